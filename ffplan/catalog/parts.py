@@ -189,6 +189,9 @@ class Nic(Part):
     rates them at half of it."""
     hop_latency: DurationFigure | None = None
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
+    proxy_message: DurationFigure | None = None
+    """Time in which the host posts a message that a kernel sends by itself, for each GPU [s]; omitted where kernels
+    post their messages (IBGDA), or it is unknown."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure | None = None

@@ -182,21 +182,26 @@ def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     return _lines(job, nodes * (job.nodes - 1) / job.nodes, gpus)
 
 
-def straight(job: RankLayout, routing: Routing) -> list[Line]:
+def straight(job: RankLayout, routing: Routing, operation: str) -> list[Line]:
     """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
 
     Args:
         job: the ranks.
         routing: routing of tokens to experts.
+        operation: dispatch or combine, which decides how many bytes a token has.
 
     Returns:
-        Lines in bytes per byte of a GPU's tokens [1].
+        Lines in bytes per byte of a GPU's tokens [1]; messages per byte where the host posts them [1/byte].
 
     Equation:
-        k (n - p) / n over the network, k p / n over NVLink
+        k (n - p) / n over the network, k p / n over NVLink; as many messages a token over the network
 
     Source:
-        deepseek-ai/DeepEP README, low-latency kernels.
+        deepseek-ai/DeepEP README, low-latency kernels: a message of each token for each of its experts.
     """
     away = (job.ranks - job.per_node) / job.ranks
-    return _lines(job, routing.top_k * away, routing.top_k * (1 - away))
+    lines = _lines(job, routing.top_k * away, routing.top_k * (1 - away))
+    if any(nic.proxy_message for nic in job.host.nics):
+        posted = routing.top_k * away / token_bytes(routing.hidden, operation)
+        lines += [Line("tokens posted one by one", ("proxy", gpu), posted, 0.0) for gpu in job.host.gpus]
+    return lines

@@ -125,8 +125,12 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     assert query.routing is not None
     known = resources(job.host, job.cuts)
     found = []
-    for name, ledger in (("node-limited", expert_dispatch.node_limited), ("straight", expert_dispatch.straight)):
-        spb = 1e-9 / sustained_rate(known, ledger(job, query.routing))
+    ledgers = {
+        "node-limited": expert_dispatch.node_limited(job, query.routing),
+        "straight": expert_dispatch.straight(job, query.routing, query.operation),
+    }
+    for name, ledger in ledgers.items():
+        spb = 1e-9 / sustained_rate(known, ledger)
         fixed = query.library.fixed.value if query.library.fixed else 0.0
         if query.algorithm in (None, name):
             found.append(

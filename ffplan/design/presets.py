@@ -30,6 +30,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "deepspeed": {
         "zero": 1,
+        "weights_copy": True,
         "grad_dtype": "fp32",
         "grad_reduce_dtype": "bf16",
         "main_params": "fp32",

@@ -76,6 +76,9 @@ class PlanFields(Frozen):
     """Precision of the optimizer's own copy of the parameters; `none` where it updates the parameters themselves."""
     optimizer_dtype: Width = "fp32"
     """Precision of Adam's two moments."""
+    weights_copy: bool = False
+    """ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own, as DeepSpeed; otherwise they
+    are cast as they are gathered, as by FSDP and MaxText."""
     recompute_parts: Many[RecomputePart] = ()
     """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
     from the latents of latent attention; results of the activation function; or operators: the GEMM of queries, keys
@@ -135,6 +138,11 @@ class PlanFields(Frozen):
         """Bytes of the optimizer's states of a parameter: its own copy, none of parameters at 32 bits, and moments."""
         own = 0 if self.precision == "tf32" else BYTES[self.main_params]
         return own + 2 * BYTES[self.optimizer_dtype]
+
+    @property
+    def casts(self) -> bool:
+        """Whether ZeRO 3 has the optimizer's own copy of the weights alone, and casts what it gathers."""
+        return not self.weights_copy and self.main_params == "fp32" and self.precision != "tf32"
 
     @property
     def reduces_whole(self) -> bool:

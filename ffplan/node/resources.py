@@ -21,7 +21,7 @@ class Resource:
 
     name: str
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
-    nvlink_all, nvls, gpu_nic_peer, nic, or the name of a link cut."""
+    nvlink_all, nvls, gpu_nic_peer, nic, proxy (thousand million messages a second), or the name of a link cut."""
     id: str
     """Id within its kind."""
     label: str
@@ -127,6 +127,12 @@ def _network(host: Host) -> list[Resource]:
         low = minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0]
         line = nic.line_efficiency.value
         found.append(Resource("nic", name, "NIC", (low, rate, rate), sustained=line, under_trees=tree))
+    proxies = [nic.proxy_message for nic in host.nics if nic.proxy_message is not None]
+    if proxies:
+        low, value, high = spread(max(proxies, key=lambda time: time.value))
+        billions = (1e-9 / high, 1e-9 / value, 1e-9 / low)
+        label, basis = "messages that the host posts", f"{1e-6 / value:g} million messages a second"
+        found += [Resource("proxy", gpu, label, billions, basis=basis) for gpu in host.gpus]
     peers = [cpu for cpu in host.cpus if cpu.gpu_nic_peer is not None]
     if peers and (host.peer_through_cpu or not host.forwarding):
         kinds = list({cpu.id: cpu for cpu in peers}.values())

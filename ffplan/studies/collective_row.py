@@ -59,8 +59,9 @@ def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[L
         return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
     if algorithm in ("node-limited", "straight"):
         assert query.routing is not None
-        ledger = expert_dispatch.node_limited if algorithm == "node-limited" else expert_dispatch.straight
-        return ledger(job, query.routing)
+        if algorithm == "node-limited":
+            return expert_dispatch.node_limited(job, query.routing)
+        return expert_dispatch.straight(job, query.routing, query.operation)
     return ALGORITHMS[algorithm].ledger(query.operation, job)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.formatting import gib, plural
+from ffplan.base.formatting import GIB, gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
@@ -26,6 +26,8 @@ class Diagnosis:
     remedy: str
 
 
+COUNTED_OVER = 0.15
+"""What the memory of a published run counts over its card's, at most: Llama 3 405B, whose chunks are assumed [1]."""
 WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
@@ -59,7 +61,13 @@ def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
     named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
     words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
-    return Diagnosis("memory", words, f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}")
+    remedy = f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}"
+    if most <= (1 + COUNTED_OVER) * limit:
+        tried = f"--memory {np.ceil(most / GIB):.0f}GiB"
+        remedy += (
+            f"; a published run counts up to {COUNTED_OVER * 100:.0f} % over its card too: `{tried}` tries this one"
+        )
+    return Diagnosis("memory", words, remedy)
 
 
 def _batches(plans: ParallelPlans) -> str:

@@ -15,7 +15,7 @@ from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import fullest_candidates, peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.parallel_plan import layers_of
+from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.sensitivity import RESOURCES, faster, without_path
 from ffplan.training.step import LABELS, PARTS, step_parts, step_time
 
@@ -74,12 +74,11 @@ def stages_of(shape: ModelShape, plans: ParallelPlans) -> tuple[StageMemory, ...
     count = int(plans.pipeline)
     telling = {0, 1, count - 1} | {int(at) for at in fullest_candidates(shape, plans).values()}
     numbers = list(range(count)) if count <= SHOWN else sorted(telling)
-    full, last = layers_of(shape.layers, plans)
     found = []
     for stage in numbers:
         parts = stage_bytes(shape, plans, float(stage))
         sizes = {f"{name}_gib": float(np.max(getattr(parts, name))) / GIB for name in (*MEMORY_PARTS, "total")}
-        held = last if stage == count - 1 and count > 1 else full
+        held = stage_layers(shape.layers, plans, float(stage))
         found.append(StageMemory(stage=stage, layers=int(held), **sizes))
     return tuple(found)
 

@@ -213,6 +213,8 @@ class ParallelPlans:
     """Bytes of a gradient as reduced; 0 for those as kept [byte]."""
     optimizer_bytes: Number = 12.0
     """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
+    casts: bool = False
+    """True where ZeRO 3 casts the optimizer's own copy of the weights as it gathers them, and keeps no other."""
     again: frozenset[str] = frozenset()
     """Parts of every layer that are recomputed: norms, latent, activation, and operators of `recompute.OPERATORS`."""
     precision: str = "bf16"

@@ -25,7 +25,7 @@ from ffplan.training.model_flops import (
     narrow_weights,
 )
 from ffplan.training.model_shape import attention_out, moe_fraction, shared_width
-from ffplan.training.parallel_plan import layers_of, units_of
+from ffplan.training.parallel_plan import layers_of, stage_layers, units_of
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ PASSING = 2.0
 """Layers whose activations are on their way to the host or back: one computes while the other is copied [1]."""
 LOGIT_BYTES = 6.0
 """Bytes that a score over the vocabulary keeps: 2 as computed, 4 at 32 bits."""
+EAGER_LOGIT_BYTES = 10.0
+"""The same where every operation of the loss is a kernel: 2 as computed, 4 of its logarithm and 4 of its gradient."""
 ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min": 1 / 3}
 """Activations of other schedules, on every stage, over the activations of the first stage under 1F1B."""
 PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working")
@@ -99,7 +101,8 @@ class StageBytes:
     activations: Number
     logits: Number
     working: Number
-    """A layer's fresh gradients, layers gathered under ZeRO 3, a recomputed layer."""
+    """Fresh gradients, layers gathered under ZeRO 3, a recomputed layer: what these take beyond the logits, which are
+    free once the backward pass of the layers begins."""
     host: Number = 0.0
     """What host memory holds for a rank; not in the total."""
 
@@ -246,6 +249,36 @@ def in_flight(plans: ParallelPlans, stage: Number) -> Number:
     return np.where(np.asarray(v) > 1, ahead, plain)
 
 
+def _passing(
+    shape: ModelShape,
+    plans: ParallelPlans,
+    parts: RankParameters,
+    held: tuple[Number, Number, Number],
+    last_stage: Number,
+    gathers: Number,
+) -> tuple[Number, Number]:
+    """Return the scores over the vocabulary, and what else comes and goes beyond them [byte].
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        parts: parameters of a rank.
+        held: layers of the stage, its copies of the embedding, and the fraction of its layers with experts [1].
+        last_stage: whether it is the last.
+        gathers: whether ZeRO 3 gathers its weights.
+    """
+    p, (count, copies, share) = plans, held
+    score = EAGER_LOGIT_BYTES if p.eager else LOGIT_BYTES
+    logits = np.where(last_stage, score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor, 0.0)
+    layer = parts.layer + parts.experts
+    pair = np.minimum(2 * units_of(count, p)[1], count) * layer
+    root = np.where(gathers, (p.width * copies + p.gradient_bytes * last_stage) * parts.embedding, 0.0)
+    output = np.where(gathers, 0.0, WEIGHT * parts.embedding * last_stage)
+    again = np.where(fraction_again(shape, p, "moved") > 0, layer_kept_bytes(shape, p, share), 0.0)
+    of_layers = np.where(gathers, (p.width + p.gradient_bytes) * pair, WEIGHT * layer) + again
+    return logits, root + np.maximum(of_layers, logits + output) - logits
+
+
 def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> StageBytes:
     """Return the memory of one stage, part by part.
 
@@ -258,18 +291,20 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         Memory [byte].
 
     Equation:
-        weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; layers x
-        kept x micro-batches in flight, of layers whose activations are on the host two of one micro-batch; 6 T V / t
-        for the output layer on the last stage; a layer's gradients at 16 bits before they are added up; under ZeRO 3
-        two units whole with their gradients, the embeddings, and the output layer's gradient; one whole layer where
+        weights 2 N, gradients g N, optimizer o N (12 N for Adam at 32 bits), sharded from ZeRO 3, 2, 1 on; under ZeRO 3
+        no weights but the optimizer's own where they are cast as they are gathered; layers x kept x micro-batches in
+        flight, of layers whose activations are on the host two of one micro-batch; under ZeRO 3 the embeddings whole,
+        and the output layer's gradient; the larger of what the loss takes on the last stage, 6 T V / t for the scores
+        (10 if not fused) and the output layer's gradient, and of what a layer's backward pass takes: its gradients at
+        16 bits before they are added up, under ZeRO 3 two units whole with their gradients, and one whole layer where
         element-wise kernels run again
 
     Source:
-        [1]; [2]. Memory that a framework reserves beyond its allocations, and buffers of its libraries, are left out.
+        [1]; [2]. The scores are free before the backward pass of the layers begins. Memory that a framework reserves
+        beyond its allocations, and buffers of its libraries, are left out.
     """
-    p, (full, last) = plans, layers_of(shape.layers, plans)
+    p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
-    count = np.where(last_stage & (np.asarray(p.pipeline) > 1), last, full)
     share = moe_fraction(shape, p.pipeline, count, stage)
     parts = rank_parameters(shape, p, share)
     copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
@@ -282,19 +317,14 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         return size * divided
 
-    tokens = p.tokens(shape.sequence)
-    kept, each = layer_kept_bytes(shape, p, share), policy_kept_bytes(shape, p, share)
-    logits = np.where(last_stage, LOGIT_BYTES * tokens * shape.vocabulary / p.tensor, 0.0)
-    layer = parts.layer + parts.experts
-    pair = np.minimum(2 * units_of(count, p)[1], count) * layer
-    root = p.width * copies + p.gradient_bytes * last_stage
-    gathered = (p.width + p.gradient_bytes) * pair + root * parts.embedding
-    working = np.where((zero == 3) & (shared > 1), gathered, WEIGHT * layer) + np.where(
-        fraction_again(shape, p, "moved") > 0, kept, 0.0
-    )
+    gathers = (zero == 3) & (shared > 1)
+    logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
+    if p.casts and p.offload != "parameters":
+        weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
+    each = policy_kept_bytes(shape, p, share)
     flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
     host = each * away * flight
     if p.offload != "none":
@@ -315,11 +345,14 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
 def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
     """Return the stages of which one is the fullest, by name.
 
-    The first keeps most micro-batches, the last the output layer; where the first layers have no experts, the stage
+    The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
+    where the first layers have no experts, the stage
     on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
     found: dict[str, Number] = {"first": 0.0 * last, "last": last}
+    if np.any(stage_layers(shape.layers, plans, 0.0) < layers_of(shape.layers, plans)[0]):
+        found["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
         full, _ = layers_of(shape.layers, plans)
         found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)

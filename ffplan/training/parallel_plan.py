@@ -37,6 +37,33 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     return full, full - (full * plans.pipeline > layers)
 
 
+def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
+    """Return the layers of a stage.
+
+    Args:
+        layers: layers of the model L [1].
+        plans: the plans: p stages.
+        stage: position of the stage, the first 0 [1].
+
+    Returns:
+        Layers [1], broadcast shape.
+
+    Equation:
+        f of `layers_of`; one less on the last stage where f p > L, and on the first where f p > L + 1
+
+    Source:
+        Megatron-LM counts the output layer, and then the embedding, as a layer where a pipeline is uneven; Llama 3
+        405B, arXiv 2407.21783, section 3.3.2, takes a layer off either end (recalled).
+    """
+    import numpy as np
+
+    full, last = layers_of(layers, plans)
+    at, stages = np.asarray(stage), np.asarray(plans.pipeline)
+    several = stages > 1
+    first = full - (full * stages > layers + 1)
+    return np.where((at == stages - 1) & several, last, np.where((at == 0) & several, first, full))
+
+
 def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """Return the units of a chunk of a stage under ZeRO 3, and the layers of each.
 
@@ -143,6 +170,7 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         gradient_bytes=float(plan.kept_bytes),
         reduced_bytes=float(plan.reduced_bytes),
         optimizer_bytes=float(plan.optimizer_bytes),
+        casts=plan.casts,
         again=frozenset(plan.recompute_parts),
         precision=plan.precision,
         schedule=plan.schedule,

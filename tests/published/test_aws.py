@@ -91,7 +91,7 @@ def the_job() -> dict[str, str]:
     shape = shape_named("llama3-8b")
 
     def states(offload: Any) -> list[float]:
-        plan = PlanFields(zero=3, gradient_bytes=2, offload=offload, batch=16)
+        plan = PlanFields(zero=3, weights_copy=True, gradient_bytes=2, offload=offload, batch=16)
         held = stage_bytes(shape, parallel_plans(plan, float(RANKS)), 0.0)
         return [float(part) / GIB for part in (held.weights, held.gradients, held.optimizer)]
 

@@ -31,7 +31,7 @@ from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.rings import hierarchical, ring
 from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
-from ffplan.collectives.timing import CollectiveQuery, time_grid
+from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
 from ffplan.collectives.trees import tree
 from ffplan.collectives.volumes import bus_factor, depth, mean_tree_load, nics_of, ring_steps
 from ffplan.fabric.sizing.link_cuts import LinkCut
@@ -348,7 +348,26 @@ def test_tokens_reach_at_most_their_groups() -> None:
     assert use(node_limited(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[
         0
     ] == pytest.approx(nodes * 7 / 8)
-    assert use(straight(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4)), "nic")[0] == pytest.approx(7)
+    assert use(straight(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "dispatch"), "nic")[
+        0
+    ] == pytest.approx(7)
+
+
+def test_messages_that_the_host_posts_bound_tokens_that_go_straight() -> None:
+    """128 tokens on two nodes of EFA: 4 of 8 copies cross, 512 messages of 0.5 us; InfiniBand posts itself."""
+    routing = Routing(tokens=128, hidden=7168, top_k=8, experts=256, groups=4)
+    deepep = Catalog().entry("deepep").part
+    assert isinstance(deepep, Library)
+
+    def taken(server: str, operation: str) -> float:
+        job = RankLayout(host=host_named(server), nodes=2, per_node=8)
+        query = CollectiveQuery(operation=operation, library=deepep, algorithm="straight", routing=routing)
+        (choice,) = choices(query, job)
+        return float(choice.seconds_per_byte) * routing.message_bytes(operation)
+
+    assert taken("p5en-48xlarge", "dispatch") == pytest.approx(256e-6)
+    assert taken("p5en-48xlarge", "combine") == pytest.approx(256e-6)
+    assert taken("h800-8nic", "dispatch") < 90e-6
 
 
 def test_levels_of_the_scaling_book() -> None:

@@ -51,7 +51,8 @@ def accelerator(**changed: Any) -> Any:
 
 def nic(**changed: Any) -> Any:
     """Return a NIC of 50 GB/s that carries 96 % of its line as payload."""
-    fields = {"rate": fig(50.0, 40.0, 50.0), "line_efficiency": fig(0.96, 0.95, 0.97), "tree_efficiency": None}
+    fields: dict[str, Any] = {"rate": fig(50.0, 40.0, 50.0), "line_efficiency": fig(0.96, 0.95, 0.97)}
+    fields |= {"tree_efficiency": None, "proxy_message": None}
     return SimpleNamespace(**{**fields, **changed})
 
 

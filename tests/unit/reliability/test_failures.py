@@ -12,7 +12,7 @@ from scipy import stats
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.catalog.store import Catalog
 from ffplan.reliability.hazards import counted_rate, exposure_years, hazard_rate, interruptions
-from ffplan.reliability.job import JobCase, job_outcome, requeue_seconds, restart_seconds
+from ffplan.reliability.job import JobCase, hazard_rates, job_outcome, requeue_seconds, restart_seconds, slowed_rate
 from ffplan.reliability.poisson import interval, probabilities
 from ffplan.reliability.spare_count import enough
 from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
@@ -164,6 +164,7 @@ def test_a_lost_path_slows_a_job_until_it_is_back() -> None:
     found = job_outcome(job, V)
     assert found.slowed == pytest.approx(0.2 * (1 - math.exp(-1024 * 0.02 / 8760)))
     assert found.slowed == pytest.approx(0.000467, abs=5e-7)
+    assert found.slowed == slowed_rate(job, V, hazard_rates(job, V))
     whole = job_outcome(replace(job, path_lost=1.0), V)
     assert found.goodput == pytest.approx(whole.goodput * (1 - found.slowed))
     days = job_outcome(job, {**V, "path.link": 30 * DAY})  # 1.68 lost at any time: most of the time at least one

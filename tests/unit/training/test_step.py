@@ -32,7 +32,7 @@ from ffplan.training.overlap import (
     optimizer_time,
     with_overlap_cost,
 )
-from ffplan.training.parallel_plan import layers_of, placed, strides, units_of
+from ffplan.training.parallel_plan import layers_of, placed, stage_layers, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
 from ffplan.training.step import PARTS, _sends, step_parts, step_time, swap_time
 from tests.support import ROOT, document, ffplan, host_named, shape_named
@@ -118,6 +118,12 @@ def test_layers_of_uneven_stages() -> None:
     full, last = layers_of(126, plans(pipeline=16.0, chunks=8.0))
     assert (full, last) == (8, 7)
     assert layers_of(96, plans(pipeline=8.0)) == (12, 12)
+    stages = np.arange(16.0)
+    held = stage_layers(126, plans(pipeline=16.0, chunks=8.0), stages)
+    assert held.tolist() == [7, *[8] * 14, 7]  # embedding and output count as a layer each
+    assert stage_layers(70, plans(pipeline=12.0), np.array([0.0, 1.0, 11.0])).tolist() == [5, 6, 5]
+    assert stage_layers(127, plans(pipeline=16.0, chunks=8.0), np.array([0.0, 15.0])).tolist() == [8, 7]
+    assert float(stage_layers(32, plans(pipeline=1.0), 0.0)) == 32
 
 
 def test_groups_on_nodes() -> None:
