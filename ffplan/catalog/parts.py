@@ -335,6 +335,23 @@ class ServerPower(Frozen):
     """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]; left out where unknown."""
 
 
+class Drives(Frozen):
+    """Data drives of a server."""
+
+    count: CountFigure
+    """Drives."""
+    capacity: DataFigure
+    """Capacity of one [byte]."""
+    power: PowerFigure | None = None
+    """Power of one in operation [W]; left out where unknown."""
+    read: BandwidthFigure | None = None
+    """Rate at which one is read, large blocks [GB/s]; left out where unknown."""
+    write: BandwidthFigure | None = None
+    """Rate at which one is written for long, large blocks [GB/s]; left out where unknown."""
+    endurance: DataFigure | None = None
+    """Data that one may be written over its life [byte]; left out where unknown."""
+
+
 class Server(Part):
     """A compute or management server; its inside is a tree of sockets, root ports and devices."""
 
@@ -353,25 +370,10 @@ class Server(Part):
     """PCIe link of each accelerator, one direction, where the server's is slower than the accelerator's own [GB/s]."""
     nvlink: ScaleUp | None = None
     """NVLink or another scale-up network inside the server."""
+    drives: Drives | None = None
+    """Data drives, which may hold what training offloads; left out where it has none, or they are unknown."""
     power: ServerPower
     """Power."""
-
-
-class Drives(Frozen):
-    """Data drives of a storage server."""
-
-    count: CountFigure
-    """Drives."""
-    capacity: DataFigure
-    """Capacity of one [byte]."""
-    power: PowerFigure | None = None
-    """Power of one in operation [W]; left out where unknown."""
-    read: BandwidthFigure | None = None
-    """Rate at which one is read, large blocks [GB/s]; left out where unknown."""
-    write: BandwidthFigure | None = None
-    """Rate at which one is written for long, large blocks [GB/s]; left out where unknown."""
-    endurance: DataFigure | None = None
-    """Data that one may be written over its life [byte]; left out where unknown."""
 
 
 class StorageService(Frozen):

@@ -108,7 +108,9 @@ class PlanFields(Frozen):
     order: Many[Axis] = ("tensor", "context", "data", "pipeline")
     """Axes of ranks, innermost first: the first fill a node."""
     offload: Literal["none", "optimizer", "parameters"] = "none"
-    """States that host memory holds."""
+    """States that host memory holds, or the node's drives."""
+    offload_to: Literal["memory", "drives"] = "memory"
+    """Where the states that are offloaded wait: host memory, or the data drives of the node, as ZeRO-Infinity."""
     offload_layers: Annotated[int, Field(ge=0, le=10_000)] = 0
     """Layers of each stage whose activations wait in host memory for the backward pass."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
@@ -163,6 +165,9 @@ class PlanFields(Frozen):
         elif self.unit_layers > 1 and self.zero < LEAST_ZERO["unit_layers"]:
             words = f"`unit_layers` has no effect with `zero: {self.zero}`"
             wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
+        elif self.offload_to == "drives" and (self.offload == "none" or self.offload_layers):
+            words = "`offload_to: drives` holds optimizer states and parameters, and no activations"
+            wrong = ("offload_to", words, "write offload: optimizer or parameters, and leave out `offload_layers`")
         if wrong:
             field, message, remedy = wrong
             raise PydanticCustomError(

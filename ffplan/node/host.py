@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import real
 from ffplan.base.record import record
-from ffplan.catalog.parts import Accelerator, Cpu, Nic, RootPortLimits, Server
+from ffplan.catalog.parts import Accelerator, Cpu, Drives, Nic, RootPortLimits, Server
 from ffplan.node.link_graph import LinkGraph, link_graph
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ class Host:
     """GPUs along each axis of a torus that joins them; empty without one."""
     scale_up_name: str = "NVLink"
     """Name of the scale-up network."""
+    drives: Drives | None = None
+    """Data drives of the node; None where it has none, or they are unknown."""
     forwarding: bool = True
     """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
@@ -237,6 +239,7 @@ def host_of(
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),
         memory_gbyte_s=_memory(server, cpus),
+        drives=server.drives,
         forwarding=forwarding,
     )
 

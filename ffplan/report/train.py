@@ -44,7 +44,8 @@ def plan_words(plan: PlanRow) -> str:
     words += [plan.recompute] if plan.recompute != "none" else []
     words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
     words += ["eager"] if plan.elementwise == "eager" else []
-    words += [f"offload-{plan.offload}"] if plan.offload != "none" else []
+    where = "-to-drives" if plan.offload_to == "drives" else ""
+    words += [f"offload-{plan.offload}{where}"] if plan.offload != "none" else []
     words += [f"offload-{plan.offload_layers}-layers"] if plan.offload_layers else []
     return " ".join(words)
 

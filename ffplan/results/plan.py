@@ -64,7 +64,9 @@ class PlanRow:
     elementwise: str
     """fused or eager."""
     offload: str
-    """States that host memory holds."""
+    """States that host memory holds, or the node's drives."""
+    offload_to: str
+    """memory or drives: where they wait."""
     offload_layers: int
     """Layers of each stage whose activations wait in host memory."""
     reducer: str

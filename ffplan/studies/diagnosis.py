@@ -160,7 +160,8 @@ def explain(shape: ModelShape, plans: ParallelPlans, reason: str) -> Diagnosis:
 def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> Diagnosis:
     """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
-    words = f"every rank leaves {gib(held)} to host memory, of which it may fill {gib(host_limit)}"
+    where = "the drives of its node" if plans.on_drives else "host memory"
+    words = f"every rank leaves {gib(held)} to {where}, of which it may fill {gib(host_limit)}"
     remedies = ["fewer `offload_layers`"] if float(plans.offload_layers) else []
     remedies += ["zero: 1, which shares the states"] if plans.offload != "none" and float(plans.zero) == 0 else []
     return Diagnosis("host-memory", words, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")

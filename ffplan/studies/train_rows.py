@@ -64,6 +64,7 @@ def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
         attention="fused" if p.fused_attention else "unfused",
         elementwise="eager" if p.eager else "fused",
         offload=p.offload,
+        offload_to="drives" if p.on_drives else "memory",
         offload_layers=int(p.offload_layers),
         reducer=reducer,
     )
@@ -94,6 +95,7 @@ def relevant(run: TrainRun | ConvRun) -> list[str]:
         "nic": bool(host.nics),
         "pcie": not host.joined or reduces or swaps,
         "host_memory": reduces or swaps,
+        "drives": plans.on_drives,
         "uplinks": run.system.crossed is not None,
     }
     return [name for name in RESOURCES if matters.get(name, True)]

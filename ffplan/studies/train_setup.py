@@ -8,7 +8,7 @@ from ffplan import __version__
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
 from ffplan.catalog.models import Model
-from ffplan.catalog.parts import Accelerator, memory_bytes
+from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.suggest import did_you_mean
@@ -19,7 +19,7 @@ from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, SIBLING, UNNAMED, 
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.relatives import power_ratio, same_chip, with_relative
 from ffplan.studies.software import Software, software_of
-from ffplan.studies.train_assumptions import fsdp_assumption, training_assumptions
+from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
@@ -62,19 +62,35 @@ class TrainSetup:
     limit: float
     """Device memory that a rank may fill [byte]."""
     host_limit: float
-    """Host memory that a rank may fill [byte]."""
+    """Host memory, or room on the node's drives, that a rank may fill [byte]."""
     run: TrainRun
 
 
 HOST_SHARE = 0.8
-"""Part of the host memory that may hold what is offloaded [1]; the rest is left to the system and to input."""
+"""Part of the host memory, or of the drives, that may hold what is offloaded [1]; the rest is left to others."""
 
 
-def host_room(design: ResolvedDesign) -> float:
-    """Return the host memory that a rank may fill [byte]; without limit where the catalogue lacks it."""
+def host_room(design: ResolvedDesign, plan: PlanFields) -> float:
+    """Return the host memory that a rank may fill, or what it may of the node's drives where the plan offloads to them
+    [byte]; without limit where the catalogue lacks the size of host memory.
+
+    Raises:
+        RefusedError: where the plan offloads to drives whose rates the catalogue lacks.
+    """
     node = design.compute
+    each = max(1, node.accelerators_per_node)
+    if plan.offload_to == "drives":
+        drives = node.server.drives if isinstance(node.server, Server) else None
+        if drives is None or drives.read is None or drives.write is None:
+            raise RefusedError(
+                f"`offload_to: drives`: the catalogue has no drives of `{node.server.id}` with their rates; give "
+                "`drives` in a part of your own, or leave it out",
+                infeasible=False,
+                fields=("offload_to",),
+            )
+        return HOST_SHARE * drives.count.value * drives.capacity.value / each
     held = memory_bytes(node.server)
-    return float("inf") if held is None else HOST_SHARE * held / max(1, node.accelerators_per_node)
+    return float("inf") if held is None else HOST_SHARE * held / each
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
@@ -170,7 +186,7 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
         shape=shape,
         part=part,
         limit=limit,
-        host_limit=host_room(design),
+        host_limit=host_room(design, plan),
         run=TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), system),
     )
 
@@ -264,7 +280,11 @@ def train_report(
         refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),
         rows=tuple(rows),
         skipped=skipped,
-        assumptions=(*assumptions, *fsdp_assumption(rows)),
+        assumptions=(
+            *assumptions,
+            *fsdp_assumption(rows),
+            *drives_assumption(rows, size, design.compute.accelerators_per_node),
+        ),
     )
 
 

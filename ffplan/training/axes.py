@@ -241,6 +241,8 @@ class ParallelPlans:
     """Axes of ranks, innermost first."""
     offload: str = "none"
     """none, optimizer or parameters: what host memory holds."""
+    on_drives: bool = False
+    """True where the drives of the node hold it, and not host memory."""
     offload_layers: Number = 0.0
     """Layers of each stage whose activations wait in host memory [1]."""
 

@@ -57,7 +57,7 @@ WORDS = {
     "shard": "the ranks that ZeRO shares over do not divide the data-parallel ones, or those of an expert",
     "schedule": "the schedule needs more micro-batches or layers, or an even number of stages",
     "memory": "does not fit into device memory",
-    "host-memory": "what is offloaded does not fit into host memory",
+    "host-memory": "what is offloaded does not fit into host memory, or onto the node's drives",
 }
 """Reasons for people."""
 

@@ -77,6 +77,19 @@ def host_rates(run: TrainRun) -> tuple[float, float]:
     return min(link, memory), memory
 
 
+def drive_rates(run: TrainRun) -> tuple[float, float]:
+    """Return the rates at which a rank reads and writes the drives of its node while all ranks do [byte/s].
+
+    Raises:
+        ValueError: where the node has no drives, or their rates are unknown.
+    """
+    drives, ranks = run.system.host.drives, max(1, len(run.system.host.gpus))
+    if drives is None or drives.read is None or drives.write is None:
+        raise ValueError(f"the rates of the drives of `{run.system.host.id}` are unknown")
+    read, write = (drives.count.value * rate.value / ranks * 1e9 for rate in (drives.read, drives.write))
+    return read, write
+
+
 def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Number]:
     """Return the times of the optimizer, on the accelerator and on the host [s]."""
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
@@ -88,6 +101,10 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
         return overlap.optimizer_time(mine, 1.0, run.speeds.stream, states), 0.0
     link, memory = host_rates(run)
     time = overlap.host_optimizer_time(mine, 1.0, p.wire_bytes, link, memory)
-    if p.offload == "parameters":
-        time = time + 2 * p.micro_batches * p.width * mine / link
+    weights = p.width if p.offload == "parameters" else 0.0
+    if p.on_drives:  # states pass through host memory in pieces, read, updated and written side by side
+        read, write = drive_rates(run)
+        time = np.maximum(time, overlap.drive_time(states * mine, read, write) + weights * mine / write)
+        link = min(link, read)
+    time = time + 2 * p.micro_batches * weights * mine / link
     return 0.0 * time, time

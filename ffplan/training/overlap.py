@@ -122,6 +122,26 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
     return (ADAM_BYTES + 2 * (states - 12.0)) * parameters / (ranks * memory)
 
 
+def drive_time(states: Number, read: Number, write: Number) -> Number:
+    """Return the time in which drives give and take the states of an optimizer.
+
+    Args:
+        states: bytes of a rank's states S [byte].
+        read: rate at which the drives of a node are read, for one rank [byte/s].
+        write: rate at which they are written, for one rank [byte/s].
+
+    Returns:
+        Time [s].
+
+    Equation:
+        S (1 / read + 1 / write)
+
+    Source:
+        Derived: every state is read and written once a step, and a drive does one of both at a time.
+    """
+    return states * (1 / read + 1 / write)
+
+
 def host_optimizer_time(
     parameters: Number, ranks: Number, gradient: Number, link: Number, host_memory: Number
 ) -> Number:

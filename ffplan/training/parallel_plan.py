@@ -185,5 +185,6 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         scatter_gather=plan.scatter_gather,
         order=plan.order,
         offload=plan.offload,
+        on_drives=plan.offload_to == "drives",
         offload_layers=float(plan.offload_layers),
     )

@@ -27,6 +27,7 @@ RESOURCES = {
     "nic": "NICs with their switch ports",
     "pcie": "PCIe and root ports",
     "host_memory": "host memory bandwidth",
+    "drives": "data drives of the node",
     "uplinks": "uplinks and links between zones",
 }
 """Resources that can be made faster, with labels for people."""
@@ -75,13 +76,17 @@ def _pcie(host: Host, factor: float) -> Host:
 
 
 def faster_host(host: Host, name: str, factor: float) -> Host:
-    """Return a node with one resource faster: nvlink, nic, pcie or host_memory."""
+    """Return a node with one resource faster: nvlink, nic, pcie, drives or host_memory."""
     if name == "nvlink":
         return _nvlink(host, factor)
     if name == "nic":
         return replace(host, nic_gbyte_s=tuple(rate * factor for rate in host.nic_gbyte_s))
     if name == "pcie":
         return _pcie(host, factor)
+    if name == "drives":
+        drives = host.drives
+        changed = {way: _more(getattr(drives, way), factor) for way in ("read", "write")} if drives else {}
+        return replace(host, drives=drives.model_copy(update=changed) if drives else None)
     return replace(host, memory_gbyte_s=_scaled(host.memory_gbyte_s, factor))
 
 

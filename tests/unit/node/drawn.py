@@ -63,7 +63,13 @@ def server(*sockets: Any, gpus: str = "", nics: str = "", network: Any = None, p
         for words in (gpus, nics)
     )
     return SimpleNamespace(
-        id="drawn", sockets=sockets, accelerators=gpu_slots, nics=nic_slots, nvlink=network, accelerator_pcie=pcie
+        id="drawn",
+        sockets=sockets,
+        accelerators=gpu_slots,
+        nics=nic_slots,
+        nvlink=network,
+        accelerator_pcie=pcie,
+        drives=None,
     )
 
 
