@@ -144,7 +144,7 @@ def _memory(report: TrainReport, figures: Figures) -> Iterator[Origin]:
         path = f"rows[0].stages[{at}]"
         for column, name in enumerate(names):
             place = f"{T}.parallel_plan:layers_of" if name == "layers" else f"{T}.memory:stage_bytes"
-            place = f"{T}.memory:policy_kept_bytes" if name == "activations_gib" else place
+            place = f"{T}.kept_activations:policy_kept_bytes" if name == "activations_gib" else place
             of = figures.named(f"{path}.logits_gib") if name == "working_gib" else []
             spot, how = Spot("Memory of", f"{stage.stage + 1}", column), ""
             if of:

@@ -9,7 +9,8 @@ import numpy as np
 from ffplan.training import layer, overlap
 from ffplan.training.data_parallel import data_parallel_exposed, host_rates, optimizer
 from ffplan.training.group_collectives import group_time, send_time
-from ffplan.training.memory import policy_kept_bytes, rank_parameters
+from ffplan.training.kept_activations import policy_kept_bytes
+from ffplan.training.memory import rank_parameters
 from ffplan.training.microbatch import (
     COLLECTIVES,
     MicroBatch,

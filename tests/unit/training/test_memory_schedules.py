@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.memory import in_flight, layer_kept_bytes, peak_bytes, rank_parameters, stage_bytes
+from ffplan.training.kept_activations import in_flight, layer_kept_bytes
+from ffplan.training.memory import peak_bytes, rank_parameters, stage_bytes
 from ffplan.training.model_flops import narrow_weights
 from ffplan.training.schedules import bubble, dualpipe_bubble
 from tests.support import shape_named

@@ -7,7 +7,8 @@ import pytest
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.training.accelerator_rates import AcceleratorRates
-from ffplan.training.memory import layer_kept_bytes, stage_bytes
+from ffplan.training.kept_activations import layer_kept_bytes
+from ffplan.training.memory import stage_bytes
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again

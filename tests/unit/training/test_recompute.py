@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from ffplan.training.axes import RECOMPUTE
+from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.layer import dense_layer
-from ffplan.training.memory import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.mfu import operations_again, step_flops
 from ffplan.training.model_flops import attention_flops, layer_matrix_weights
 from ffplan.training.recompute import fraction_again

@@ -12,7 +12,7 @@ from ffplan.training.axes import RECOMPUTE
 from ffplan.training.constraints import violations
 from ffplan.training.fsdp import unit_collectives
 from ffplan.training.group_collectives import Cluster, sharded_over
-from ffplan.training.memory import layer_kept_bytes, policy_kept_bytes
+from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again

@@ -21,7 +21,8 @@ from ffplan.training.constraints import violations
 from ffplan.training.data_parallel import drive_rates, host_rates
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster, GroupPlacement, contention, cut_fraction, group_time, send_time
-from ffplan.training.memory import host_bytes, in_flight, policy_kept_bytes, stage_bytes
+from ffplan.training.kept_activations import in_flight, policy_kept_bytes
+from ffplan.training.memory import host_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction, placement_of
 from ffplan.training.overlap import (
