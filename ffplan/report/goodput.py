@@ -27,8 +27,14 @@ def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _bands(found: Band) -> tuple[str, ...]:
-    return tuple(_part(value) for value in (found.likely, found.p10, found.p50, found.p90))
+def _bands(found: Band, *, drawn: bool) -> tuple[str, ...]:
+    """Return a likely value in percent, with its range where inputs were drawn."""
+    return tuple(_part(value) for value in (found.likely, *((found.p10, found.p50, found.p90) if drawn else ())))
+
+
+def _drawn(*found: Band) -> bool:
+    """Return whether inputs were drawn: without draws, every end is the likely value."""
+    return any(band.p10 != band.p90 for band in found)
 
 
 def _job(found: ReliabilityReport) -> list[Block]:
@@ -62,10 +68,11 @@ def _job(found: ReliabilityReport) -> list[Block]:
         which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
         words = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
         lines.insert(4, ("memory", words))
+    drawn = _drawn(found.ettr, found.stragglers, found.goodput)
     rows = (
-        ("ETTR", *_bands(found.ettr)),
-        ("stragglers", *_bands(found.stragglers)),
-        ("goodput", *_bands(found.goodput)),
+        ("ETTR", *_bands(found.ettr, drawn=drawn)),
+        ("stragglers", *_bands(found.stragglers, drawn=drawn)),
+        ("goodput", *_bands(found.goodput, drawn=drawn)),
     )
     lost = found.lost
     parts = (
@@ -78,7 +85,7 @@ def _job(found: ReliabilityReport) -> list[Block]:
     )
     return [
         Lines("Job", tuple(lines)),
-        Grid("", rows, ("%", "likely", "P10", "P50", "P90")),
+        Grid("", rows, ("%", "likely", *(("P10", "P50", "P90") if drawn else ()))),
         Grid("Where the time goes, to first order", parts, ("", "%")),
     ]
 
@@ -155,18 +162,19 @@ def _levers(found: ReliabilityReport) -> list[Block]:
 
 
 def _sizes(report: GoodputReport) -> Grid:
+    drawn = _drawn(*(row.goodput for row in report.sizes))
     rows = tuple(
         (
             f"{row.gpus:,}{' *' if row.beyond else ''}",
             span(row.mtbf_hours * 3600),
             span(row.interval_s),
             _part(row.ettr.likely),
-            *_bands(row.goodput)[:2],
-            _bands(row.goodput)[3],
+            _part(row.goodput.likely),
+            *((_part(row.goodput.p10), _part(row.goodput.p90)) if drawn else ()),
         )
         for row in report.sizes
     )
-    header = ("accelerators", "MTBF", "interval", "ETTR %", "goodput %", "P10", "P90")
+    header = ("accelerators", "MTBF", "interval", "ETTR %", "goodput %", *(("P10", "P90") if drawn else ()))
     return Grid("By size of the job", rows, header)
 
 

@@ -214,6 +214,13 @@ def test_design_and_goodput_have_one_mtbf() -> None:
     assert (short["spares"], short["spares_for_99"]) == (own["spares"], own["spares_for_99"])
 
 
+def test_ranges_are_left_out_where_nothing_is_drawn() -> None:
+    certain, drawn = (ffplan("goodput", *POD, "--draws", count).out for count in ("0", "50"))
+    assert ("P50" in certain, "P50" in drawn) == (False, True)
+    sizes = [next(line for line in text.splitlines() if "accelerators  MTBF" in line) for text in (certain, drawn)]
+    assert [line.split()[-1] for line in sizes] == ["%", "P90"]
+
+
 def test_options_change_the_recovery() -> None:
     plain = report(*QUICK)["reliability"]
     standby = report(*QUICK, "--restart", "standby")["reliability"]
