@@ -50,7 +50,8 @@ def computed(kind: str) -> dict[str, Any]:
     """Return the errors with one kind of thing left out."""
     report = leave_one_out(runs(Catalog(), case_paths()), by=kind)  # type: ignore[arg-type]
     assert report.mean is not None
-    return {"mean": round(report.mean, 4), "rows": rounded(report.rows), "kinds": rounded(report.kinds)}
+    rows = {name: rounded(getattr(report, name)) for name in ("rows", "kinds", "settings")}
+    return {"mean": round(report.mean, 4), **rows}
 
 
 def stored() -> dict[str, Any]:

@@ -253,7 +253,13 @@ def _left_out(kind: str) -> str:
         for row in found["rows"]
     ]
     header = f"| {kind} left out | accelerators | n | MAPE % | bias % | largest % |\n|{' --- |' * 6}"
-    return "\n".join([header, *rows, f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |"])
+    rows.append(f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |")
+    for part in found["settings"]:
+        words = "rest on an assumed setting" if part["assumed"] else "have published settings alone"
+        rows.append(
+            f"| mean over {part['of']} {kind}s of rows that {words} | | {part['n']} | {100 * part['mean']:.1f} | | |"
+        )
+    return "\n".join([header, *rows])
 
 
 def _by_kind() -> str:

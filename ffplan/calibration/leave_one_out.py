@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind
+from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.studies.relatives import unlike
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def leave_one_out(
     """
     known = [replay for replay in replays if _set(replay)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in known))
-    found, kinds = [], Kinds(errors={})
+    found, kinds, settings = [], Kinds(errors={}), Settings(errors={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
@@ -82,6 +82,7 @@ def leave_one_out(
             made = made.scaled(mine[0].accelerator, near[0].accelerator)
         if made is not None:
             kinds.add(mine, made)
+            settings.add(name, mine, made)
         found.append(_left(name, group, mine, made))
     scores: dict[str, list[tuple[float, int]]] = {}
     for row in found:
@@ -89,7 +90,14 @@ def leave_one_out(
             scores.setdefault(row.source, []).append((row.mape, row.n))
     means = [sum(mape * n for mape, n in rows) / sum(n for _, n in rows) for rows in scores.values()]
     mean = float(np.mean(means)) if means else None
-    return LeaveOneOutReport(schema_version=SCHEMA_VERSION, by=by, mean=mean, rows=tuple(found), kinds=kinds.scored())
+    return LeaveOneOutReport(
+        schema_version=SCHEMA_VERSION,
+        by=by,
+        mean=mean,
+        rows=tuple(found),
+        kinds=kinds.scored(),
+        settings=settings.scored(),
+    )
 
 
 @record
@@ -111,6 +119,29 @@ class Kinds:
             every = np.concatenate(parts)
             mape, bias = float(np.abs(every).mean()), float(every.mean())
             rows.append(LeftOutKind(set=group, stack=stack, experts=experts, n=len(every), mape=mape, bias=bias))
+        return tuple(rows)
+
+
+@record
+class Settings:
+    """Errors by what was left out, rows that rest on an assumed setting apart."""
+
+    errors: dict[tuple[bool, str], list[Floats]]
+
+    def add(self, name: str, replays: Sequence[TrainingReplay], made: JointFit) -> None:
+        """Add the rows of runs, timed with these constants."""
+        for replay in replays:
+            key = (replay.table.assumed is not None, name)
+            self.errors.setdefault(key, []).append(joint_errors([replay], made))
+
+    def scored(self) -> tuple[LeftOutSettings, ...]:
+        """Return both kinds with the mean of their mean errors."""
+        rows = []
+        for assumed in (False, True):
+            apart = [np.abs(np.concatenate(found)) for (kind, _), found in self.errors.items() if kind == assumed]
+            if apart:
+                mean = float(np.mean([errors.mean() for errors in apart]))
+                rows.append(LeftOutSettings(assumed, len(apart), sum(map(len, apart)), mean))
         return tuple(rows)
 
 

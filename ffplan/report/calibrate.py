@@ -55,6 +55,9 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     header = (report.by, "accelerators", "n", "shipped", "left out", "bias", "max")
     if report.mean is not None:
         rows = (*rows, (f"mean over {report.by}s", "", "", "", _percent(report.mean), "", ""))
+    for kind in report.settings if len(report.settings) > 1 else ():
+        words = "rest on an assumed setting" if kind.assumed else "have published settings alone"
+        rows = (*rows, (f"  of rows that {words}", "", str(kind.n), "", _percent(kind.mean), "", ""))
     unscored = tuple((item.source, item.why) for item in report.rows if item.why is not None)
     kinds = tuple(
         (

@@ -304,6 +304,20 @@ class LeftOutKind:
 
 
 @record
+class LeftOutSettings:
+    """Rows whose settings a source states, or those that rest on an assumed one, predicted as above."""
+
+    assumed: bool
+    """True of rows that rest on a setting their source does not state."""
+    of: int
+    """Sources, stacks, accelerators or chips that have such rows."""
+    n: int
+    """Rows."""
+    mean: float
+    """Mean of their mean absolute errors [1]."""
+
+
+@record
 class LeaveOneOutReport:
     """Output of `ffplan accuracy training --leave-one-out`."""
 
@@ -317,6 +331,8 @@ class LeaveOneOutReport:
     """A row for each of them and set of constants."""
     kinds: tuple[LeftOutKind, ...]
     """The same rows by accelerator, software stack, and models with or without experts."""
+    settings: tuple[LeftOutSettings, ...]
+    """The same rows, those that rest on an assumed setting apart."""
 
 
 SCHEMAS = {

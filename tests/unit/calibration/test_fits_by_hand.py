@@ -249,6 +249,7 @@ def run_of(
     precision: str = "bf16",
     chip: str | None = None,
     power: float = 700.0,
+    assumed: str | None = None,
 ) -> Any:
     """Return runs with errors that are known before and after a fit: after is half."""
     return SimpleNamespace(
@@ -261,6 +262,7 @@ def run_of(
             power=SimpleNamespace(value=power),
         ),
         file=SimpleNamespace(id=name),
+        table=SimpleNamespace(assumed=assumed),
         software=SimpleNamespace(stack=SimpleNamespace(id=stack) if stack else None),
         shape=SimpleNamespace(experts=object() if experts else None),
         plans=SimpleNamespace(precision=precision),
@@ -341,12 +343,22 @@ def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
     assert steps == [(0, 2, "s"), (1, 2, "t")]
 
 
+def test_rows_on_an_assumed_setting_are_counted_apart(halved: list[list[str]]) -> None:
+    """Of a, 20 and -60 % as published and 40 % as assumed; of b 10 % as published; all halved."""
+    runs = [run_of("gpu", "a", 0.2, -0.6), run_of("gpu", "a", 0.4, assumed="chunks"), run_of("gpu", "b", 0.1)]
+    stated, guessed = leave_one_out.leave_one_out(runs).settings
+    assert (stated.assumed, stated.of, stated.n) == (False, 2, 3)
+    assert (guessed.assumed, guessed.of, guessed.n) == (True, 1, 1)
+    assert (stated.mean, guessed.mean) == pytest.approx(((0.2 + 0.05) / 2, 0.2))
+    assert halved == [["b"], ["a", "a"]]
+
+
 def test_nothing_else_is_no_score(halved: list[list[str]]) -> None:
     found = leave_one_out.leave_one_out([run_of("x", "a", 0.2, -0.4)])
     (row,) = found.rows
     assert (row.mape, row.bias, row.max_error, row.fitted_on) == (None, None, None, 0)
     assert row.shipped == pytest.approx(0.3)
-    assert (row.n, found.mean, found.kinds) == (2, None, ())
+    assert (row.n, found.mean, found.kinds, found.settings) == (2, None, (), ())
     assert halved == []
 
 

@@ -113,7 +113,7 @@ def left(source: str, mape: float | None, why: str | None) -> LeftOut:
 
 
 def _without(*rows: LeftOut) -> LeaveOneOutReport:
-    return LeaveOneOutReport(schema_version="0", by="source", mean=0.1, rows=rows, kinds=())
+    return LeaveOneOutReport(schema_version="0", by="source", mean=0.1, rows=rows, kinds=(), settings=())
 
 
 def test_sources_left_out() -> None:
@@ -194,7 +194,7 @@ PLAN: dict[str, Any] = {
         "attention": "fused",
         "elementwise": "fused",
     },
-    **{"offload": "none", "offload_layers": 0, "reducer": "nccl"},
+    **{"offload": "none", "offload_to": "memory", "offload_layers": 0, "reducer": "nccl"},
 }
 
 
@@ -211,6 +211,7 @@ PLAN: dict[str, Any] = {
         ({"pipeline": 2, "schedule": "v-min", "recompute": "full"}, "pp2 mb1 full v-min"),
         ({"elementwise": "eager", "offload": "optimizer", "micro_batch": 4}, "one rank mb4 eager offload-optimizer"),
         ({"offload_layers": 3}, "one rank mb1 offload-3-layers"),
+        ({"offload": "optimizer", "offload_to": "drives"}, "one rank mb1 offload-optimizer-to-drives"),
     ],
 )
 def test_a_plan_in_short(changes: dict[str, Any], words: str) -> None:
