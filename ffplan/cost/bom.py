@@ -88,24 +88,56 @@ def line_total(quantity: Any, unit_price: Any) -> Any:
     return quantity * unit_price
 
 
-def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, pieces) of the fabric and the networks beside it.
+def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
+    """Return (category, link, pieces) of a fabric alone, without networks beside it: cables as they are sold.
 
-    Those of the fabric come from the floor plan where the design has one; else there is one type for each kind.
+    They come from the floor plan where the design has one; else there is one type for each kind.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
     """
-    others = [item for net in plan_networks(design, fabric) for item in cable_items(net.design, net.plan)]
     if design.spec.floor is None:
         return [
             ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
             ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_parts),
-            *others,
         ]
     from ffplan.fabric.family import wire
     from ffplan.fabric.wiring.cabling import quantities
 
     parts = {link.id: link for link in design.cable_choices}
     found = quantities(design, wire(design, fabric))
-    return [*((category, parts[name], count) for (category, name), count in sorted(found.items())), *others]
+    return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
+
+
+def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
+    """Return the cables as they are sold, to endpoints and between switches [1].
+
+    Args:
+        links: cables of a fabric, as `fabric_cables` returns them.
+
+    Equation:
+        the sum of the pieces of each category of the bill
+
+    Source:
+        Definition; NVIDIA's DGX SuperPOD B300, Table 3, counts so.
+    """
+    to_endpoints, between = (
+        sum(count for category, _, count in links if category == wanted)
+        for wanted in ("endpoint-links", "inter-switch-links")
+    )
+    return to_endpoints, between
+
+
+def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
+    """Return (category, link, pieces) of the fabric and the networks beside it, as `fabric_cables` has each.
+
+    Args:
+        design: the design.
+        fabric: its fabric.
+    """
+    others = (fabric_cables(net.design, net.plan) for net in plan_networks(design, fabric))
+    return [item for links in (fabric_cables(design, fabric), *others) for item in links]
 
 
 def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switch, int]]:

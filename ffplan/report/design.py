@@ -78,6 +78,7 @@ def _fabric(f: FabricReport) -> Lines:
             ("switches", f"{f.switches.total:,} = " + " + ".join(f"{n:,} {role}" for n, role in roles if n)),
             *_tiers(f),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
+            *_cables_as_sold(f),
             ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
             ("oversubscription", over),
             ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
@@ -85,6 +86,15 @@ def _fabric(f: FabricReport) -> Lines:
             *(_bridge(f.scale_up) if f.scale_up else []),
         ),
     )
+
+
+def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
+    """Return a line of the cables that the bill has, where they are not as many as the links."""
+    sold = f.cables_as_sold
+    if (sold.endpoint, sold.inter_switch) == (f.links.endpoint, f.links.total - f.links.endpoint):
+        return []
+    between = f", {sold.inter_switch:,} between switches" if sold.inter_switch else ""
+    return [("cables as sold", f"{sold.endpoint:,} endpoint{between}")]
 
 
 def _networks(networks: tuple[NetworkReport, ...]) -> Lines:

@@ -148,11 +148,13 @@ def _span(low: float, high: float) -> str:
 
 
 def _cabling(report: CablingReport) -> list[Grid]:
+    apart = any(item.as_sold != item.count for item in report.kinds)
     rows = tuple(
         (
             item.type,
             item.tier.replace("_", "-"),
             f"{item.count:,}",
+            *((f"{item.as_sold:,}",) if apart else ()),
             _span(item.shortest_m, item.longest_m),
             f"{item.total_m:,.0f} m",
             "" if item.cost is None else number(item.cost),
@@ -167,7 +169,8 @@ def _cabling(report: CablingReport) -> list[Grid]:
             f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",
         ),
     )
-    return [Grid("", lines), Grid("", rows, ("type", "tier", "cables", "length", "in all", cost))]
+    sold = ("as sold",) if apart else ()
+    return [Grid("", lines), Grid("", rows, ("type", "tier", "cables", *sold, "length", "in all", cost))]
 
 
 def _size(report: SizeReport) -> list[Grid]:

@@ -286,7 +286,9 @@ class CableKind:
     tier: str
     """endpoint, leaf_spine, spine_core or interzone."""
     count: int
-    """Cables."""
+    """Cables to lay."""
+    as_sold: int
+    """Cables as they are sold: a pair of modules counts once, whichever way its fibres lead."""
     shortest_m: float
     """Length of the shortest [m]."""
     longest_m: float

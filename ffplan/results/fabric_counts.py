@@ -65,7 +65,7 @@ class RouterLinks:
 
 @record
 class Cables:
-    """Cables to install; with breakout, several links share one."""
+    """Cables to lay; links that share whole ports at both ends share one."""
 
     endpoint: int
     """NIC to leaf."""
@@ -73,6 +73,18 @@ class Cables:
     """Between switches."""
     total: int
     """All cables."""
+
+
+@record
+class SoldCables:
+    """Cables as they are sold and stand in the bill: a pair of modules counts once, whichever way its fibres lead."""
+
+    endpoint: int
+    """NIC to leaf."""
+    inter_switch: int
+    """Between switches."""
+    total: int
+    """All of them."""
 
 
 @record
@@ -194,7 +206,9 @@ class FabricReport:
     breakout: int
     """Ports that each port of the switch is split into [1]; `ports_per_switch` counts them after the split."""
     cables: Cables
-    """Cables by kind."""
+    """Cables to lay, by kind."""
+    cables_as_sold: SoldCables
+    """Cables as they are bought, by kind: the pieces that the bill of materials has."""
     spare_ports: int
     """Free leaf ports: endpoints that can still be added without another switch."""
     spare_ports_by_role: SparePorts | RouterSparePorts

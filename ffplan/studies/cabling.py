@@ -33,6 +33,7 @@ def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
                     type=name,
                     tier=TIERS[tier],
                     count=len(lengths),
+                    as_sold=pieces,
                     shortest_m=float(lengths.min()),
                     longest_m=float(lengths.max()),
                     total_m=float(lengths.sum()),

@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server, memory_bytes
-from ffplan.cost.bom import CostPlan, cable_items, node_price, price
+from ffplan.cost.bom import CostPlan, cables_sold, fabric_cables, node_price, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ffplan.base.errors import Finding
-    from ffplan.catalog.parts import Accelerator, ScaleUp, StorageServer
+    from ffplan.catalog.parts import Accelerator, Link, ScaleUp, StorageServer
     from ffplan.catalog.store import Catalog
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -172,8 +172,12 @@ def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
     )
 
 
-def _fabric(design: ResolvedDesign, plan: FabricPlan, *, scale_up: bool = True) -> counted.FabricReport:
+def _fabric(
+    design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]], *, scale_up: bool = True
+) -> counted.FabricReport:
+    """Return the report of a fabric with its cables, as `fabric_cables` returns them."""
     counts, policies = counted.COUNTS[next(iter(plan.switches_by_role))], switches_by_policy(design)
+    to_endpoints, between = cables_sold(links)
     return counted.FabricReport(
         family=plan.family,
         switch=design.switch.id,
@@ -191,6 +195,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, *, scale_up: bool = True) 
         cables=counted.Cables(
             plan.endpoint_cables, plan.inter_switch_cables, plan.endpoint_cables + plan.inter_switch_cables
         ),
+        cables_as_sold=counted.SoldCables(to_endpoints, between, to_endpoints + between),
         spare_ports=plan.spare_ports,
         spare_ports_by_role=counts.spare(**plan.spare_by_role),
         oversubscription=plan.oversubscription,
@@ -209,7 +214,7 @@ def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport,
         counted.NetworkReport(
             name=found.name,
             ports={role: count for role, count in found.network.network.ports.model_dump().items() if count},
-            fabric=_fabric(found.design, found.plan, scale_up=False),
+            fabric=_fabric(found.design, found.plan, fabric_cables(found.design, found.plan), scale_up=False),
         )
         for found in networks
     )
@@ -331,9 +336,11 @@ def study_design(
     timed = "communication" not in without
     collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales)) if timed else ()
     networks = _attempt(faults, lambda: plan_networks(design, fabric)) if fabric else None
-    links = _attempt(faults, lambda: cable_items(design, fabric)) if fabric and networks is not None else None
+    own = _attempt(faults, lambda: fabric_cables(design, fabric)) if fabric and networks is not None else None
+    beside = [item for network in networks or () for item in fabric_cables(network.design, network.plan)]
+    links = [*own, *beside] if own is not None else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
-    if faults or fabric is None or networks is None or collectives is None:
+    if faults or fabric is None or networks is None or collectives is None or own is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
@@ -348,14 +355,17 @@ def study_design(
         nodes=roles,
         accelerators=design.accelerators,
         hardware=_hardware(design),
-        fabric=_fabric(design, fabric),
+        fabric=_fabric(design, fabric, own),
         networks=_networks(networks),
         communication=collectives,
         cost=_cost(design, cost),
         power=_power(design, power),
         reliability=summary,
         storage=storage,
-        assumptions=(*design_assumptions(design, fabric, power, left_out(design)), *announced(catalog)),
+        assumptions=(
+            *design_assumptions(design, fabric, cables_sold(own)[1], power, left_out(design)),
+            *announced(catalog),
+        ),
         unverified=recalled_figures(catalog),
         findings=(),
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
+def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str]:
     spec = design.spec.fabric
     if spec.inter_zone:
         yield (
@@ -52,10 +52,10 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan) -> Iterator[str]:
         yield f"Each NIC has one port in every one of {plan.planes} planes and spreads its traffic evenly over them."
     elif plan.planes > 1:
         yield "Each NIC belongs to one plane; NICs are spread evenly over the planes."
-    if plan.inter_switch_parts < plan.inter_switch_cables:
+    if sold < plan.inter_switch_cables:
         yield (
-            f"{plan.inter_switch_cables:,} cables between switches take {plan.inter_switch_parts:,} pairs of modules: "
-            "a module serves a whole port, whichever way its parts lead."
+            f"{plan.links - plan.links_by_tier['endpoint']:,} links between switches take {sold:,} cables as sold, "
+            "pairs of modules: a module serves a whole port, whichever way its parts lead."
         )
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
@@ -160,18 +160,19 @@ def _power(plan: PowerPlan) -> Iterator[str]:
 
 
 def design_assumptions(
-    design: ResolvedDesign, fabric: FabricPlan, power: PowerPlan, left_out: tuple[str, ...]
+    design: ResolvedDesign, fabric: FabricPlan, sold: int, power: PowerPlan, left_out: tuple[str, ...]
 ) -> tuple[str, ...]:
     """Return every assumption that changes a result, one sentence each.
 
     Args:
         design: the design.
         fabric: its fabric.
+        sold: cables between its switches as they are sold [1].
         power: its power.
         left_out: sentences on terms that the bounds on communication leave out.
     """
     return (
-        *_fabric(design, fabric),
+        *_fabric(design, fabric, sold),
         *_communication(design, fabric, left_out),
         *_cost(design),
         *_power(power),

@@ -17,7 +17,7 @@ from ffplan.base.record import record
 from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
-from ffplan.cost.bom import CostPlan, cable_items, price
+from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
@@ -158,6 +158,8 @@ def _evaluated(varied: ResolvedDesign, wanted: Collection[str] | None) -> tuple[
         }
         why = np.where((why == 0) & ~np.asarray(_can_communicate(varied)), len(REASONS), why)
         links = cable_items(varied, plan)
+        to_endpoints, between = cables_sold(links)
+        columns |= {"fabric.cables_as_sold.endpoint": to_endpoints, "fabric.cables_as_sold.inter_switch": between}
         cost = price(varied, plan, links)
         columns |= _communication(varied, plan, wanted) | _cost(cost, varied) | _power(varied, plan, links)
     if wanted is not None:

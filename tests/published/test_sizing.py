@@ -11,6 +11,7 @@ from ffplan.fabric.sizing import dragonfly, families
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.sizing.formulas import bandwidth_oversubscription, rail_leaves
+from ffplan.results.fabric_counts import Links, Switches
 from tests.support import assess_file, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -70,6 +71,39 @@ def test_dgx_b300_spectrum_x_superpod(units: int, leaf: int, spine: int) -> None
     found = size(512 * units, 64, "2 planes by port", planes=(2,))
     assert (found.leaf, found.spine, found.inter_switch_links // found.links_per_cable) == (leaf, spine, 512 * units)
     assert found.capacity == 8192
+
+
+@pytest.mark.parametrize(
+    ("units", "nodes", "accelerators", "leaf", "spine", "node_leaf", "leaf_spine"),
+    [
+        (1, 64, 512, 16, 8, 512, 512),
+        (2, 128, 1024, 32, 16, 1024, 1024),
+        (4, 256, 2048, 64, 32, 2048, 2048),
+        (8, 512, 4096, 128, 64, 4096, 4096),
+        (16, 1024, 8192, 256, 128, 8192, 8192),
+    ],
+)
+def test_dgx_b300_cables_as_sold(
+    tmp_path: Path, units: int, nodes: int, accelerators: int, leaf: int, spine: int, node_leaf: int, leaf_spine: int
+) -> None:
+    """SuperPOD B300, Table 3, counts twin-port cables of 800G; each carries two links of 400G, and the bill has them.
+
+    With 16 units the two links of a module lead to different spines.
+    """
+    path = vary_design(tmp_path, "superpod-b300-4su", ("count: 256", f"count: {64 * units}"))
+    found = assess_file(path)
+    fabric, cost = found.fabric, found.cost
+    assert (found.nodes["compute"], found.accelerators) == (nodes, accelerators)
+    assert isinstance(fabric.switches, Switches)
+    assert isinstance(fabric.links, Links)
+    assert (fabric.switches.leaf, fabric.switches.spine, fabric.switches.core) == (leaf, spine, 0)
+    assert (fabric.links.endpoint, fabric.links.leaf_spine) == (2 * node_leaf, 2 * leaf_spine)
+    sold = fabric.cables_as_sold
+    assert (sold.endpoint, sold.inter_switch, sold.total) == (node_leaf, leaf_spine, node_leaf + leaf_spine)
+    assert fabric.cables.inter_switch == (2 if units == 16 else 1) * leaf_spine
+    assert cost is not None
+    bought = {line.category: line.quantity for line in cost.lines}
+    assert (bought["endpoint-links"], bought["inter-switch-links"]) == (node_leaf, leaf_spine)
 
 
 @pytest.mark.parametrize(("units", "leaf", "spine"), [(1, 8, 4), (2, 16, 8), (4, 32, 18)])

@@ -45,9 +45,10 @@ class FabricPlan:
     endpoint_cables: int
     """Cables between NICs and switches: one for each whole port in use."""
     inter_switch_cables: int
-    """Cables between switches, as they are laid."""
+    """Cables between switches, as they are laid: links that share whole ports at both ends share one."""
     inter_switch_parts: int
-    """Links between switches as they are bought: halves of a port that lead apart are two cables on one module."""
+    """Cables between switches, as they are sold: halves of a port that lead apart are two fibres on one pair of
+    modules."""
     oversubscription: float
     zone_oversubscription: float | None
     bisection_gbyte_s: float

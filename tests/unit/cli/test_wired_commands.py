@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 
-from tests.support import ROOT, ZONES_APART, ffplan, vary_design
+from tests.support import ROOT, SMALL, ZONES_APART, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,6 +44,41 @@ def test_every_format_says_something_within_80_columns(arguments: tuple[str, ...
     assert done.out.strip()
     if form == "table":
         assert max(len(line) for line in done.out.splitlines()) <= 80
+
+
+FLOOR = """\
+floor:
+  racks_per_row: 4
+  switch_racks_per_row: 2
+  rack_units: 42
+  switch_units: 2
+  power_per_rack: 45 kW
+  rack_width: 0.6 m
+  row_pitch: 3 m
+  riser: 1.5 m
+  slack: 1 m
+  links: [800g-2xdr4]
+"""
+
+
+def test_cabling_counts_fibres_and_cables_as_sold(tmp_path: Path) -> None:
+    """24 leaves with eight uplinks on four whole ports: 192 fibres to eight spines each, 96 pairs of modules."""
+    text = (SMALL / "planes.yaml").read_text().replace("count: 9}", "count: 9, rack_units: 8, per_rack: 4}")
+    (tmp_path / "planes.yaml").write_text(text + FLOOR)
+    catalog = ("--catalog", str(SMALL / "parts"))
+    found = result("cabling", str(tmp_path / "planes.yaml"), *catalog)
+    assert [(kind["tier"], kind["count"], kind["as_sold"]) for kind in found["kinds"]] == [
+        ("endpoint", 40, 40),
+        ("leaf_spine", 192, 96),
+    ]
+    assert result("design", str(tmp_path / "planes.yaml"), *catalog)["fabric"]["cables_as_sold"] == {
+        "endpoint": 40,
+        "inter_switch": 96,
+        "total": 136,
+    }
+    printed = ffplan("cabling", str(tmp_path / "planes.yaml"), *catalog).out
+    assert "cables  as sold  length" in printed
+    assert "as sold" not in ffplan("cabling", "superpod-h100-4su").out  # as many as cables
 
 
 def test_place_names_the_one_pair_between_zones() -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
+from ffplan.cost.bom import cables_sold, fabric_cables
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.wiring.network import SPINE
@@ -64,6 +65,21 @@ def test_public_fabrics_have_their_published_counts(name: str, switches: dict[st
     plan = plan_fabric(wired(name).design)
     assert {role: plan.switches_by_role[role] for role in switches} == switches
     assert {tier: plan.links_by_tier[tier] for tier in links} == links
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoint", "between"),
+    [
+        ("hpn-dual-plane", 30720 // 4, 14400 // 2),  # four ports of 200G, two of 400G on an 800G port
+        ("megascale-12288", 12288 // 2, 6144 + 6144),  # one AOC splits a port of 400G for two NICs
+        ("spectrum-x-4096", 4096 // 2, 4096 // 2),
+        ("meta-24k-roce", 24576, 1536 * 18 + 4032),
+    ],
+)
+def test_public_fabrics_as_sold(name: str, endpoint: int, between: int) -> None:
+    """Links over the links that a whole port holds at both ends, as derived from what is published on the ports."""
+    design = wired(name).design
+    assert cables_sold(fabric_cables(design, plan_fabric(design))) == (endpoint, between)
 
 
 def test_an_oversubscription_of_16_to_15() -> None:

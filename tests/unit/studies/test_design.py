@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
-from tests.support import assess_file, collective, overlay_part, term, vary_design
+from tests.support import assess_file, collective, ffplan, overlay_part, term, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -542,3 +542,28 @@ def test_compare_explains_its_currency_once() -> None:
     done = ffplan("compare fire-flyer-2 fire-flyer-2-nvlink dgx-a100-10k")
     assert done.out.count("paper-unit: relative prices; a unit is about 13,100 USD") == 1
     assert "paper-unit:" not in ffplan("compare superpod-h100-4su fire-flyer-next").out
+
+
+SOLD = ("h100-1k-four-networks", "hpn-dual-plane", "site-h100-100k", "spectrum-x-4096", "superpod-h100-4su")
+
+
+@pytest.mark.parametrize("name", SOLD)
+def test_cables_as_sold_are_those_of_the_bill(name: str) -> None:
+    """Over the fabric and the networks beside it, on a floor too: what the bill has, priced or not."""
+    found = assess_file(name)
+    assert found.cost is not None
+    reports = [found.fabric, *(network.fabric for network in found.networks)]
+    bought = [*found.cost.lines, *found.cost.missing]
+    for category, kind in (("endpoint-links", "endpoint"), ("inter-switch-links", "inter_switch")):
+        assert category not in found.cost.excluded
+        assert sum(getattr(report.cables_as_sold, kind) for report in reports) == sum(
+            item.quantity for item in bought if item.category == category
+        )
+
+
+def test_the_report_shows_cables_as_sold_where_they_are_not_the_links() -> None:
+    apart, alike = (ffplan("design", f"designs/{name}.yaml").out for name in ("hpn-dual-plane", "superpod-h100-4su"))
+    assert "  cables as sold   7,680 endpoint, 7,200 between switches\n" in apart
+    told = " ".join(apart.split())
+    assert "14,400 links between switches take 7,200 cables as sold, pairs of modules: a module serves" in told
+    assert "as sold" not in alike
