@@ -124,7 +124,8 @@ def import_ibnetdiscover(
 @app.command("slurm")
 def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
     """Turn a topology file of Slurm into JSON: switches, blocks, and what Slurm would refuse of them."""
-    from ffplan.interop.slurm_files import MOST_BYTES, read_slurm
+    from ffplan.interop.slurm_files import read_slurm
+    from ffplan.interop.slurm_includes import MOST_BYTES
     from ffplan.report.formats.json import to_json
 
     found = read_slurm(read_bytes(file, MOST_BYTES), file)

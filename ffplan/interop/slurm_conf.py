@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ffplan.base.errors import InputError, located
 from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
 from ffplan.interop.slurm_faults import faults_of, levels_of, roots_of
+from ffplan.interop.slurm_includes import Includes, fault
 from ffplan.results.slurm_topology import SlurmBlock, SlurmSwitch, SlurmTopology
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 MOST_NAMES = 1_000_000
 """Most names that the host lists of a file may stand for [1]."""
@@ -25,22 +22,17 @@ _KEYS = (
     *_PRINTED,
 )
 _NAME = re.compile(r"[\w.-]+")
-HOW = "give topology.conf or topology.yaml as slurmctld reads it"
 
 
 @record
 class Row:
     """A line of the file, or an item of the YAML."""
 
+    file: str
     line: int
     name: str
     nodes: tuple[str, ...]
     switches: tuple[str, ...]
-
-
-def fault(file: str, line: int, message: str, remedy: str = HOW) -> InputError:
-    """Return a located fault of a topology file."""
-    return located("file-slurm", file, (line, 1), message, remedy)
 
 
 class Reader:
@@ -48,8 +40,19 @@ class Reader:
 
     def __init__(self, file: str) -> None:
         self.file = file
+        """The file that is being read; an included one while its lines are."""
+        self.top = file
         self.names = 0
         self.remarks: list[str] = []
+
+    def remark(self, line: int, words: str) -> None:
+        """Keep a remark on a line."""
+        inside = "" if self.file == self.top else f"{self.file}, "
+        self.remarks.append(f"{inside}line {line}: {words}")
+
+    def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> Row:
+        """Return a row of the file that is being read."""
+        return Row(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
 
     def hosts(self, given: object, line: int) -> tuple[str, ...]:
         """Return the names of a host list, or of a list of them.
@@ -88,7 +91,7 @@ class Reader:
         """
         levels = levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
         if levels is None:
-            raise fault(self.file, rows[0].line, "some switches are below themselves", "correct `Switches`")
+            raise fault(rows[0].file, rows[0].line, "some switches are below themselves", "correct `Switches`")
         switches = tuple(SlurmSwitch(row.name, levels[row.name], row.nodes, row.switches) for row in rows if levels)
         blocks = tuple(SlurmBlock(row.name, row.nodes) for row in rows if kind == "block")
         named = {node for row in rows for node in row.nodes}
@@ -107,22 +110,6 @@ class Reader:
         return made
 
 
-def _lines(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """Yield the lines of a configuration without comments, joined where one goes on in the next."""
-    held, start = "", first
-    for number, line in enumerate(text.splitlines(), start=first):
-        start = start if held else number
-        own = re.sub(r"(?<!\\)#.*", "", line).rstrip()
-        if own.endswith("\\"):
-            held += own[:-1]
-            continue
-        if (whole := (held + own).strip()) != "":
-            yield start, whole
-        held = ""
-    if held.strip():
-        yield start, held.strip()
-
-
 def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     """Return the values of a line by their keys in lower case.
 
@@ -137,19 +124,20 @@ def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     if twice:
         raise fault(reader.file, line, f"`{twice[0]}` stands twice in a line", "write each switch or block on its own")
     if odd := sorted(set(fields) - set(_KEYS)):
-        reader.remarks.append(f"line {line}: `{odd[0]}` is not known here, and is passed over")
+        reader.remark(line, f"`{odd[0]}` is not known here, and is passed over")
     if loose := _WORD.sub("", row).split():
-        reader.remarks.append(f"line {line}: `{loose[0][:40]}` is no `key=value`, and is passed over")
+        reader.remark(line, f"`{loose[0][:40]}` is no `key=value`, and is passed over")
     return fields
 
 
-def topologies_of_conf(reader: Reader, text: str, first: int) -> list[SlurmTopology]:
+def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes) -> list[SlurmTopology]:
     """Return the topologies of a `topology.conf`: a tree, or blocks.
 
     Args:
         reader: takes names and remarks.
         text: the file.
         first: number of its first line.
+        includes: the files that it may include.
 
     Raises:
         InputError: located, at a line that is of neither.
@@ -159,12 +147,12 @@ def topologies_of_conf(reader: Reader, text: str, first: int) -> list[SlurmTopol
     sizes: tuple[int, ...] = ()
     printed: set[int] = set()
     """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""
-    for line, row in _lines(text, first):
-        printed.update(int(size) for size in re.findall(r"\bBlockSize=([0-9]{1,9})", row))
-        if re.match(r"include\s", row, re.IGNORECASE):
-            words = f"line {line}: `{row.split(None, 1)[1][:60]}` is included and not read: what it names is missing"
-            reader.remarks.append(words)
+    for found in includes.lines(text, first):
+        reader.file, line, row = found.file, found.line, found.text
+        if found.rest:
+            reader.remark(line, f"`{found.rest[:40]}` stands behind an included file: slurmctld stops")
             continue
+        printed.update(int(size) for size in re.findall(r"\bBlockSize=([0-9]{1,9})", row))
         if re.match(r"aggregatedblock\s*=", row, re.IGNORECASE):  # sums of blocks, printed by scontrol
             continue
         fields = _fields(reader, line, row)
@@ -172,11 +160,12 @@ def topologies_of_conf(reader: Reader, text: str, first: int) -> list[SlurmTopol
         repeated = below and "level" in fields  # scontrol prints the nodes of all switches below
         nodes = () if repeated else reader.hosts(fields.get("nodes"), line)
         if "blockname" in fields:
-            blocks += [Row(line, name, nodes, ()) for name in reader.hosts(fields["blockname"], line)]
+            blocks += [reader.row(line, name, nodes, ()) for name in reader.hosts(fields["blockname"], line)]
         elif "switchname" in fields:
-            switches += [Row(line, name, nodes, below) for name in reader.hosts(fields["switchname"], line)]
+            switches += [reader.row(line, name, nodes, below) for name in reader.hosts(fields["switchname"], line)]
         if said := fields.get("blocksizes", fields.get("blocklevels")):
             sizes = reader.sizes(said, line)
+    reader.file = reader.top
     made = [reader.topology("", "tree", switches)] if switches else []
     made += [reader.topology("", "block", blocks, sizes or tuple(sorted(printed)))] if blocks else []
     if not made:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.inputs.document import parse_document
-from ffplan.interop.slurm_conf import Reader, Row, fault, topologies_of_conf
+from ffplan.interop.slurm_conf import Reader, topologies_of_conf
+from ffplan.interop.slurm_includes import Includes, fault
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.slurm_topology import SlurmTopologyReport
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
     from ffplan.results.slurm_topology import SlurmTopology
 
-MOST_BYTES = 16 * 2**20
-"""Largest file read [byte]."""
 _YAML = re.compile(r"""\s*(?:---|%|-\s|-$|[\[{]|["']?\w[\w.-]*["']?\s*:)""")
 """Start of the first line of a YAML or JSON document; lines of topology.conf have `=`."""
 _HELD = ("topology.yaml", "topology.conf")
@@ -40,25 +39,26 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
     except UnicodeDecodeError:
         raise fault(file, 1, "this is no text in UTF-8") from None
     reader = Reader(file)
-    topologies = _topologies(reader, text, 1)
+    topologies = _topologies(reader, text, 1, Includes(file))
     return SlurmTopologyReport(
         schema_version=SCHEMA_VERSION, file=file, topologies=tuple(topologies), remarks=tuple(reader.remarks)
     )
 
 
-def _topologies(reader: Reader, text: str, first: int) -> list[SlurmTopology]:
+def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> list[SlurmTopology]:
     """Return the topologies of a text: of YAML or JSON by how its first line starts, else of `topology.conf`.
 
     Args:
         reader: takes names and remarks.
         text: a file, or what a ConfigMap holds.
         first: number of its first line.
+        includes: the files that it may include.
 
     Raises:
         InputError: located, where it is neither.
     """
     line = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
-    return _of_yaml(reader, text) if _YAML.match(line) else topologies_of_conf(reader, text, first)
+    return _of_yaml(reader, text) if _YAML.match(line) else topologies_of_conf(reader, text, first, includes)
 
 
 def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
@@ -70,11 +70,13 @@ def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
     document = parse_document(text.encode(), reader.file)
     data = document.data
     if isinstance(data, dict) and isinstance(data.get("data"), dict):
-        held = next((data["data"][name] for name in _HELD if isinstance(data["data"].get(name), str)), None)
-        if held is None:
+        held = {name: text for name, text in data["data"].items() if isinstance(text, str)}
+        own = next((name for name in _HELD if name in held), None)
+        if own is None:
             raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")
         reader.remarks.append("read from a ConfigMap: lines are counted from its data")
-        return _topologies(reader, held, document.place(("data",))[0])
+        files = {name: (document.place(("data", name))[0], text) for name, text in held.items()}
+        return _topologies(reader, held[own], document.place(("data",))[0], Includes(reader.file, files))
     items = data if isinstance(data, list) else [data]
     if not items or not all(isinstance(item, dict) and any(form in item for form in _FORMS) for item in items):
         raise fault(reader.file, 1, "this YAML has no topologies")
@@ -91,14 +93,14 @@ def _of_item(reader: Reader, item: dict[str, Any], line: int) -> SlurmTopology:
         nodes = tuple(node for given in _below(item[kind], "nodes") for node in reader.hosts(given, line))
         if kind != "flat":
             reader.remarks.append(f"`{name}`: of a {kind} the nodes are counted, and their places are not read")
-        return reader.topology(name, kind, [Row(line, name, nodes, ())])
+        return reader.topology(name, kind, [reader.row(line, name, nodes, ())])
     own = item[kind] if isinstance(item[kind], dict) else {}
     list_of, title = ("switches", "switch") if kind == "tree" else ("blocks", "block")
     found = own.get(list_of)
     if not isinstance(found, list) or not all(isinstance(row, dict) and row.get(title) for row in found):
         raise fault(reader.file, line, f"`{kind}` of `{name}` has no list of {plural(2, title, list_of)[2:]}")
     rows = [
-        Row(line, each, reader.hosts(row.get("nodes"), line), reader.hosts(row.get("children"), line))
+        reader.row(line, each, reader.hosts(row.get("nodes"), line), reader.hosts(row.get("children"), line))
         for row in found
         for each in reader.hosts(row[title], line)
     ]

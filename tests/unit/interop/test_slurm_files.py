@@ -155,10 +155,6 @@ def test_nodes_of_rings_and_tori_are_counted(kind: str) -> None:
         ("SwitchName=a Nodes=ALL\n", "`ALL` stands for every node of slurm.conf"),
         ("SwitchName=a Nodes=n1, n2\n".replace("1,", "1"), "line 1: `n2` is no `key=value`"),
         ("SwitchName=a Nodes=n1 Colour=red\n", "line 1: `colour` is not known here"),
-        (
-            "Include /etc/slurm/more.conf\nSwitchName=a Nodes=n1\n",
-            "line 1: `/etc/slurm/more.conf` is included and not read",
-        ),
         ("BlockName=a Nodes=n[1-4]\n", "no sizes of blocks are given"),
         ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,12\n", "the size 12 is no power of two times the first, 4"),
         ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,16,8\n", "the sizes of blocks do not grow"),
@@ -180,7 +176,7 @@ def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> No
         ("SwitchName=a Nodes=n[9-1]\n", 1, "`9-1` runs backwards"),
         ("SwitchName=a Nodes=n[1-4];n5\n", 1, "`n1;n5` is no name"),
         ("SwitchName=a Nodes=n1 SwitchName=b Nodes=n2\n", 1, "`switchname` stands twice in a line"),
-        ("Include a.conf\n", 1, "names no switch and no block"),
+        ("Include\n", 1, "`Include` is no line of a topology"),
         ("SwitchName=a Nodes=n[0-9999999999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Nodes=n[0-99999]m[0-99999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", 1, "some switches are below themselves"),
@@ -210,6 +206,118 @@ def test_a_long_chain_of_switches_takes_no_time() -> None:
 )
 def test_host_lists_of_several_brackets(text: str, names: list[str]) -> None:
     assert unfold(text) == names
+
+
+def included(folder: Path, **files: str) -> SlurmTopologyReport:
+    """Return what a topology.conf says, given with its own text and the files beside it by their names."""
+    for name, text in files.items():
+        path = folder / name.replace("__", "/").replace("_conf", ".conf")
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    path = folder / "topology.conf"
+    return read_slurm(path.read_bytes(), str(path))
+
+
+def test_included_files_stand_in_their_place(tmp_path: Path) -> None:
+    """Slurm 22.05 reads all of these, and looks for a file beside the one that includes it."""
+    report = included(
+        tmp_path,
+        topology_conf="Include leaves.conf # two\r\nSwitchName=top Switches=leaf[1-3]\ninclude \\\nracks/r.conf\n",
+        leaves_conf="SwitchName=leaf1 \\\n Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4] \\\n",
+        racks__r_conf="INCLUDE deeper.conf\n",
+        racks__deeper_conf="SwitchName=leaf3 Nodes=n[5-6]",
+    )
+    (tree,) = report.topologies
+    assert report.remarks == ()
+    assert [(switch.name, switch.level) for switch in tree.switches] == [
+        *(("leaf1", 0), ("leaf2", 0), ("top", 1), ("leaf3", 0))
+    ]
+    assert tree.nodes == 6
+
+
+def test_an_included_file_may_be_beside_the_first_and_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "far").write_text("SwitchName=c Nodes=n3\n")
+    report = included(
+        tmp_path,
+        topology_conf="Include sub/a.conf\nSwitchName=top Switches=[a-c]\n".replace("[a-c]", "a,b,c"),
+        sub__a_conf=f"Include b.conf\nSwitchName=a Nodes=n1 Colour=red\nInclude {tmp_path / 'far'}\n",
+        b_conf="SwitchName=b Nodes=n2\n",
+    )
+    assert (report.topologies[0].nodes, report.topologies[0].roots) == (3, ("top",))
+    assert report.remarks == (f"{tmp_path}/sub/a.conf, line 2: `colour` is not known here, and is passed over",)
+
+
+def test_words_behind_an_included_file_are_what_slurm_refuses(tmp_path: Path) -> None:
+    report = included(tmp_path, topology_conf="SwitchName=b Nodes=n2\nInclude a.conf b.conf\n", a_conf="")
+    assert report.remarks == ("line 2: `b.conf` stands behind an included file: slurmctld stops",)
+
+
+def test_a_file_included_twice_is_read_twice(tmp_path: Path) -> None:
+    report = included(tmp_path, topology_conf="Include a.conf\nInclude a.conf\n", a_conf="SwitchName=a Nodes=n1")
+    assert "`a` stand twice" in report.remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        (
+            {"topology_conf": "\nInclude a.conf\n"},
+            "topology.conf:2",
+            "`a.conf` is included, and cannot be read: No s",
+        ),
+        ({"topology_conf": "Include *.conf\n"}, "topology.conf:1", "`*.conf` is included, and cannot be read: No such"),
+        ({"topology_conf": "Include sub\n", "sub__a": ""}, "topology.conf:1", "`sub` is included, and is no file"),
+        ({"topology_conf": "Include topology.conf\n"}, "topology.conf:1", "`topology.conf` includes itself"),
+        (
+            {
+                "topology_conf": "Include a.conf\n",
+                "a_conf": "# x\nInclude sub/b.conf",
+                "sub__b_conf": "Include ../a.conf",
+            },
+            "sub/b.conf:1",
+            "`../a.conf` includes itself",
+        ),
+        ({"topology_conf": "Include a.conf\n", "a_conf": "\nNodeName=n1\n"}, "a.conf:2", "is no line of a topology"),
+        (
+            {"topology_conf": "Include a.conf\n", "a_conf": "\nSwitchName=a Switches=a\n"},
+            "a.conf:2",
+            "some switches are below themselves",
+        ),
+        ({"topology_conf": "Include a.conf\n", "a_conf": ""}, "topology.conf:1", "names no switch and no block"),
+        ({"topology_conf": f"Include {'a' * 5000}\n"}, "topology.conf:1", "cannot be read: File name too long"),
+        ({"topology_conf": "Include a\0b\n"}, "topology.conf:1", "cannot be read: embedded null"),
+    ],
+)
+def test_an_included_file_that_cannot_be_read_is_located(
+    tmp_path: Path, files: dict[str, str], place: str, words: str
+) -> None:
+    with pytest.raises(InputError) as raised:
+        included(tmp_path, **files)
+    assert str(raised.value).startswith(f"{tmp_path}/{place}:1: error: ")
+    assert words in str(raised.value)
+
+
+def test_included_files_have_limits(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"topology.conf:10001:1: error: more than 10,000 files are included"):
+        included(tmp_path, topology_conf="Include a.conf\n" * 10_001, a_conf="")
+    with pytest.raises(InputError, match=r"topology.conf:17:1: error: the included files have more than 16 MiB"):
+        included(tmp_path, topology_conf="Include a.conf\n" * 17, a_conf="#" * 2**20)
+
+
+def test_a_device_is_not_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="`/dev/zero` is included, and is no file"):
+        included(tmp_path, topology_conf="Include /dev/zero\n")
+
+
+def test_a_configmap_includes_what_it_holds() -> None:
+    text = "kind: ConfigMap\ndata:\n  topology.conf: |\n    Include {name}\n    SwitchName=top Switches=a\n"
+    held = "  leaves.conf: |\n    SwitchName=a Nodes=n[1-2]\n"
+    (tree,) = read(text.format(name="leaves.conf") + held).topologies
+    assert (tree.nodes, tree.roots) == (2, ("top",))
+    with pytest.raises(InputError, match=r"`other.conf` is included, and the ConfigMap does not hold it"):
+        read(text.format(name="other.conf") + held)
+    with pytest.raises(InputError, match=r"`topology.conf` includes itself"):
+        read(text.format(name="topology.conf"))
 
 
 def test_what_ffplan_exports_is_read_back(tmp_path: Path) -> None:

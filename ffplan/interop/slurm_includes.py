@@ -1,0 +1,146 @@
+"""Lines of Slurm's configuration files: without comments, joined where they go on, with those of included files."""
+
+from __future__ import annotations
+
+import re
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError, located
+from ffplan.base.files import is_regular, read_limited
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MOST_BYTES = 16 * 2**20
+"""Most of all files together [byte]."""
+MOST_FILES = 10_000
+"""Most files that are included [1]."""
+HOW = "give topology.conf or topology.yaml as slurmctld reads it"
+_INCLUDE = re.compile(r"include\s+(\S+)\s*(.*)", re.IGNORECASE)
+_HASH = re.compile(r"(?<!\\)#.*")
+
+
+def fault(file: str, line: int, message: str, remedy: str = HOW) -> InputError:
+    """Return a located fault of a topology file."""
+    return located("file-slurm", file, (line, 1), message, remedy)
+
+
+@record
+class ConfLine:
+    """A line of a configuration and where it stands."""
+
+    file: str
+    line: int
+    text: str
+    rest: str = ""
+    """What stands behind the name of an included file: Slurm takes that for an error."""
+
+
+def joined(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Yield (line, text) of a configuration without comments, joined where one goes on in the next.
+
+    Args:
+        text: the configuration.
+        first: number of its first line.
+    """
+    held, start = "", first
+    for number, line in enumerate(text.splitlines(), start=first):
+        start = start if held else number
+        own = _HASH.sub("", line).rstrip()
+        if own.endswith("\\"):
+            held += own[:-1]
+            continue
+        if (whole := (held + own).strip()) != "":
+            yield start, whole
+        held = ""
+    if held.strip():
+        yield start, held.strip()
+
+
+class Includes:
+    """The files that a configuration may include: those of its folder, or those of the ConfigMap that holds it.
+
+    Slurm 22.05 looks for a file in the folder of the one that includes it (tried); the first folder stands in here.
+    """
+
+    def __init__(self, file: str, held: dict[str, tuple[int, str]] | None = None) -> None:
+        self.file = file
+        self.folder = Path(file).parent
+        self.held = held
+        """First line and text of the files of a ConfigMap, by name."""
+        self.left_bytes, self.left_files = MOST_BYTES, MOST_FILES
+
+    def lines(self, text: str, first: int) -> Iterator[ConfLine]:
+        """Yield every line of a configuration, those of included files in the place of `Include`.
+
+        Args:
+            text: the configuration.
+            first: number of its first line.
+
+        Raises:
+            InputError: located, where an included file is missing, unreadable, too large or includes itself.
+        """
+        own = str(Path(self.file).resolve())
+        open_files = [(own, self.file, joined(text, first))]
+        while open_files:
+            _, file, waiting = open_files[-1]
+            line, row = next(waiting, (0, ""))
+            if not line:
+                open_files.pop()
+                continue
+            found = _INCLUDE.fullmatch(row)
+            if found is None:
+                yield ConfLine(file, line, row)
+                continue
+            key, shown, start, inner = self._read(name := found[1], file, line)
+            if key in (known for known, _, _ in open_files):
+                raise fault(file, line, f"`{name[:60]}` includes itself", "take this `Include` away")
+            if found[2]:
+                yield ConfLine(file, line, "", found[2])
+            open_files.append((key, shown, joined(inner, start)))
+
+    def _read(self, name: str, file: str, line: int) -> tuple[str, str, int, str]:
+        """Return an included file: what tells it from others, its name in messages, its first line and text.
+
+        Raises:
+            InputError: located, where it cannot be read.
+        """
+        self.left_files -= 1
+        if self.left_files < 0:
+            raise fault(file, line, f"more than {MOST_FILES:,} files are included", "write them as one file")
+        if self.held is not None:
+            if name not in self.held:
+                raise fault(
+                    file, line, f"`{name[:60]}` is included, and the ConfigMap does not hold it", "add it to `data`"
+                )
+            start, text = self.held[name]
+            self._count(len(text), file, line)
+            return name, self.file, start, text
+        path = Path(file).parent / name
+        if not is_regular(path) and is_regular(self.folder / name):
+            path = self.folder / name
+        raw = self._bytes(path, name, file, line)
+        self._count(len(raw), file, line)
+        try:
+            return str(path.resolve()), str(path), 1, raw.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise fault(str(path), 1, "this is no text in UTF-8") from None
+
+    def _bytes(self, path: Path, name: str, file: str, line: int) -> bytes:
+        beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"
+        try:
+            if not stat.S_ISREG(path.stat().st_mode):
+                raise fault(file, line, f"`{name[:60]}` is included, and is no file", beside)
+            raw = read_limited(path, MOST_BYTES)
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or str(error)
+            raise fault(file, line, f"`{name[:60]}` is included, and cannot be read: {why}", beside) from None
+        return raw if raw is not None else b" " * (MOST_BYTES + 1)
+
+    def _count(self, size: int, file: str, line: int) -> None:
+        self.left_bytes -= size
+        if self.left_bytes < 0:
+            raise fault(file, line, f"the included files have more than {MOST_BYTES / 2**20:g} MiB")
