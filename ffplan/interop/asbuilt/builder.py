@@ -10,6 +10,7 @@ import numpy as np
 
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.model import PORTS, UNSAID, AsBuilt, BuiltDevice, fault, peer_of, renumbered
+from ffplan.interop.asbuilt.speeds import lesser
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
@@ -141,16 +142,16 @@ class Builder:
         devices = [device for device in devices if not _reduces(device)]
         place[list(self.described)] = np.cumsum([not _reduces(device) for device in self.described.values()]) - 1
         ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
-        told = np.where(rates > 0, rates, np.inf)  # the lower of two rates; what one end alone says holds for both
-        order = np.lexsort((rows[:, 3] == 0, told, ends[:, 1], ends[:, 0]))
-        ends, rates, lanes = ends[order], rates[order], rows[order, 3]
+        order = np.lexsort((ends[:, 1], ends[:, 0]))
+        ends = ends[order]
         first = np.ones(len(ends), bool)
         first[1:] = (ends[1:] != ends[:-1]).any(axis=1)
+        lanes, rates = lesser(rows[order, 3], rates[order], np.flatnonzero(first))
         return AsBuilt(
             devices=devices,
             ends=ends[first],
-            lanes=lanes[first],
-            gbit_s=rates[first],
+            lanes=lanes,
+            gbit_s=rates,
             form=self.form,
             remarks=tuple(remarks),
             undescribed=undescribed,

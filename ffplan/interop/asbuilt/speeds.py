@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats, Ints
 
 LANE_GBIT_S = {
     "SDR": 2.5,
@@ -62,6 +68,35 @@ def signalled(gbit_s: float) -> float:
         if abs(signal - gbit_s) < 0.01 * signal or abs(LANE_GBIT_S[name] - gbit_s) < 0.01 * signal:
             return LANE_GBIT_S[name]
     return 0.0
+
+
+def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
+    """Return lanes and rate of links from those of their ends; what one end alone says holds for both.
+
+    Args:
+        lanes: lanes of each end, those of a link one after the other; 0 where unknown, shape (ends,) [1].
+        gbit_s: rate of each end, 0 where unknown, shape (ends,) [Gb/s].
+        first: place of the first end of each link, shape (links,).
+
+    Returns:
+        Lanes [1] and rate [Gb/s] of each link, 0 where unknown, shape (links,).
+
+    Equation:
+        min(lanes) * min(rate of a lane), or the lower rate where lanes are unknown
+
+    Source:
+        InfiniBand specification: a link runs at the width and the speed that both ends have in common.
+    """
+    if not len(first):
+        return np.zeros(0, np.int64), np.zeros(0)
+    count, rate = np.where(lanes > 0, lanes, np.inf), np.where(gbit_s > 0, gbit_s, np.inf)
+    known = (lanes > 0) & (gbit_s > 0)
+    lane = np.where(known, rate / np.where(lanes > 0, lanes, 1), np.inf)
+    width, speed, plain = (
+        np.minimum.reduceat(values, first) for values in (count, lane, np.where(known, np.inf, rate))
+    )
+    found = np.minimum(width * speed, plain)
+    return np.where(np.isfinite(width), width, 0).astype(np.int64), np.where(np.isfinite(found), found, 0.0)
 
 
 def rate_words(lanes: int, gbit_s: float) -> str:

@@ -216,7 +216,9 @@ def _section(text: str, name: str, file: str) -> list[tuple[int, dict[str, str]]
 
 
 def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
-    """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s].
+    """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s]: the lesser width and speed of both its ends.
+
+    A link of a NIC stands once, at the NIC.
 
     Args:
         text: the file.
@@ -227,12 +229,37 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """
     nodes = {row["NodeGUID"]: row for _, row in _section(text, "NODES", file) if "NodeGUID" in row}
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
-    joined: dict[tuple[str, str], str] = {}
+    peers: dict[tuple[str, str], tuple[str, str]] = {}
     for _, row in _section(text, "LINKS", file):
-        ends = [(row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2)]
-        both = all(guid in switches for guid, _ in ends)
-        joined |= dict.fromkeys(ends, "switch-link" if both else "to-nic")
+        one, two = ((row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2))
+        peers |= {one: two, two: one}
+    ports = _active_ports(text, file)
     found = []
+    for port, (line, lanes, lane) in ports.items():
+        peer = peers.get(port)
+        shown, check = port, "nic-link"
+        if port[0] in switches:
+            check = "switch-port" if peer is None else "switch-link"
+            if peer is not None and peer[0] not in switches:
+                if peer in ports:
+                    continue  # the NIC's own port has it
+                shown, check = peer, "nic-link"
+        _, other, slower = ports.get(peer or port, (line, lanes, lane))
+        host = nodes.get(shown[0], {}).get("NodeDesc", shown[0] or "unknown").strip('"') or "unknown"
+        value = min(lanes, other) * min(lane, slower) / GBYTE
+        found.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
+    if not found:
+        refuse(file, 1, "no active port", "give the file of a fabric that is up")
+    return found
+
+
+def _active_ports(text: str, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
+    """Return the line, the lanes and the rate of a lane [Gb/s] of every active port, by GUID and number.
+
+    Raises:
+        InputError: at a row with a width or a speed that no link has.
+    """
+    found = {}
     for line, row in _section(text, "PORTS", file):
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
@@ -242,16 +269,5 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         if lanes is None or name is None:
             message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
             refuse(file, line, message, "give the file as ibdiagnet wrote it")
-        node = nodes.get(row.get("NodeGuid", ""), {})
-        host = node.get("NodeDesc", row.get("NodeGuid", "unknown")).strip('"') or "unknown"
-        check = "nic-link"
-        if node.get("NodeType") == "2":
-            check = joined.get((row.get("NodeGuid", ""), row.get("PortNum", "")), "switch-port")
-        if check == "to-nic":
-            continue  # the NIC's own port has it
-        part = f"port {row.get('PortNum', '')}"
-        rate = LANE_GBIT_S[name] * lanes / GBYTE
-        found.append(Measured(check=check, value=rate, host=host, part=part, file=file, line=line))
-    if not found:
-        refuse(file, 1, "no active port", "give the file of a fabric that is up")
+        found[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, LANE_GBIT_S[name])
     return found

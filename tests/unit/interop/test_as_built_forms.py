@@ -462,6 +462,26 @@ def test_a_link_without_width_or_speed_and_ends_of_two_rates() -> None:
         assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([1], [50.0])
 
 
+@pytest.mark.parametrize(
+    ("one", "two", "lanes", "rate"),
+    [
+        ("2,2048", "1,2048", 1, 100.0),
+        ("1,2048", "2,2048", 1, 100.0),
+        ("2,1024", "16,2048", 2, 100.0),  # two lanes by one end, HDR by the other
+        ("2,N/A", "1,N/A", 1, 0.0),
+        ("2,2048", "1,N/A", 1, 100.0),
+        ("N/A,N/A", "2,2048", 4, 400.0),
+        ("N/A,N/A", "N/A,N/A", 0, 0.0),
+    ],
+)
+def test_a_link_has_the_lesser_width_and_speed_of_its_ends(one: str, two: str, lanes: int, rate: float) -> None:
+    nodes = "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xb\nn1 mlx5_0,1,1,0xa\nEND_NODES\n"
+    ports = f"START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n0xa,1,{one}\n0xb,7,{two}\nEND_PORTS\n"
+    cables = "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0xa,1,0xb,7\nEND_LINKS\n"
+    built = read_as_built([("x", nodes + ports + cables)])
+    assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([lanes], [rate])
+
+
 def test_titles_and_free_ports_of_a_report() -> None:
     """A row of NODES without a description is named by its guid; a port without a cable is counted."""
     nodes = "START_NODES\nNodeDesc,NumPorts,NodeType,NodeGUID\nleaf-1,64,2,0xB\n,64,2,0xA\nEND_NODES\n"

@@ -219,6 +219,44 @@ def test_a_switch_s_port_to_a_nic_is_the_nic_s_link() -> None:
     assert found == [("nic-link", "host", 50.0), ("switch-link", "leaf", 25.0), ("switch-link", "spine", 25.0)]
 
 
+SIDES = (
+    "START_NODES\nNodeDesc,NodeType,NodeGUID\nhost,1,0x1\nleaf,2,0x2\nspine,2,0x3\nEND_NODES\n"
+    "START_PORTS\nNodeGuid,PortNum,LinkWidthActv,LinkSpeedActv\n"
+    "0x1,1,{nic}\n0x2,1,{leaf}\n0x2,9,{up}\n0x3,5,{spine}\nEND_PORTS\n"
+    "START_LINKS\nNodeGuid1,PortNum1,NodeGuid2,PortNum2\n0x1,1,0x2,1\n0x2,9,0x3,5\nEND_LINKS\n"
+)
+WELL = {"nic": "2,2048", "leaf": "2,2048", "up": "2,2048", "spine": "2,2048"}
+
+
+@pytest.mark.parametrize(
+    ("side", "code", "nic", "between"),
+    [
+        ("nic", "1,2048", 12.5, 50.0),
+        ("leaf", "1,2048", 12.5, 50.0),  # a switch port at 1x beside a NIC that says 4x
+        ("leaf", "2,1024", 25.0, 50.0),
+        ("up", "16,2048", 50.0, 25.0),
+        ("spine", "16,2048", 50.0, 25.0),
+    ],
+)
+def test_a_link_runs_at_the_lesser_width_and_speed_of_its_ends(
+    side: str, code: str, nic: float, between: float
+) -> None:
+    rows = read_log(SIDES.format(**{**WELL, side: code}), "a.db_csv")
+    assert [(row.check, row.host, row.part, row.value) for row in rows] == [
+        ("nic-link", "host", "port 1", nic),
+        ("switch-link", "leaf", "port 9", between),
+        ("switch-link", "spine", "port 5", between),
+    ]
+
+
+def test_a_switch_s_port_stands_for_a_nic_without_a_row() -> None:
+    text = SIDES.format(**{**WELL, "leaf": "1,1024"}).replace("0x1,1,2,2048\n", "")
+    first = read_log(text, "a.db_csv")[0]
+    assert (first.check, first.host, first.part, first.value, first.line) == ("nic-link", "host", "port 1", 6.25, 9)
+    wide = read_log(SIDES.format(**{**WELL, "nic": "2,1024", "leaf": "1,2048"}), "a.db_csv")[0]
+    assert wide.value == 6.25  # one lane by the switch, HDR by the NIC
+
+
 def test_the_adapter_s_side_of_a_link_is_named() -> None:
     line = (
         "{ SW Ports:24 NodeGUID:aaaa0001 LID:0002 PN:14 } { CA Ports:02 NodeGUID:bbbb0002 LID:0005 PN:01 } "
