@@ -39,6 +39,13 @@ class ProgramError(UsageError):
     """A program failed."""
 
 
+class TimeLimitError(ProgramError):
+    """A program took longer than it may."""
+
+    def __init__(self, what: str, limit_s: float) -> None:
+        super().__init__(f"ffplan verify: {what} {limit_s:g} s; allow more with `--limit`")
+
+
 def find_program(name: str, package: str) -> str:
     """Return the path of a program.
 
@@ -153,7 +160,7 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
             env={**os.environ, **(env or {})},
         )
     except subprocess.TimeoutExpired:
-        raise ProgramError(f"ffplan verify: `{name}` took longer than {limit_s:g} s") from None
+        raise TimeLimitError(f"`{name}` took longer than", limit_s) from None
     except OSError as error:
         raise ProgramError(f"ffplan verify: `{name}` cannot be started: {error.strerror}") from None
     if done.returncode:
@@ -180,5 +187,5 @@ def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, wha
             last = job.log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
             raise ProgramError(f"ffplan verify: {what}: {last[0]}")
         if time.monotonic() > end:
-            raise ProgramError(f"ffplan verify: {what} within {limit_s:g} s")
+            raise TimeLimitError(f"{what} within", limit_s)
         time.sleep(0.02)

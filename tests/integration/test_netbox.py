@@ -7,6 +7,8 @@ Redis, `netbox migrate`, then `FFPLAN_NETBOX=/path/to/bin/netbox` and its config
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -26,7 +28,7 @@ import csv, json
 from django.db import transaction
 from django.utils.text import slugify
 from dcim.forms.bulk_import import CableImportForm, DeviceImportForm, InterfaceImportForm
-from dcim.models import DeviceRole, DeviceType, Manufacturer, Site
+from dcim.models import DeviceRole, DeviceType, Interface, Manufacturer, Site
 
 def rows(kind):
     with open(f"{FOLDER}/{kind}.csv", encoding="utf-8") as file:
@@ -49,7 +51,9 @@ with transaction.atomic():
                 taken[kind] += 1
             else:
                 refused.append([kind, row, str(dict(own.errors))])
-    print("RESULT" + json.dumps({"taken": taken, "refused": refused[:3]}))
+    ends = Interface.objects.exclude(cable=None).values_list("device__name", "name", "cable__label")
+    labels = {f"{device} {name}": label for device, name, label in ends}
+    print("RESULT" + json.dumps({"taken": taken, "refused": refused[:3], "labels": labels}))
     transaction.set_rollback(True)
 """
 
@@ -64,6 +68,7 @@ with transaction.atomic():
     ],
 )
 def test_netbox_takes_every_row(design: str, old: str, new: str, tmp_path: Path) -> None:
+    """And shows at both ends of every cable the label that installers have in the list of cables."""
     file = vary_design(tmp_path, design, (old, new))
     wanted = {}
     for kind in ("devices", "interfaces", "cables"):
@@ -74,4 +79,12 @@ def test_netbox_takes_every_row(design: str, old: str, new: str, tmp_path: Path)
     run = subprocess.run([NETBOX, "shell"], input=script, capture_output=True, text=True, check=False, timeout=900)
     found = [line for line in run.stdout.splitlines() if line.startswith("RESULT")]
     assert found, run.stdout + run.stderr
-    assert json.loads(found[0].removeprefix("RESULT")) == {"taken": wanted, "refused": []}
+    result = json.loads(found[0].removeprefix("RESULT"))
+    assert (result["taken"], result["refused"]) == (wanted, [])
+    assert len(result["labels"]) == 2 * wanted["cables"]
+    listed = csv.DictReader(io.StringIO(ffplan("export", str(file), "--to", "cables").out))
+    for row in listed:
+        for end in ("from", "to"):
+            device, port = row[f"{end}_device"], row[f"{end}_port"]
+            legs = [port, f"{port}/1"]  # NetBox has an interface for each part of a split port
+            assert row["label"] in [result["labels"].get(f"{device} {leg}") for leg in legs], row

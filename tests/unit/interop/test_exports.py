@@ -148,6 +148,38 @@ def test_headings_are_those_that_an_import_takes(kind: str) -> None:
     assert list(rows(POD, kind, "nautobot")[0]) == NAUTOBOT[kind].split()
 
 
+MOST_LABEL = 100
+"""Longest label of a cable that NetBox takes [character]; recalled of dcim/models/cables.py."""
+
+
+@pytest.mark.parametrize("program", ["netbox", "nautobot"])
+@pytest.mark.parametrize("design", [POD, "megascale-12288", "superpod-b300-4su", "hpn-dual-plane"])
+def test_both_ends_of_a_cable_show_the_label_of_the_list(design: str, program: str) -> None:
+    """An installer reads a label off a port, and finds device and port of both ends by it; a split port has a leg each.
+
+    An import has `label` for the cable, and the inventory shows it at both of its ends.
+    """
+    listed = {row["label"]: row for row in csv.DictReader(io.StringIO(text(design, "cables")))}
+    by_id = {row["id"]: (row["device__name"], row["name"]) for row in rows(design, "interfaces", "nautobot")}
+    shown: dict[tuple[str, str], str] = {}
+    lower: dict[str, set[tuple[str, str]]] = {}
+    for row in rows(design, "cables", program):
+        label = row["label"]
+        if program == "netbox":
+            ends = [(row[f"side_{side}_device"], row[f"side_{side}_name"]) for side in "ab"]
+        else:
+            ends = [by_id[row[f"termination_{side}_id"]] for side in "ab"]
+        assert not any(end in shown for end in ends)
+        shown |= dict.fromkeys(ends, label)
+        (one, port), (two, peer) = ((device, port.partition("/")[0]) for device, port in ends)
+        lower.setdefault(label, set()).add((one, port))
+        assert (listed[label]["to_device"], listed[label]["to_port"]) == (two, peer)
+    assert len(shown) == 2 * len(wired(design).fabric.network.links)
+    assert set(lower) == set(listed)
+    assert all((row["from_device"], row["from_port"]) in lower[label] for label, row in listed.items())
+    assert all(0 < len(label) <= MOST_LABEL for label in listed)
+
+
 @pytest.mark.parametrize("design", [POD, SPLIT])
 def test_files_for_nautobot_are_those_for_netbox(design: str) -> None:
     """Cables name interfaces by their ids, which are the same in every export; lengths are whole numbers."""

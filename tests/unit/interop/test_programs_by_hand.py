@@ -18,7 +18,7 @@ from ffplan.fabric.routing.forwarding import Forwarding
 from ffplan.interop import opensm, simgrid, slurmctld, verify, verify_notes, verify_simgrid
 from ffplan.interop.ibsim import subnet
 from ffplan.interop.opensm import read_tables
-from ffplan.interop.programs import ProgramError, running, wait_for
+from ffplan.interop.programs import ProgramError, TimeLimitError, running, wait_for
 from ffplan.interop.simgrid import Simulated
 from ffplan.interop.slurm import tree
 from ffplan.interop.slurmctld import SlurmView, read_topology
@@ -148,6 +148,48 @@ def test_every_plane_is_a_subnet_with_its_hosts_switches_and_tiers(monkeypatch: 
     assert said["fat tree"] == "2 tiers, by ftree"
     assert said["pairs traced"].endswith("in 3 switches")
     assert failed(checks) == []
+
+
+def late(monkeypatch: pytest.MonkeyPatch, *slow: str) -> None:
+    """Let some engines of OpenSM take longer than they may, and others report the faultless."""
+
+    def bring_up(
+        network: Network, _: Names, inside: Bools, run: tuple[str, float], *, rooted: bool = False
+    ) -> opensm.Subnet:
+        if run[0] in slow:
+            raise TimeLimitError("`opensm` took longer than", run[1])
+        return seen_of(network, inside, run[0], {})
+
+    monkeypatch.setattr(opensm, "bring_up", bring_up)
+
+
+@pytest.mark.parametrize(
+    ("engine", "words"),
+    [
+        ("nue", "`opensm` took longer than 7 s; allow more with `--limit`, or take `--engine ftree` or `updn`"),
+        ("ftree", "`opensm` took longer than 7 s; allow more with `--limit`$"),
+    ],
+)
+def test_an_engine_that_takes_too_long_says_what_to_do(
+    engine: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late(monkeypatch, engine)
+    with pytest.raises(UsageError, match=words):
+        report(engine, "pods")
+
+
+def test_of_several_engines_the_late_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pods` is one subnet: the others are compared, and the report is not passed."""
+    late(monkeypatch, "dfsssp", "nue")
+    own = small("pods")
+    found = verify.verify_opensm(own.design, own.fabric, own.names, (opensm.ENGINES, 7.0), lambda *_: None)
+    assert not found.passed
+    assert [(item.subject, item.check, item.found) for item in found.checks if item.passed is False] == [
+        ("fabric, dfsssp", "subnet comes up", "not within 7 s"),
+        ("fabric, nue", "subnet comes up", "not within 7 s"),
+    ]
+    assert {"fabric", "fabric, updn", "fabric, minhop"} <= {item.subject for item in found.checks}
+    assert found.notes[-1].startswith("fabric, dfsssp and fabric, nue: no routes within 7 s; allow more with `--limit`")
 
 
 def test_loads_under_the_tables_read_back(monkeypatch: pytest.MonkeyPatch) -> None:
