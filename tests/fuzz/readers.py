@@ -55,7 +55,7 @@ def _nccl(chance: Random) -> Any:
     from ffplan.interop.topology.server_file import server_file
 
     found = read_server(files.nccl(chance), NAME)
-    written = server_file(found, KnownParts({}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
+    written = server_file(found, KnownParts({}, {}, {}, {}), name="fuzzed", file=NAME, date="2026-11-23").text
     document = parse_document(written.encode(), NAME)  # what we write can be read
     assert document.data["kind"] == "server"
 

@@ -68,7 +68,7 @@ class ServerTopology:
     sockets: tuple[SocketFound, ...]
     scale_up: ScaleUpFound
     coherent: bool
-    """True where GPUs have a coherent link to the CPU (C2C)."""
+    """True where GPUs have a coherent link to the CPU: C2C, or NVLink of POWER9."""
     management: tuple[PciDevice, ...]
     """NICs that are left out: up to 10 Gb/s, or without a card."""
     warnings: tuple[str, ...]

@@ -22,6 +22,8 @@ class KnownParts:
     """By PCI id."""
     cpus: dict[str, list[Cpu]]
     """By vendor, family and model."""
+    arches: dict[str, str]
+    """Instruction sets of all CPUs, by their catalogue ids."""
 
 
 def known_parts(catalog: Catalog) -> KnownParts:
@@ -30,7 +32,7 @@ def known_parts(catalog: Catalog) -> KnownParts:
     Raises:
         InputError: where a part's file is wrong.
     """
-    found = KnownParts({}, {}, {})
+    found = KnownParts(accelerators={}, nics={}, cpus={}, arches={})
     for name in catalog.ids_of("accelerator"):
         part = catalog.entry(name).part
         assert isinstance(part, Accelerator)
@@ -44,6 +46,7 @@ def known_parts(catalog: Catalog) -> KnownParts:
     for name in catalog.ids_of("cpu"):
         part = catalog.entry(name).part
         assert isinstance(part, Cpu)
+        found.arches[part.id] = part.arch
         for cpuid in part.cpuid:
             found.cpus.setdefault(cpuid, []).append(part)
     return found
@@ -71,3 +74,10 @@ def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
 def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
     """Return the CPUs that a socket may hold: those of its family and model."""
     return parts.cpus.get(socket.cpuid, [])
+
+
+def arch_of(socket: SocketFound) -> str:
+    """Return the instruction set of a socket's CPU as catalogued CPUs write it; empty where the file does not say."""
+    if any(name in socket.cpu for name in ("AMD", "Genuine", "x86")):
+        return "x86_64"
+    return next((name for name in ("arm64", "ppc64") if name in socket.cpu), "")

@@ -41,6 +41,7 @@ class _Walk:
         self.listed = "gpu" in tags
         """True where GPUs are elements of their own; without them PCI classes tell."""
         self.netted = "net" in tags
+        self.names = {element.attributes.get("name", "") for element in root.below() if element.tag == "net"}
         self.graphics = has_graphics(root)
         """True where VGA controllers are GPUs in a file without elements of GPUs."""
         self.unreadable = Unreadable()
@@ -101,8 +102,9 @@ class _Walk:
         found = self._device(element, link)
         if gpu is None:
             return found
-        self.links += links_of(gpu, found.bus)
-        self.coherent |= bool(gpu.named("c2c"))
+        own = links_of(gpu, found.bus)
+        self.links += own
+        self.coherent |= bool(gpu.named("c2c")) or any(link.cpu for link in own)
         return replace(found, number=whole(gpu.attributes.get("dev", "")))
 
     def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
@@ -133,6 +135,8 @@ class _Walk:
             )
             slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
             fused = device.name.split("+") if card is None else [device.name]
+            if len(fused) > 1 and self.names.issuperset(fused):
+                continue  # its parts stand by themselves, with their cards
             rate = device.gbyte_s / len(fused) if device.gbyte_s else None
             made = [replace(device, name=name, gbyte_s=rate) for name in fused]
             (self.management if slow or (card is None and not known) else kept).extend(made)

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.formatting import plural
+from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.inputs.emit import comment, flow, quoted, scalar
-from ffplan.interop.topology.parts import of_gpu, of_nic, of_socket
+from ffplan.interop.topology.parts import arch_of, of_gpu, of_nic, of_socket
 from ffplan.interop.topology.pcie import PcieRate
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ TODO = "TODO"
 """Stands for a value that the file cannot tell; every place that has it is to be filled in."""
 RACKS = ("gb200", "gb300")
 """Accelerators whose scale-up network joins the nodes of a rack."""
+HALVES = ("1002:7408", "1002:740c")
+"""PCI ids of a die of MI250 or MI250X, of which a card has two; pci.ids 2026.08.22."""
 MEMORY = (
     ("channels", "populated channels of a socket, such as 8"),
     ("rate", "at which they run, such as 4800 MT/s"),
@@ -58,6 +60,8 @@ class _Writer:
         self.warnings = list(found.warnings)
         self.gpus = _numbered(list(found.gpus), "gpu")
         self.nics = _numbered(list(found.nics), "nic")
+        self.other_rates: dict[tuple[str, str], list[PciDevice]] = {}
+        """NICs whose ports run at another rate than their part, by both rates in words."""
         self.sources: set[str] = set()
         """Sources of the basis that its figures name."""
 
@@ -77,13 +81,15 @@ class _Writer:
         words = socket.cpu or "the file does not say which"
         if self.cpu is not None:
             return self.cpu, words
-        may = [part.id for part in of_socket(self.parts, socket)]
+        may, arch = [part.id for part in of_socket(self.parts, socket)], arch_of(socket)
         if self.basis is not None:
             own = self.basis.server.sockets[0].cpu
-            if not (may and own not in may) and "arm64" not in words:
+            if not (may and own not in may) and arch in ("", self.parts.arches.get(own, arch)):
                 return own, words
             self.warn(f"the CPUs are {words}, those of `{self.basis.server.id}` are `{own}`: name them")
         known = f"{' or '.join(may)}, or another of this family" if may else "no catalogued CPU is known to be one"
+        if arch == socket.cpu and (alike := sorted(name for name, own in self.parts.arches.items() if own == arch)):
+            known = f"of this kind the catalogue has {first_few(f'`{name}`' for name in alike)}"
         return self.fill("cpu", f"catalogue id of the CPU ({words}): {known}"), words
 
     def warn(self, words: str) -> None:
@@ -147,6 +153,10 @@ class _Writer:
             self.warn(f"the file has no PCI ids: the GPUs are taken for `{own}`, those of the server given")
             return f"{own}  # {words}"
         known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
+        if ids and set(ids) <= set(HALVES):
+            known = (
+                "a card of MI250 or MI250X is two of them, and `mi250x` of the catalogue is a whole card: name a half"
+            )
         return f"{self.fill('accelerator', f'catalogue id of the GPUs ({words}): {known}')}  # {words}"
 
     def kind(self) -> Accelerator | None:
@@ -155,8 +165,11 @@ class _Writer:
         return next(iter(may.values())) if len(may) == 1 else None
 
     def slower_link(self) -> list[str]:
-        """Return the PCIe rate of the GPUs, where most run below the link of their kind."""
-        part = self.kind()
+        """Return the PCIe rate of the GPUs, where most run below the link of their kind.
+
+        Where GPUs have a coherent link to the CPU, their copies take that, and PCIe is for control alone.
+        """
+        part = None if self.found.coherent else self.kind()
         links = Counter(str(gpu.link) for gpu in self.found.gpus if gpu.link is not None)
         if part is None or part.pcie is None or not links:
             return []
@@ -185,6 +198,10 @@ class _Writer:
             lines.append(
                 f"  - {{id: {name}, part: {self.nic_part(nic)}, root_port: {port}, network: {network}}}  # {words}"
             )
+        for (rate, has), alike in self.other_rates.items():
+            shown = first_few(nic.name or nic.bus for nic in alike)
+            ports = f"the port of {shown} runs" if len(alike) == 1 else f"the ports of {shown} run"
+            self.warn(f"{ports} at {rate}, {has}: name a part of the rate that is used")
         if apart:
             self.warn(
                 f"{plural(len(beside), 'NIC')} beside GPUs are taken for the compute network, the other "
@@ -199,10 +216,8 @@ class _Writer:
             part = may[0]
             rates = [nic.gbyte_s, nic.ports * nic.gbyte_s] if nic.gbyte_s else []
             if rates and all(abs(part.rate.value - rate) > 0.05 * rate for rate in rates):
-                self.warn(
-                    f"the port of {nic.name or nic.bus} runs at {nic.rate_words}, `{part.id}` has "
-                    f"{8 * part.rate.value:,.0f} Gb/s: name a part of the rate that is used"
-                )
+                has = f"`{part.id}` has {8 * part.rate.value:,.0f} Gb/s"
+                self.other_rates.setdefault((nic.rate_words, has), []).append(nic)
             return scalar(part.id)
         if self.basis is not None and not nic.pci_id and nic.bus and self.basis.server.nics:
             self.warn(f"the file has no PCI ids of NICs: they are taken for `{self.basis.server.nics[0].part}`")

@@ -286,6 +286,77 @@ def test_ports_without_a_nic_element_and_nics_that_are_fused() -> None:
     assert found.sockets[0].ports[0].switched
 
 
+def test_a_fused_nic_beside_its_parts_is_no_further_nic() -> None:
+    """NCCL marks the parts as not kept; a file written before it trims them has both."""
+    parts = "".join(nic(bus(n), net(200000, f"mlx5_{n}")) for n in (2, 3))
+    both = '<nic><net name="mlx5_2+mlx5_3" dev="8" speed="400000" guid="0x77" keep="1"/></nic>'
+    found = read(f'<cpu><pci busid="{bus(9)}" class="0x060400">{gpu(bus(1))}{parts}{both}</pci></cpu>')
+    assert [(item.bus, item.name, item.gbyte_s) for item in found.nics] == [
+        (bus(2), "mlx5_2", 25.0),
+        (bus(3), "mlx5_3", 25.0),
+    ]
+    other = both.replace("mlx5_3", "mlx5_4")
+    found = read(f'<cpu><pci busid="{bus(9)}" class="0x060400">{gpu(bus(1))}{parts}{other}</pci></cpu>')
+    assert sorted(item.name for item in found.nics) == ["mlx5_2", "mlx5_2", "mlx5_3", "mlx5_4"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "warned"),
+    [
+        ("", True),
+        ('<c2c bw="363.8"/>', False),
+        ('<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>', False),
+    ],
+)
+def test_copies_over_a_link_to_the_cpu_do_not_take_pcie(inside: str, warned: bool) -> None:
+    """Superchips and POWER9 show few lanes of PCIe, for control alone."""
+    narrow = 'class="0x030200" vendor="0x10de" device="0x2941" link_speed="32.0 GT/s PCIe" link_width="1"'
+    made = file_of(read(f'<cpu arch="arm64">{gpu(bus(1), inside=inside, more=narrow)}</cpu>'))
+    assert any("copies to hosts and NICs reach" in words for words in made.warnings) == warned
+    assert ("accelerator_pcie" in made.text) == warned
+
+
+@pytest.mark.parametrize(
+    ("cpu", "like", "taken"),
+    [
+        ('arch="arm64"', "gb200-nvl72-tray", "grace"),
+        ('arch="arm64"', "hgx-h100-8nic", "TODO"),
+        ('arch="x86_64" vendor="GenuineIntel" familyid="9" modelid="9"', "gb200-nvl72-tray", "TODO"),
+        ('arch="x86_64" vendor="GenuineIntel" familyid="9" modelid="9"', "hgx-h100-8nic", "xeon-8480c"),
+        ("", "gb200-nvl72-tray", "grace"),
+    ],
+)
+def test_a_server_that_stands_in_has_cpus_of_the_same_kind(cpu: str, like: str, taken: str) -> None:
+    made = file_of(read(f"<cpu {cpu}>{gpu(bus(1))}</cpu>"), like)
+    assert yaml.safe_load(made.text)["sockets"][0]["cpu"] == taken
+    if taken == "TODO":
+        assert any(words.startswith("the CPUs are ") for words in made.warnings)
+
+
+def test_catalogued_cpus_of_the_kind_of_an_unnamed_one_are_listed() -> None:
+    made = file_of(read(f'<cpu arch="arm64">{gpu(bus(1))}</cpu>'))
+    assert "of this kind the catalogue has `grace`" in made.todo[0]
+    for arch in ("ppc64", "x86_64"):
+        made = file_of(read(f'<cpu arch="{arch}">{gpu(bus(1))}</cpu>'))
+        assert ("no catalogued CPU is known to be one" in made.todo[0]) == (arch == "ppc64")
+
+
+def test_a_die_of_mi250x_is_no_whole_card() -> None:
+    dies = "".join(gpu(bus(n), more='class="0x038000" vendor="0x1002" device="0x7408"') for n in (1, 2))
+    made = file_of(read(f"<cpu>{dies}</cpu>"))
+    assert any("`mi250x` of the catalogue is a whole card" in words for words in made.todo)
+
+
+def test_ports_below_their_part_are_one_warning() -> None:
+    cards = "".join(nic(bus(n), net(100000, f"mlx5_{n}")) for n in range(2, 8))
+    made = file_of(read(f"<cpu>{gpu(bus(1))}{cards}</cpu>"))
+    said = [words for words in made.warnings if "name a part of the rate" in words]
+    assert said == [
+        "the ports of mlx5_2, mlx5_3, mlx5_4 and 3 more run at 100 Gb/s, `connectx-6-200g` has 200 Gb/s: name a part "
+        "of the rate that is used"
+    ]
+
+
 def test_two_cpus_of_one_numa_node_are_one_socket() -> None:
     found = read(*(f'<cpu numaid="0" arch="x86_64">{gpu(bus(n))}</cpu>' for n in (1, 2)))
     assert [(socket.numa, len(socket.ports)) for socket in found.sockets] == [((0,), 2)]
