@@ -11,7 +11,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_folder
 from ffplan.base.formatting import plural
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import read_text, wired_design
+from ffplan.cli.loading import read_output, read_text, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 
@@ -43,7 +43,7 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
         files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
-    return read_as_built([(file, read_text(file, MOST_BYTES)) for file in files], partial=partial)
+    return read_as_built([(file, read_output(file, MOST_BYTES)) for file in files], partial=partial)
 
 
 def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from ffplan.studies.wired import WiredDesign
 
 T = TypeVar("T")
+PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
+"""First bytes of files of gzip, zip, xz, bzip2 and zstd."""
+_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b")
+"""Bytes that no text has but for those that end lines and those of a terminal."""
 MOST_BYTES = 256 * 2**20
 """Largest file of another program that is read [byte]."""
 
@@ -47,6 +51,26 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
         return read_bytes(file, most).decode("utf-8")
     except UnicodeDecodeError:
         raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
+
+
+def read_output(file: str, most: int = MOST_BYTES) -> str:
+    """Return the content of a file that another program printed: UTF-8, UTF-16 as a shell of Windows writes it, or
+    Latin-1, in which names of old devices are.
+
+    Raises:
+        UsageError: where it cannot be read, is packed, or is no text.
+    """
+    raw = read_bytes(file, most)
+    if raw.startswith(PACKED):
+        raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
+    try:
+        return raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
+    except UnicodeDecodeError:
+        if raw.translate(None, _CONTROLS) == raw:
+            return raw.decode("latin-1")
+    raise UsageError(
+        f"ffplan: {file}: this is no text; a cache of ibnetdiscover is printed by `ibnetdiscover --load-cache FILE`"
+    )
 
 
 def resolved_design(name: str, catalogs: list[str] | None) -> tuple[ResolvedDesign, Catalog]:

@@ -14,6 +14,7 @@ from ffplan.interop.asbuilt.speeds import link_rate
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.base.errors import InputError
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _NODE = re.compile(r'^(Switch|H?Ca|Rt|\?\?)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*(.*))?', re.IGNORECASE)
@@ -33,7 +34,7 @@ _NOISE = re.compile(
     re.IGNORECASE,
 )
 _FATAL = re.compile(r"^(ibpanic|iberror|ibdiscover: iberror)\b:?(.*)")
-_LISTS = re.compile(r"^(Switch|Ca|Rt)\s*:\s*0x")
+_LISTS = re.compile(r"^(Switch|Ca|Rt)\s*:\s*0x([0-9a-f]{1,16})(?:\s+ports\s+([0-9]{1,6}))?(.*)", re.IGNORECASE)
 _END = r"(CA|SW|RT|\?\?)\s+([0-9]{1,6})\s+([0-9]{1,6})\s+((?:0x)?[0-9a-fA-F]{1,16})"
 _REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\((.*)\)|(?:\s+(.*))?)$")
 _BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
@@ -48,6 +49,44 @@ _HOW = "give the output of `ibnetdiscover` as it is"
 def is_report(text: str) -> bool:
     """Return whether a text has lines of `ibnetdiscover -p`."""
     return any(_REPORT.match(line.strip()) for line in text.splitlines()[:50])
+
+
+def is_node_list(text: str) -> bool:
+    """Return whether a text has lines of `ibnetdiscover -l`, `-S`, `-H` or `-R`, and none of a listing."""
+    lines = [line.strip() for line in text.splitlines()]
+    return any(map(_LISTS.match, lines)) and not any(map(_NODE.match, lines))
+
+
+def read_node_list(text: str, file: str) -> AsBuilt:
+    """Return the devices that `ibnetdiscover -l`, `-S`, `-H` or `-R` lists; such a list has no links.
+
+    Args:
+        text: the output.
+        file: its name in messages.
+
+    Raises:
+        InputError: located, where a device appears twice, or the tool gave up.
+    """
+    builder = Builder(file, "ibnetdiscover -l")
+    for number, line in enumerate(StringIO(text), start=1):
+        if gone := _FATAL.match(line.strip()):
+            raise _gave_up(file, number, gone[2])
+        found = _LISTS.match(line.strip())
+        if found is None:
+            if line.strip():
+                builder.skip(line, number)
+            continue
+        name = _NAME.search(found[4])
+        kind, ports = _KINDS.get(found[1].lower(), "host"), int(found[3] or 0)
+        builder.device(found[2].lower(), (name[1].strip() if name else "") or found[2], kind, ports, number)
+    builder.remarks.append("the file is a list of nodes: no links are in it")
+    return builder.built()
+
+
+def _gave_up(file: str, line: int, why: str) -> InputError:
+    return fault(
+        file, line, f"the tool gave up here: `{why.strip()[:60]}`", "the output before is partial: run it again"
+    )
 
 
 def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tuple[int, str]]:
@@ -67,8 +106,7 @@ def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tupl
         if not line or line.startswith("#") or _HEADS.match(line):
             continue
         if found := _FATAL.match(line):
-            words = f"the tool gave up here: `{found[2].strip()[:60]}`"
-            raise fault(builder.file, number, words, "the output before is partial: run it again")
+            raise _gave_up(builder.file, number, found[2])
         if _LISTS.match(line):
             words = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, words, "run `ibnetdiscover` without these options")

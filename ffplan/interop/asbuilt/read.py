@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.ibdiagnet import is_db_csv, is_lst, read_db_csv, read_lst
-from ffplan.interop.asbuilt.ibnetdiscover import is_report, read_listing, read_report
+from ffplan.interop.asbuilt.ibnetdiscover import is_node_list, is_report, read_listing, read_node_list, read_report
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo, read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
 from ffplan.interop.asbuilt.lldp_table import is_lldp_table, read_lldp_table
@@ -31,6 +31,18 @@ _MARKED = re.compile(r"\{|\[\s*[\[{\]]|<[?!A-Za-z]")
 """Start of JSON or XML; `[1]` starts a port, `[root@host]` a prompt, and `< ` a line of a comparison."""
 _COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
 """Codes for colours and cursors, which a recorded terminal holds."""
+FEWEST = 3
+"""Fewest lines that show something to stand in front of all [1]."""
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"([\w.-]{1,64}):(?: |$)",
+        r"()\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{8,15}(?:Z|[+-][0-9:]{4,6})?\]?(?: |$)",
+        r"(>)(?: |$)",
+        r"() {0,9}[0-9]{1,7}[\t:]",
+    )
+)
+"""What may stand in front of every line, with what must be the same on all of them."""
 _WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
     (is_db_csv, read_db_csv),
     (is_linkinfo, read_linkinfo),
@@ -52,14 +64,27 @@ def read_as_built(files: Sequence[tuple[str, str]], *, partial: bool = False) ->
     Raises:
         InputError: located, where a file cannot be read, several are not of single devices, or one is a part.
     """
-    found = _read(files)
+    found = _read(files, partial=partial)
     if found.undescribed and not partial:
         key, line = found.undescribed[0]
         raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
     return found
 
 
-def _read(files: Sequence[tuple[str, str]]) -> AsBuilt:
+def _unprefixed(text: str) -> str:
+    """Return a text without what stands in front of all its lines: a host as of pdsh, a time, a number, `>` of mail."""
+    lines = text.splitlines(keepends=True)
+    if sum(bool(line.strip()) for line in lines) < FEWEST:
+        return text
+    for prefix in _PREFIXES:
+        found = [prefix.match(line) for line in lines]
+        marks = {match[1] for match in found if match}
+        if all(match or not line.strip() for match, line in zip(found, lines, strict=True)) and len(marks) == 1:
+            return "".join(line[match.end() :] if match else line for match, line in zip(found, lines, strict=True))
+    return text
+
+
+def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt:
     """Return a fabric as built, or the part of it that a file describes.
 
     Raises:
@@ -69,6 +94,9 @@ def _read(files: Sequence[tuple[str, str]]) -> AsBuilt:
     first, text = files[0]
     if len(files) == 1 and not _of_device(text):
         _refuse_long_lines(text, first)
+        text = _unprefixed(text)
+        if partial and is_node_list(text):
+            return read_node_list(text, first)
         for known, reader in _WHOLE:
             if known(text):
                 return reader(text, first)

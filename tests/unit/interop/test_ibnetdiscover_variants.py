@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +79,84 @@ def test_text_around_a_listing_is_passed_over(text: str, passed: int) -> None:
     said = [words for words in built.remarks if words.startswith("passed over")]
     count = f"passed over {passed} line{'s' if passed > 1 else ''} of"
     assert said[0].startswith(count) if passed else said == [], said
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        "sm-01: ",
+        "2026-03-04T10:11:12 ",
+        "[2026-03-04 10:11:12.345678] ",
+        "2026-03-04T10:11:12Z ",
+        "> ",
+        "{n}\t",
+        "  {n}:",
+    ],
+)
+def test_what_stands_in_front_of_every_line_is_passed_over(front: str) -> None:
+    """As pdsh and ts put it there, and mails and `grep -n`; lines keep their numbers."""
+    lines = LISTING.splitlines()
+    text = "".join(f"{front.format(n=n)}{line}\n" for n, line in enumerate(lines, start=1))
+    built = read(text)
+    assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
+    at = next(n for n, line in enumerate(lines, start=1) if line.startswith("caguid"))
+    with pytest.raises(InputError, match=f"^x:{at}:1: error: `what 0x10` is neither"):
+        read(text.replace("caguid=", "what ", 1))
+
+
+def test_lines_of_several_hosts_are_no_listing() -> None:
+    """Of two hosts at once lines are mixed."""
+    text = "".join(f"sm-0{n % 2}: {line}\n" for n, line in enumerate(LISTING.splitlines()))
+    with pytest.raises(InputError, match="no device is described; line 1: `sm-00: "):
+        read(text)
+
+
+NODES = """\
+ibwarn: [2] slow
+Switch\t : 0xf4521403001bcda0 ports 36 devid 0xc738 vendid 0x2c9 "MF0;sw1:SX6036/U1"
+Ca\t : 0xf4521403007e3a40 ports 2 devid 0x1003 vendid 0x2c9 "node01 mlx4_0"
+Rt\t : 0xf4521403007e3a50 ports 2 devid 0x1003 vendid 0x2c9 ""
+"""
+
+
+def test_a_list_of_nodes_has_devices_without_links(tmp_path: Path) -> None:
+    """`ibnetdiscover -l`, or -S, -H or -R; an audit needs links."""
+    built = read(NODES, partial=True)
+    assert names(built) == [("switch", "MF0;sw1:SX6036/U1"), ("host", "node01 mlx4_0"), ("router", "f4521403007e3a50")]
+    assert [device.ports for device in built.devices] == [36, 2, 2]
+    assert (len(built.ends), len(built.lanes), len(built.gbit_s)) == (0, 0, 0)
+    assert "the file is a list of nodes: no links are in it" in built.remarks
+    with pytest.raises(InputError, match=r"a list of nodes \(-l, -S, -H or -R\), without links"):
+        read(NODES)
+    with pytest.raises(InputError, match="is described twice"):
+        read(NODES + NODES, partial=True)
+    with pytest.raises(InputError, match="x:5:1: error: the tool gave up here: `iberror: failed`"):
+        read(NODES + "ibpanic: iberror: failed\n", partial=True)
+    (tmp_path / "nodes").write_text(NODES)
+    run = ffplan("import ibnetdiscover", str(tmp_path / "nodes"))
+    assert (run.code, json.loads(run.out)["switches"]) == (0, ["MF0;sw1:SX6036/U1"])
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "words"),
+    [
+        (LISTING.encode("utf-16"), 0, ""),  # as PowerShell writes it
+        (LISTING.encode("utf-16-be"), 0, ""),
+        (LISTING.replace("node01", "n\xf601").encode("latin-1"), 0, ""),
+        (gzip.compress(LISTING.encode()), 2, "this is packed; unpack it first"),
+        (b"\x8f\xe7\x83\x2b\0\0\0\1\xff", 2, "a cache of ibnetdiscover is printed by"),
+        (b"\xff\xfe\x00", 2, "this is no text"),
+    ],
+)
+def test_bytes_of_an_output(data: bytes, code: int, words: str, tmp_path: Path) -> None:
+    (tmp_path / "out").write_bytes(data)
+    run = ffplan("import ibnetdiscover", str(tmp_path / "out"))
+    assert run.code == code
+    assert words in run.err
+    if not code:
+        found = json.loads(run.out)
+        assert (len(found["switches"]), len(found["hosts"]), len(found["links"])) == (1, 1, 1)
+        assert found["hosts"][0] in ("node01 mlx5_0", "n\xf601 mlx5_0")
 
 
 def test_aggregation_nodes_of_switches_are_no_hosts() -> None:
