@@ -29,6 +29,26 @@ def read_limited(path: Path, most: int) -> bytes | None:
     return None if len(raw) > most else raw
 
 
+PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
+"""First bytes of files of gzip, zip, xz, bzip2 and zstd."""
+_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b")
+"""Bytes that no text has but for those that end lines and those of a terminal."""
+
+
+def text_of(raw: bytes) -> str | None:
+    """Return the text of what another program wrote, or None where it is none.
+
+    It is UTF-8, UTF-16 as a shell of Windows writes it, or Latin-1, in which names of old devices and comments are.
+
+    Args:
+        raw: content of a file.
+    """
+    try:
+        return raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+    except UnicodeDecodeError:
+        return raw.decode("latin-1") if raw.translate(None, _CONTROLS) == raw else None
+
+
 def _write(stream: BinaryIO, parts: Iterable[str | bytes]) -> None:
     for part in parts:
         stream.write(part.encode("utf-8", "backslashreplace") if isinstance(part, str) else part)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import read_limited
+from ffplan.base.files import PACKED, read_limited, text_of
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from ffplan.studies.wired import WiredDesign
 
 T = TypeVar("T")
-PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
-"""First bytes of files of gzip, zip, xz, bzip2 and zstd."""
-_CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b")
-"""Bytes that no text has but for those that end lines and those of a terminal."""
 MOST_BYTES = 256 * 2**20
 """Largest file of another program that is read [byte]."""
 
@@ -54,8 +50,7 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
 
 
 def read_output(file: str, most: int = MOST_BYTES) -> str:
-    """Return the content of a file that another program printed: UTF-8, UTF-16 as a shell of Windows writes it, or
-    Latin-1, in which names of old devices are.
+    """Return the content of a file that another program printed.
 
     Raises:
         UsageError: where it cannot be read, is packed, or is no text.
@@ -63,11 +58,8 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
     raw = read_bytes(file, most)
     if raw.startswith(PACKED):
         raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
-    try:
-        return raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8")
-    except UnicodeDecodeError:
-        if raw.translate(None, _CONTROLS) == raw:
-            return raw.decode("latin-1")
+    if (text := text_of(raw)) is not None:
+        return text
     raise UsageError(
         f"ffplan: {file}: this is no text; a cache of ibnetdiscover is printed by `ibnetdiscover --load-cache FILE`"
     )

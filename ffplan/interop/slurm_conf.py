@@ -22,6 +22,10 @@ _KEYS = (
     *_PRINTED,
 )
 _NAME = re.compile(r"[\w.-]+")
+_COMMAS = re.compile(",{2,}")
+"""Commas without a name between them, which Slurm 22.05 passes over (tried)."""
+_OWN = ("clustername", "slurmctldhost", "nodename", "partitionname", "topologyplugin", "selecttype")
+"""Keys of slurm.conf."""
 
 
 @record
@@ -61,9 +65,9 @@ class Reader:
             InputError: located, where it is none, or a file names more than any cluster has.
         """
         parts = given if isinstance(given, list) else [given if given is not None else ""]
-        shown = ",".join(str(part).strip().strip('"') for part in parts)
+        shown = ",".join(str(part).strip().strip('"') for part in parts).replace(" ", "")
         try:
-            found = unfold(shown.replace(" ", ""), MOST_NAMES - self.names)
+            found = unfold(_COMMAS.sub(",", shown).strip(","), MOST_NAMES - self.names)
         except ValueError as error:
             raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
         if odd := next((name for name in found if not _NAME.fullmatch(name)), None):
@@ -119,14 +123,15 @@ def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     words = [(name.lower(), value) for name, value in _WORD.findall(row)]
     fields = dict(words)
     if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
-        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology")
+        own = "; this is slurm.conf" if set(fields) & set(_OWN) else ""
+        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology{own}")
     twice = [name for name, count in Counter(name for name, _ in words).items() if count > 1]
     if twice:
         raise fault(reader.file, line, f"`{twice[0]}` stands twice in a line", "write each switch or block on its own")
     if odd := sorted(set(fields) - set(_KEYS)):
         reader.remark(line, f"`{odd[0]}` is not known here, and is passed over")
     if loose := _WORD.sub("", row).split():
-        reader.remark(line, f"`{loose[0][:40]}` is no `key=value`, and is passed over")
+        reader.remark(line, f"`{loose[0][:40]}` is no `key=value`: slurmctld stops; it is passed over")
     return fields
 
 
@@ -147,8 +152,14 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     sizes: tuple[int, ...] = ()
     printed: set[int] = set()
     """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""
+    begun, odd = False, None
     for found in includes.lines(text, first):
         reader.file, line, row = found.file, found.line, found.text
+        if not begun and "=" not in row and not found.rest:  # a prompt, or what stands above a listing
+            odd = odd or fault(found.file, line, f"`{row[:60]}` is no line of a topology")
+            reader.remark(line, f"`{row[:60]}` is no line of a topology, and is passed over")
+            continue
+        begun = True
         if found.rest:
             reader.remark(line, f"`{found.rest[:40]}` stands behind an included file: slurmctld stops")
             continue
@@ -168,6 +179,8 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     reader.file = reader.top
     made = [reader.topology("", "tree", switches)] if switches else []
     made += [reader.topology("", "block", blocks, sizes or tuple(sorted(printed)))] if blocks else []
+    if not made and odd is not None:
+        raise odd
     if not made:
         raise fault(reader.file, first, "this file names no switch and no block")
     return made

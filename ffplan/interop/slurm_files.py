@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.files import text_of
 from ffplan.base.formatting import plural
 from ffplan.inputs.document import parse_document
 from ffplan.interop.slurm_conf import Reader, topologies_of_conf
@@ -15,10 +17,15 @@ from ffplan.results.slurm_topology import SlurmTopologyReport
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ffplan.inputs.document import Document
     from ffplan.results.slurm_topology import SlurmTopology
 
-_YAML = re.compile(r"""\s*(?:---|%|-\s|-$|[\[{]|["']?\w[\w.-]*["']?\s*:)""")
-"""Start of the first line of a YAML or JSON document; lines of topology.conf have `=`."""
+_YAML = re.compile(r"""\s*(?:---|%|-\s|-$|\{|\[(?!\w[\w.-]*@)|["']?\w[\w.-]*["']?\s*:)""")
+"""Start of the first line of a YAML or JSON document; lines of topology.conf have `=`, and `[root@host` is a prompt."""
+_BLOCK = re.compile(r"[|>][-+0-9]*\s*(?:#.*)?$")
+"""End of a line in YAML whose text starts in the next."""
+_PART = re.compile(r"---(?:\s|$)")
+"""Start of a YAML document behind another."""
 _HELD = ("topology.yaml", "topology.conf")
 """Files that a ConfigMap may hold."""
 _FORMS = ("tree", "block", "flat", "ring", "torus3d")
@@ -34,10 +41,9 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
     Raises:
         InputError: located, where it is no such file.
     """
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise fault(file, 1, "this is no text in UTF-8") from None
+    text = text_of(data)
+    if text is None:
+        raise fault(file, 1, "this is no text")
     reader = Reader(file)
     topologies = _topologies(reader, text, 1, Includes(file))
     return SlurmTopologyReport(
@@ -61,26 +67,57 @@ def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> li
     return _of_yaml(reader, text) if _YAML.match(line) else topologies_of_conf(reader, text, first, includes)
 
 
+def _documents(reader: Reader, text: str) -> list[Document]:
+    """Return the YAML documents of a text, as `helm template` joins them; lines keep their numbers."""
+    lines = text.splitlines(keepends=True)
+    starts = [0, *(place for place, line in enumerate(lines) if _PART.match(line)), len(lines)]
+    found = []
+    for start, end in pairwise(starts):
+        own = [line for line in lines[start:end] if line.strip() and not _PART.match(line)]
+        if not all(line.lstrip().startswith("#") for line in own):
+            found.append(parse_document(("\n" * start + "".join(lines[start:end])).encode(), reader.file))
+    return found or [parse_document(text.encode(), reader.file)]
+
+
+def _config_maps(document: Document) -> list[tuple[tuple[str | int, ...], dict[str, Any]]]:
+    """Return the data of the ConfigMaps of a document with their places: of one, or of a list as kubectl writes it."""
+    data = document.data
+    several = isinstance(data, dict) and isinstance(data.get("items"), list)
+    items = [(("items", place), item) for place, item in enumerate(data["items"])] if several else [((), data)]
+    return [
+        ((*place, "data"), item["data"])
+        for place, item in items
+        if isinstance(item, dict) and isinstance(item.get("data"), dict)
+    ]
+
+
 def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
     """Return the topologies of a `topology.yaml`, or of the file that a ConfigMap holds.
 
     Raises:
         InputError: located, where it is no such file.
     """
-    document = parse_document(text.encode(), reader.file)
-    data = document.data
-    if isinstance(data, dict) and isinstance(data.get("data"), dict):
-        held = {name: text for name, text in data["data"].items() if isinstance(text, str)}
-        own = next((name for name in _HELD if name in held), None)
-        if own is None:
-            raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")
-        reader.remarks.append("read from a ConfigMap: lines are counted from its data")
-        files = {name: (document.place(("data", name))[0], text) for name, text in held.items()}
-        return _topologies(reader, held[own], document.place(("data",))[0], Includes(reader.file, files))
-    items = data if isinstance(data, list) else [data]
-    if not items or not all(isinstance(item, dict) and any(form in item for form in _FORMS) for item in items):
-        raise fault(reader.file, 1, "this YAML has no topologies")
-    return [_of_item(reader, item, document.place((place,))[0]) for place, item in enumerate(items)]
+    documents = _documents(reader, text)
+    maps = [(document, place, data) for document in documents for place, data in _config_maps(document)]
+    holding = [found for found in maps if any(isinstance(found[2].get(name), str) for name in _HELD)]
+    if holding:
+        (document, place, data), *others = holding
+        held = {name: text for name, text in data.items() if isinstance(text, str)}
+        own = next(name for name in _HELD if name in held)
+        reader.remarks.append("read from a ConfigMap")
+        if others:
+            reader.remarks.append(f"{plural(len(others), 'further ConfigMap')} with a topology: the first is read")
+        lines = text.splitlines()
+        starts = {name: document.place((*place, name))[0] for name in held}
+        files = {name: (at + bool(_BLOCK.search(lines[at - 1])), held[name]) for name, at in starts.items()}
+        return _topologies(reader, held[own], files[own][0], Includes(reader.file, files))
+    if maps:
+        raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")
+    for document in documents:
+        items = document.data if isinstance(document.data, list) else [document.data]
+        if items and all(isinstance(item, dict) and any(form in item for form in _FORMS) for item in items):
+            return [_of_item(reader, item, document.place((place,))[0]) for place, item in enumerate(items)]
+    raise fault(reader.file, 1, "this YAML has no topologies")
 
 
 def _of_item(reader: Reader, item: dict[str, Any], line: int) -> SlurmTopology:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, located
-from ffplan.base.files import is_regular, read_limited
+from ffplan.base.files import is_regular, read_limited, text_of
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -124,10 +124,10 @@ class Includes:
             path = self.folder / name
         raw = self._bytes(path, name, file, line)
         self._count(len(raw), file, line)
-        try:
-            return str(path.resolve()), str(path), 1, raw.decode("utf-8-sig")
-        except UnicodeDecodeError:
-            raise fault(str(path), 1, "this is no text in UTF-8") from None
+        text = text_of(raw)
+        if text is None:
+            raise fault(str(path), 1, "this is no text")
+        return str(path.resolve()), str(path), 1, text
 
     def _bytes(self, path: Path, name: str, file: str, line: int) -> bytes:
         beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"

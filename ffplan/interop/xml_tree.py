@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ffplan.base.errors import InputError, located
+from ffplan.base.files import PACKED
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ _CUT = tuple(
     expat.errors.codes[text] for text in (expat.errors.XML_ERROR_NO_ELEMENTS, expat.errors.XML_ERROR_UNCLOSED_TOKEN)
 )
 """Errors of a parser that meets the end of a file inside of an element."""
-_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
-"""First bytes of files of gzip, zip, xz, bzip2 and zstd."""
 
 
 @record
@@ -113,8 +112,8 @@ def parse(
         if len(stack) > 1 and error.code in _CUT:
             words = f"the file ends inside of `{stack[-1].tag[:40]}`: it is cut off"
             raise wrong(place, words, f"give all of {what}") from None
-        message = "it is packed" if data.startswith(_PACKED) else expat.ErrorString(error.code)
-        remedy = "unpack it first" if data.startswith(_PACKED) else "correct the file"
+        message = "it is packed" if data.startswith(PACKED) else expat.ErrorString(error.code)
+        remedy = "unpack it first" if data.startswith(PACKED) else "correct the file"
         raise wrong(place, f"this is no XML: {message}", remedy) from None
     except (UnicodeDecodeError, LookupError, ValueError) as error:
         raise wrong((1, 1), f"this is no XML: {error}", "correct the file") from None

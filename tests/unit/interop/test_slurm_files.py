@@ -208,6 +208,73 @@ def test_host_lists_of_several_brackets(text: str, names: list[str]) -> None:
     assert unfold(text) == names
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=a Nodes=n1,n2,\n",
+        "SwitchName=a Nodes=n1,,n2\n",
+        'SwitchName=a Nodes="n1, n2"\n',
+        "SwitchName=a Nodes=n[1,2]\n",
+    ],
+)
+def test_lists_that_slurm_takes(text: str) -> None:
+    """Slurm 22.05 takes each of them (tried)."""
+    assert one(text).switches[0].nodes == ("n1", "n2")
+
+
+def test_a_blank_in_a_list_cuts_it_off() -> None:
+    """Slurm 22.05: Parse error in file topology.conf line 3: " b"."""
+    report = read("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=top Switches=a, b\n")
+    assert report.remarks[0] == "line 3: `b` is no `key=value`: slurmctld stops; it is passed over"
+    assert report.topologies[0].switches[2].switches == ("a",)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize(
+    "text", ["# Geb\xe4ude 3\nSwitchName=a Nodes=n[1-2]\n", "# \xe4\n- {topology: t, flat: true}\n"]
+)
+def test_comments_in_other_letters(text: str, encoding: str) -> None:
+    """Slurm reads bytes; a shell of Windows writes UTF-16."""
+    assert len(read_slurm(text.encode(encoding), "x").topologies) == 1
+    with pytest.raises(InputError, match="x:1:1: error: this is no text"):
+        read_slurm(b"\0\1\2\xff", "x")
+
+
+def test_a_prompt_above_a_topology_is_passed_over() -> None:
+    report = read("[root@ctl ~]# scontrol show topology\nslurm 24.11\nSwitchName=a Level=0 LinkSpeed=1 Nodes=n1\n")
+    assert len(report.topologies[0].switches) == 1
+    assert report.remarks[-1] == "line 2: `slurm 24.11` is no line of a topology, and is passed over"
+    with pytest.raises(InputError, match=r"topology.conf:1:1: error: `all is well` is no line of a topology"):
+        read("all is well\n")
+
+
+def test_a_slurm_conf_is_named() -> None:
+    with pytest.raises(InputError, match=r"`ClusterName=x` is no line of a topology; this is slurm.conf"):
+        read("ClusterName=x\nTopologyPlugin=topology/tree\n")
+
+
+MAP = "apiVersion: v1\nkind: ConfigMap\ndata:\n  topology.conf: |\n    SwitchName={name} Nodes=n[1-2]\n"
+
+
+def test_a_configmap_among_other_objects() -> None:
+    """As `helm template` and `kubectl get -o yaml` write them."""
+    first, second = (MAP.format(name=name) for name in "ab")
+    several = f"# made\n---\nkind: Namespace\n---\n{first}---\n{second}"
+    listed = "kind: List\nitems:\n- kind: Secret\n" + "".join(
+        "- " + text.replace("\n", "\n  ").rstrip(" ") for text in (first, second)
+    )
+    for text in (several, listed):
+        report = read(text)
+        assert [switch.name for switch in report.topologies[0].switches] == ["a"]
+        assert report.remarks == (
+            "read from a ConfigMap",
+            "1 further ConfigMap with a topology: the first is read",
+        )
+    with pytest.raises(InputError, match=r"topology.conf:13:1: error: `Nodes=n1` is no line of a topology"):
+        read("kind: Namespace\n---\n" * 4 + first.replace("SwitchName=a Nodes=n[1-2]", "Nodes=n1"))
+    assert one("---\nkind: Namespace\n---\n- {topology: t, flat: true}\n").kind == "flat"
+
+
 def included(folder: Path, **files: str) -> SlurmTopologyReport:
     """Return what a topology.conf says, given with its own text and the files beside it by their names."""
     for name, text in files.items():
