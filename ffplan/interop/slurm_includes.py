@@ -124,10 +124,9 @@ class Includes:
             path = self.folder / name
         raw = self._bytes(path, name, file, line)
         self._count(len(raw), file, line)
-        text = text_of(raw)
-        if text is None:
+        if (own := text_of(raw)) is None:
             raise fault(str(path), 1, "this is no text")
-        return str(path.resolve()), str(path), 1, text
+        return str(path.resolve()), str(path), 1, own
 
     def _bytes(self, path: Path, name: str, file: str, line: int) -> bytes:
         beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"

@@ -553,11 +553,12 @@ def test_cables_as_sold_are_those_of_the_bill(name: str) -> None:
     found = assess_file(name)
     assert found.cost is not None
     reports = [found.fabric, *(network.fabric for network in found.networks)]
-    bought = [*found.cost.lines, *found.cost.missing]
+    items = [(line.category, line.quantity) for line in found.cost.lines]
+    items += [(item.category, item.quantity) for item in found.cost.missing]
     for category, kind in (("endpoint-links", "endpoint"), ("inter-switch-links", "inter_switch")):
         assert category not in found.cost.excluded
         assert sum(getattr(report.cables_as_sold, kind) for report in reports) == sum(
-            item.quantity for item in bought if item.category == category
+            quantity for own, quantity in items if own == category
         )
 
 
