@@ -74,9 +74,12 @@ def read_as_built(files: Sequence[tuple[str, str]], *, partial: bool = False) ->
 def _unprefixed(text: str) -> str:
     """Return a text without what stands in front of all its lines: a host as of pdsh, a time, a number, `>` of mail."""
     lines = text.splitlines(keepends=True)
-    if sum(bool(line.strip()) for line in lines) < FEWEST:
+    shown = [line for line in lines if line.strip()]
+    if len(shown) < FEWEST:
         return text
     for prefix in _PREFIXES:
+        if not all(map(prefix.match, shown[:FEWEST])):
+            continue
         found = [prefix.match(line) for line in lines]
         marks = {match[1] for match in found if match}
         if all(match or not line.strip() for match, line in zip(found, lines, strict=True)) and len(marks) == 1:

@@ -462,6 +462,32 @@ def test_a_link_without_width_or_speed_and_ends_of_two_rates() -> None:
         assert (built.lanes.tolist(), built.gbit_s.tolist()) == ([1], [50.0])
 
 
+@pytest.mark.parametrize("upper", [True, False], ids=["between switches", "to a NIC"])
+@pytest.mark.parametrize("far", [True, False], ids=["far side", "near side"])
+@pytest.mark.parametrize("form", ["db_csv", "listing"])
+def test_a_side_at_one_lane_is_a_finding_from_either_end(form: str, far: bool, upper: bool) -> None:
+    """One port at 1x, the other at 4x: the file's other side says that all is well."""
+    built = pod()
+    leaf = built.of("leaf")[3]
+    port = (built.up if upper else built.down)(leaf)[2]
+    peer, there, _ = built.links[leaf][port]
+    own, number = (peer, there) if far else (leaf, port)
+    if form == "db_csv":
+        guids = {name: f"0x{place:016x}" for place, name in enumerate(built.links)}
+        text = db_csv(built)
+        row = f"{guids[own]},{number},2,2048"
+        assert text.count(f"{row}\n") == 1
+        text = text.replace(f"{row}\n", f"{row.replace(',2,2048', ',1,2048')}\n")
+    else:
+        to, back, _ = built.links[own][number]
+        built.links[own][number] = (to, back, "1xNDR")
+        text = built.text()
+    found = read_as_built([("x", text)])
+    assert findings(found) == ["slow-link"]
+    assert sorted(set(found.lanes.tolist())) == [1, 4]
+    assert (found.gbit_s < 400).sum() == 1
+
+
 @pytest.mark.parametrize(
     ("one", "two", "lanes", "rate"),
     [
