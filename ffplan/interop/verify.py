@@ -17,7 +17,7 @@ from ffplan.fabric.sizing.striping import striping_notes
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
 from ffplan.interop.programs import TimeLimitError
-from ffplan.interop.verify_notes import FASTER, SLOW_ENGINES, chain_notes, engine_notes, late_notes, root_notes
+from ffplan.interop.verify_notes import SLOW_ENGINES, chain_notes, engine_notes, faster, late_notes, root_notes
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
@@ -214,7 +214,7 @@ def verify_opensm(
             version, made, refused = _subnet(design, fabric, names, part, (engine, limit_s))
         except TimeLimitError as error:
             if len(engines) == 1:
-                raise UsageError(f"{error}{FASTER if engine in SLOW_ENGINES else ''}") from None
+                raise UsageError(f"{error}{faster(fabric) if engine in SLOW_ENGINES else ''}") from None
             late.append(_title(fabric, part, engine))
             found, refused = f"not within {limit_s:g} s", ""
             made = [Check(subject=late[-1], check="subnet comes up", expected="yes", found=found, passed=False)]
@@ -237,7 +237,7 @@ def verify_opensm(
             *root_notes(fabric, reasons),
             *chain_notes(checks),
             *engine_notes(fabric, checks),
-            *late_notes(late, limit_s),
+            *late_notes(fabric, late, limit_s),
         ),
     )
 

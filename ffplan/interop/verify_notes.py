@@ -54,11 +54,15 @@ def engine_notes(fabric: WiredFabric, checks: Iterable[Check]) -> Iterator[str]:
 
 SLOW_ENGINES = ("minhop", "dfsssp", "nue")
 """Engines of OpenSM that take three to seven times as long as ftree and updn on 11,320 devices; measured."""
-FASTER = ", or take `--engine ftree` or `updn`, which need a fraction of it on large trees"
-"""What to do where one of them does not end in time."""
 
 
-def late_notes(late: Iterable[str], limit_s: float) -> Iterator[str]:
+def faster(fabric: WiredFabric) -> str:
+    """Return which engine to take where a slow one does not end in time; updn takes no zones that are joined."""
+    which = "`--engine ftree`, a zone at a time," if fabric.interzone else "`--engine ftree` or `updn`,"
+    return f", or take {which} which need{'s' if fabric.interzone else ''} a fraction of it on large trees"
+
+
+def late_notes(fabric: WiredFabric, late: Iterable[str], limit_s: float) -> Iterator[str]:
     """Yield what to do about subnets, named with their engines, without routes within the time limit [s]."""
     if names := listed(late):
-        yield f"{names}: no routes within {limit_s:g} s; allow more with `--limit`{FASTER}."
+        yield f"{names}: no routes within {limit_s:g} s; allow more with `--limit`{faster(fabric)}."
