@@ -56,6 +56,16 @@ LOGS = (
     FABRICS[1],
 )
 """A log of each program that acceptance reads."""
+SLURM = (
+    "SwitchName=top Switches=l[1-2] LinkSpeed=4\nSwitchName=l1 \\\n Nodes=n[001-004,7]\n"
+    "SwitchName=l2 Nodes=m[0-1]r[0-3]\n",
+    "Include t.conf\nInclude .\nBlockName=b1 Nodes=n[1-4]\nBlockName=b2 Nodes=n[5-8]\nBlockSizes=4,8\n",
+    "---\n- topology: t\n  tree:\n    switches:\n    - {switch: a, nodes: 'n[1-2]'}\n- {topology: u, flat: true}\n",
+    "kind: Namespace\n---\nkind: List\nitems:\n- kind: ConfigMap\n  data:\n    a: |\n      SwitchName=b Nodes=n1\n"
+    "    topology.conf: |\n      Include a\n      SwitchName=c Switches=b\n",
+    "$ scontrol show topology\nSwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-2],\n",
+)
+"""Topologies of Slurm."""
 JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
 MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
 NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")

@@ -148,6 +148,12 @@ def _fabrics(chance: Random) -> Any:
     return as_built_report(read_as_built([(NAME, text)]), NAME)
 
 
+def _slurm(chance: Random) -> Any:
+    from ffplan.interop.slurm_files import read_slurm
+
+    return read_slurm(forms.damaged(chance.choice(forms.SLURM), chance).encode("utf-8", "surrogateescape"), NAME)
+
+
 def _logs(chance: Random) -> Any:
     from ffplan.interop.logs.read import read_log
 
@@ -217,6 +223,7 @@ READERS: dict[str, Callable[[Random], Any]] = {
     "policy": _policy,
     "waivers": _waivers,
     "fabrics": _fabrics,
+    "slurm": _slurm,
     "logs": _logs,
     "jobs": _jobs,
     "map": _map,
