@@ -160,6 +160,14 @@ class DurationFigure(Figure):
     high: Duration | None = None
 
 
+class PositiveDurationFigure(DurationFigure):
+    """A duration above 0 [s] with evidence."""
+
+    value: Annotated[Duration, Field(gt=0)]
+    low: Annotated[Duration, Field(gt=0)] | None = None
+    high: Annotated[Duration, Field(gt=0)] | None = None
+
+
 class FractionFigure(Figure):
     """A fraction [1] with evidence."""
 

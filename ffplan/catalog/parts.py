@@ -17,6 +17,7 @@ from ffplan.catalog.evidence import (
     Figure,
     FractionFigure,
     LengthFigure,
+    PositiveDurationFigure,
     PowerFigure,
     Source,
     TransfersFigure,
@@ -189,7 +190,7 @@ class Nic(Part):
     rates them at half of it."""
     hop_latency: DurationFigure | None = None
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
-    proxy_message: DurationFigure | None = None
+    proxy_message: PositiveDurationFigure | None = None
     """Time in which the host posts a message that a kernel sends by itself, for each GPU [s]; omitted where kernels
     post their messages (IBGDA), or it is unknown."""
     pci_ids: Many[PciId] = ()

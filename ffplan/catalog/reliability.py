@@ -165,6 +165,10 @@ class Hazard(Frozen):
             rule = {"rule": "schema-missing-field", "message": "the hazard has neither `counted` nor `rate`"}
             remedy = {"remedy": "name a study and its events, or give a rate a year"}
             raise PydanticCustomError("rule", "{message}", {**rule, **remedy})
+        if self.path_repair is not None and self.unit not in ("endpoint-link", "leaf-switch"):
+            words = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
+            rule = {"rule": "catalog-reliability", "message": words, "field": "path_repair"}
+            raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         return self
 
 

@@ -143,7 +143,7 @@ def _memory(report: TrainReport, figures: Figures) -> Iterator[Origin]:
     for at, stage in enumerate(report.rows[0].stages):
         path = f"rows[0].stages[{at}]"
         for column, name in enumerate(names):
-            place = f"{T}.parallel_plan:layers_of" if name == "layers" else f"{T}.memory:stage_bytes"
+            place = f"{T}.parallel_plan:stage_layers" if name == "layers" else f"{T}.memory:stage_bytes"
             place = f"{T}.kept_activations:policy_kept_bytes" if name == "activations_gib" else place
             of = figures.named(f"{path}.logits_gib") if name == "working_gib" else []
             spot, how = Spot("Memory of", f"{stage.stage + 1}", column), ""

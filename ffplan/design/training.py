@@ -78,7 +78,7 @@ class PlanFields(Frozen):
     """Precision of Adam's two moments."""
     weights_copy: bool = False
     """ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own, as DeepSpeed; otherwise they
-    are cast as they are gathered, as by FSDP and MaxText."""
+    are cast as they are gathered, as by FSDP and MaxText. With `offload` there is one always."""
     recompute_parts: Many[RecomputePart] = ()
     """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
     from the latents of latent attention; results of the activation function; or operators: the GEMM of queries, keys
@@ -144,7 +144,7 @@ class PlanFields(Frozen):
     @property
     def casts(self) -> bool:
         """Whether ZeRO 3 has the optimizer's own copy of the weights alone, and casts what it gathers."""
-        return not self.weights_copy and self.main_params == "fp32" and self.precision != "tf32"
+        return not self.weights_copy and self.main_params != "none" and self.precision != "tf32"
 
     @property
     def reduces_whole(self) -> bool:
@@ -165,6 +165,9 @@ class PlanFields(Frozen):
         elif self.unit_layers > 1 and self.zero < LEAST_ZERO["unit_layers"]:
             words = f"`unit_layers` has no effect with `zero: {self.zero}`"
             wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
+        elif self.weights_copy and self.zero < 3 and self.preset is None:
+            words = f"`weights_copy` has no effect with `zero: {self.zero}`"
+            wrong = ("weights_copy", words, "leave it out, or write zero: 3 beside it")
         elif self.offload_to == "drives" and (self.offload == "none" or self.offload_layers):
             words = "`offload_to: drives` holds optimizer states and parameters, and no activations"
             wrong = ("offload_to", words, "write offload: optimizer or parameters, and leave out `offload_layers`")

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ACCESS_TIERS = ("endpoint",)
 """Names under which a fabric counts its endpoint links."""
+PATHS = ("endpoint-link", "leaf-switch")
+"""Units whose loss a job survives where every NIC has a port to each of several planes."""
 EDGE_ROLES = ("leaf", "router")
 """Roles of switches that endpoints join."""
 
@@ -78,7 +80,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
     survives = {}
     if design.stripes > 1:
         words = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
-        survives = {"endpoint-link": words, "leaf-switch": words}
+        survives = dict.fromkeys(PATHS, words)
     return JobUnits(counts=counts, survives=survives)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 MOST_EVENTS = 1_000
-"""Interruptions that a run keeps for its timeline [1]."""
+"""Interruptions that a run keeps for its timeline, and events of each hazard that stop nothing [1]."""
 
 
 @record
@@ -137,6 +137,8 @@ class _Run:
         self.phase = 0
         """Checkpoints in memory since the last that went to storage [1]."""
         self.count = 0
+        self.noted: dict[str, int] = {}
+        """Events of the timeline that stop nothing, by hazard [1]."""
         self.events: list[Interruption] = []
         self.repaired: Any = self.env.event()
         self.stretch: tuple[float, list[tuple[float, float]]] | None = None
@@ -197,7 +199,11 @@ class _Run:
         self.back()
 
     def paths(self, name: str, rate: float, seconds: float) -> Generator[Any, Any, None]:
-        """Lose paths that the job survives."""
+        """Lose paths that the job survives; at the start as many are lost as in the mean over all time."""
+        for _ in range(int(self.random.poisson(rate * seconds))):
+            self.lost_paths += 1
+            self.env.process(self.path_back(seconds))
+        self.mark()
         while True:
             yield self.env.timeout(self.random.exponential(1 / rate))
             self.lost_paths += 1
@@ -207,6 +213,9 @@ class _Run:
 
     def note(self, name: str, at: float | None = None) -> None:
         """Add an event that stops nothing to the timeline."""
+        if self.noted.get(name, 0) >= MOST_EVENTS:
+            return
+        self.noted[name] = self.noted.get(name, 0) + 1
         event = Interruption(
             at_s=self.env.now if at is None else at,
             hazard=name,
@@ -285,7 +294,7 @@ class _Run:
             missing = self.missing
             yield from self.restart(near)
             yield from self.whole()
-            if len(self.events) < MOST_EVENTS:
+            if self.count <= MOST_EVENTS:
                 event = Interruption(
                     at_s=at,
                     hazard=name,

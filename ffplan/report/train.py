@@ -153,6 +153,10 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
+KEPT = 0.9995
+"""Part of the rate beside a lost port that counts as all of it [1]."""
+
+
 def verdict_words(report: TrainReport) -> tuple[str, ...]:
     """Return the answer in words: the fastest plan or the first, its speed, and what binds it."""
     row, unit = report.rows[0], report.unit
@@ -164,7 +168,7 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     if row.gains and row.gains[0].faster >= LEAST:
         gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
         said.append(f"What binds it: {row.binding_label}; {gain}.")
-    if row.path_lost is not None:
+    if row.path_lost is not None and row.path_lost < KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)
     if not report.searched and last.plan.gpus > row.plan.gpus:

@@ -298,7 +298,7 @@ class SimulationReport:
     stopped: bool
     """Whether it was interrupted before its end."""
     timeline: tuple[SimulatedEvent, ...]
-    """Interruptions of the first run, at most a thousand."""
+    """Interruptions of the first run, and events of each kind that stop nothing, at most a thousand of each."""
 
 
 @record

@@ -120,6 +120,8 @@ class TrainRow:
     """Part of its rate that it keeps while a NIC lacks one of its ports to several planes [1]; null on one plane."""
     memory_gib: float
     """Memory of the fullest stage [GiB]."""
+    offloaded_gib: float
+    """What host memory, or the drives of the node, hold of a rank [GiB]."""
     limit_gib: float
     """Memory limit [GiB]."""
     stages: tuple[StageMemory, ...]

@@ -106,6 +106,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 rooflines=(),
                 path_lost=None if left is None else float(left[row]),
                 memory_gib=memory.total_gib,
+                offloaded_gib=0.0,
                 limit_gib=limit / GIB,
                 stages=(memory,),
                 lost=None,

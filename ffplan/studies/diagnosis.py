@@ -27,7 +27,7 @@ class Diagnosis:
 
 
 COUNTED_OVER = 0.15
-"""What the memory of a published run counts over its card's, at most: Llama 3 405B, whose chunks are assumed [1]."""
+"""What the memory of a published run counts over its limit, at most: Llama 3 405B, whose chunks are assumed [1]."""
 WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
@@ -63,10 +63,8 @@ def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
     words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
     remedy = f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}"
     if most <= (1 + COUNTED_OVER) * limit:
-        tried = f"--memory {np.ceil(most / GIB):.0f}GiB"
-        remedy += (
-            f"; a published run counts up to {COUNTED_OVER * 100:.0f} % over its card too: `{tried}` tries this one"
-        )
+        over, tried = f"{COUNTED_OVER * 100:.0f} %", f"ffplan train --memory {np.ceil(most / GIB):.0f}GiB"
+        remedy += f"; a published run counts up to {over} over this limit too: `{tried}` times this plan"
     return Diagnosis("memory", words, remedy)
 
 

@@ -56,8 +56,10 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationA
         inputs: its inputs.
         asked: days and runs.
     """
-    one = job_outcome(job, likely(inputs))
-    return EVENT_S * asked.runs * asked.days * DAY_S / float(one.mtbf_s)
+    v = likely(inputs)
+    one, rates = job_outcome(job, v), hazard_rates(job, v)
+    lost = sum(float(job.units[name] * rates[name]) for name in job.survives) / YEAR_S
+    return EVENT_S * asked.runs * asked.days * DAY_S * (1 / float(one.mtbf_s) + lost)
 
 
 def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:

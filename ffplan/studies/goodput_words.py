@@ -113,9 +113,10 @@ def _paths(basis: GoodputBasis, asked: GoodputJob, job: JobCase) -> list[str]:
     times = {rate.label: rate.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
     timed = "its step with NICs that lack a port" if asked.report else "untimed, the port's part of a NIC, the most"
     found = [
-        f"A link or a leaf switch lost leaves every NIC {plural(ports - 1, 'port')}: the job goes on at "
+        f"A NIC that loses a link or its leaf switch has {plural(ports - 1, 'port')} left: the job goes on at "
         f"{percent(job.path_lost)} of its rate until the path is back, for every rank waits for the slowest ({timed}).",
     ]
+    found.append("By size, jobs are taken to keep as much of their rate beside a lost path as this one does.")
     if given is not None:
         return [*found, f"A lost path is back after {span(float(given.value))}, as the design states."]
     known = [f"{label} {span(float(time.value))}" for label, time in times.items() if time is not None]

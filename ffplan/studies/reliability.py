@@ -67,6 +67,10 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     counted = profile.silent_rate
     silent_study = _study(counted, catalog, document, ("silent_rate",))
     silent = counted_rate(silent_study, tuple(counted.events), counted.over)
+    if section.path_repair is not None and design.stripes == 1:
+        message = "every NIC of the design has one port, and the loss of its path stops a job"
+        where = ("reliability", "path_repair")
+        raise InputError(design.document.finding("design-reliability", where, message, "leave `path_repair` out"))
     drains = _drains(design, profile, section)
     found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
     return Hazards(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.catalog.ownership import plain_amount
 from ffplan.cost.inputs import Input
+from ffplan.reliability.exposure import PATHS
 from ffplan.reliability.job import requeue_seconds
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
 def _path(rate: HazardRate, hazards: Hazards) -> Input:
     """Return the time until a lost path is back; 0 of what is none."""
     label = f"{rate.label}: until the path is back"
-    figure = (hazards.section.path_repair or rate.path_repair) if rate.path_repair is not None else None
+    figure = (hazards.section.path_repair or rate.path_repair) if rate.unit in PATHS else None
     if figure is None:
         return _fixed(f"path.{rate.name}", label, "s", 0.0)
     return estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)

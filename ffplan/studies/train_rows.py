@@ -13,7 +13,7 @@ from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
 from ffplan.studies.plan_rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
-from ffplan.training.memory import fullest_candidates, peak_bytes, stage_bytes
+from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.sensitivity import RESOURCES, faster, without_path
@@ -200,6 +200,7 @@ def _row(
         rooflines=plan_rooflines(run),
         path_lost=None,
         memory_gib=float(np.max(peak_bytes(shape, p))) / GIB,
+        offloaded_gib=float(np.max(host_bytes(shape, p))) / GIB,
         limit_gib=limit / GIB,
         stages=stages_of(shape, p),
         lost=None,

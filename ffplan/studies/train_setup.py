@@ -283,7 +283,7 @@ def train_report(
         assumptions=(
             *assumptions,
             *fsdp_assumption(rows),
-            *drives_assumption(rows, size, design.compute.accelerators_per_node),
+            *drives_assumption(rows, design.compute.accelerators_per_node),
         ),
     )
 

@@ -15,6 +15,7 @@ from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.node.host import Host
     from ffplan.training.microbatch import MicroBatch, TrainRun
 
 
@@ -77,13 +78,19 @@ def host_rates(run: TrainRun) -> tuple[float, float]:
     return min(link, memory), memory
 
 
-def drive_rates(run: TrainRun) -> tuple[float, float]:
-    """Return the rates at which a rank reads and writes the drives of its node while all ranks do [byte/s].
+def has_drives(host: Host) -> bool:
+    """Return whether a node has drives whose rates are known."""
+    return host.drives is not None and host.drives.read is not None and host.drives.write is not None
+
+
+def drive_rates(run: TrainRun) -> tuple[Number, Number]:
+    """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s].
 
     Raises:
         ValueError: where the node has no drives, or their rates are unknown.
     """
-    drives, ranks = run.system.host.drives, max(1, len(run.system.host.gpus))
+    drives = run.system.host.drives
+    ranks = np.minimum(max(1, len(run.system.host.gpus)), run.plans.gpus)
     if drives is None or drives.read is None or drives.write is None:
         raise ValueError(f"the rates of the drives of `{run.system.host.id}` are unknown")
     read, write = (drives.count.value * rate.value / ranks * 1e9 for rate in (drives.read, drives.write))
@@ -105,6 +112,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     if p.on_drives:  # states pass through host memory in pieces, read, updated and written side by side
         read, write = drive_rates(run)
         time = np.maximum(time, overlap.drive_time(states * mine, read, write) + weights * mine / write)
-        link = min(link, read)
-    time = time + 2 * p.micro_batches * weights * mine / link
+        time = time + 2 * p.micro_batches * weights * mine / np.minimum(link, read)
+    else:
+        time = time + 2 * p.micro_batches * weights * mine / link
     return 0.0 * time, time

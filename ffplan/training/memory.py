@@ -22,7 +22,7 @@ from ffplan.training.model_flops import (
     narrow_weights,
 )
 from ffplan.training.model_shape import moe_fraction
-from ffplan.training.parallel_plan import layers_of, stage_layers, units_of
+from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, units_of
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     """
     p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
-    share = moe_fraction(shape, p.pipeline, count, stage)
+    share = moe_fraction(shape, p.pipeline, count, layers_before(shape.layers, p, stage))
     parts = rank_parameters(shape, p, share)
     copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
     plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
@@ -178,7 +178,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
-    if p.casts and p.offload != "parameters":
+    if p.casts and p.offload == "none":
         weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
     each = policy_kept_bytes(shape, p, share)
@@ -212,8 +212,9 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
         found["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
         full, _ = layers_of(shape.layers, plans)
-        found["mixed"] = np.minimum(np.floor(shape.experts.dense_layers / full), last)
-        found["next"] = np.minimum(np.ceil(shape.experts.dense_layers / full), last)
+        ends = (shape.experts.dense_layers + full - stage_layers(shape.layers, plans, 0.0)) / full
+        found["mixed"] = np.minimum(np.floor(ends), last)
+        found["next"] = np.minimum(np.ceil(ends), last)
     return found
 
 

@@ -89,20 +89,20 @@ def moe_layers(shape: ModelShape) -> Number:
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, stage: Number | None = None) -> Number:
+def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, before: Number | None = None) -> Number:
     """Return the fraction of a stage's layers that have experts.
 
     Args:
         shape: the model; layers without experts come first.
         pipeline: stages p [1].
         count: layers of the stage n [1].
-        stage: position of the stage i, the first 0 [1]; one behind all layers without experts if omitted.
+        before: layers in front of the stage b [1]; it is behind all layers without experts if omitted.
 
     Returns:
         Fraction [1].
 
     Equation:
-        mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - i n)) layers of it
+        mixed layers / L with one stage; else ceil((n - d) / every) / n, d = min(n, max(0, dense - b)) layers of it
         without experts
 
     Source:
@@ -114,8 +114,8 @@ def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, stage: Numb
         return 0.0 * np.asarray(pipeline)
     held = np.maximum(count, 1.0)
     dense: Number = 0.0
-    if stage is not None:
-        dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(stage) * held))
+    if before is not None:
+        dense = np.minimum(held, np.maximum(0.0, shape.experts.dense_layers - np.asarray(before)))
     later = np.ceil((held - dense) / shape.experts.every) / held
     return np.where(np.asarray(pipeline) > 1, later, moe_layers(shape) / shape.layers)
 

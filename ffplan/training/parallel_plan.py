@@ -49,7 +49,8 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
         Layers [1], broadcast shape.
 
     Equation:
-        f of `layers_of`; one less on the last stage where f p > L, and on the first where f p > L + 1
+        f of `layers_of`; of the d = f p - L layers that lack, one on the last stage, then one on the first, then one on
+        each before the last
 
     Source:
         Megatron-LM counts the output layer, and then the embedding, as a layer where a pipeline is uneven; Llama 3
@@ -59,9 +60,31 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
 
     full, last = layers_of(layers, plans)
     at, stages = np.asarray(stage), np.asarray(plans.pipeline)
-    several = stages > 1
-    first = full - (full * stages > layers + 1)
-    return np.where((at == stages - 1) & several, last, np.where((at == 0) & several, first, full))
+    lacking, several = full * stages - layers, stages > 1
+    tail = (at > stages - lacking) & (at < stages - 1) & (at > 0)
+    less = ((at == 0) & (lacking > 1)) | tail
+    return np.where((at == stages - 1) & several, last, full - (less & several))
+
+
+def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
+    """Return the layers in front of a stage [1], as `stage_layers` has them up to the middle.
+
+    Args:
+        layers: layers of the model [1].
+        plans: the plans.
+        stage: position of the stage i, the first 0 [1].
+
+    Equation:
+        i f, less one behind a first stage that lacks a layer
+
+    Source:
+        Definition.
+    """
+    import numpy as np
+
+    full, _ = layers_of(layers, plans)
+    short = full - stage_layers(layers, plans, 0.0)
+    return np.asarray(stage) * full - np.where(np.asarray(stage) > 0, short, 0.0)
 
 
 def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:

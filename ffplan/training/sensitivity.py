@@ -108,7 +108,8 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
         zones, cuts = before(placement)
         return zones, tuple(replace(cut, gbyte_s=cut.gbyte_s * factor) for cut in cuts)
 
-    return replace(system, crossed=crossed, known=_untouched(system, "uplinks"))
+    sharder = _uplinks(system.sharder, factor) if system.sharder else None
+    return replace(system, crossed=crossed, known=_untouched(system, "uplinks"), sharder=sharder)
 
 
 def without_path(run: AnyRun) -> AnyRun | None:

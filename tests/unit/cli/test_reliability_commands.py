@@ -196,6 +196,31 @@ def test_a_job_on_two_planes_slows_while_a_path_is_lost(tmp_path: Path) -> None:
     assert any("A lost path is back after 2 days, as the design states." in line for line in stated["assumptions"])
 
 
+def test_a_stated_repair_of_paths_counts_without_one_of_the_profile(tmp_path: Path) -> None:
+    profile = (ROOT / "catalogs" / "reliability" / "reliability-2026.yaml").read_text(encoding="utf-8")
+    own = tmp_path / "own" / "reliability"
+    own.mkdir(parents=True)
+    bare = "".join(line for line in profile.splitlines(keepends=True) if "path_repair" not in line)
+    (own / "reliability-2026.yaml").write_text(bare, encoding="utf-8")
+    text = (ROOT / "designs" / "hpn-dual-plane.yaml").read_text(encoding="utf-8")
+    (file := tmp_path / "days.yaml").write_text(f"{text}\nreliability: {{path_repair: 48 h}}\n", encoding="utf-8")
+    asked = ("-m", "llama3-70b", "-g", "2048", "--draws", "0")
+    known = report("goodput", str(file), *asked)["reliability"]["lost"]["lost_paths"]
+    found = report("goodput", str(file), *asked, "--catalog", str(tmp_path / "own"))
+    assert found["reliability"]["lost"]["lost_paths"] == known > 0
+    none = report("goodput", "hpn-dual-plane", *asked, "--catalog", str(tmp_path / "own"))
+    assert none["reliability"]["lost"]["lost_paths"] == 0
+    assert any("is not counted" in line and "path_repair" in line for line in none["assumptions"])
+
+
+def test_a_repair_of_paths_on_one_plane_is_refused(tmp_path: Path) -> None:
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text(encoding="utf-8")
+    (file := tmp_path / "one.yaml").write_text(f"{text}\nreliability: {{path_repair: 48 h}}\n", encoding="utf-8")
+    run = ffplan("goodput", str(file), *POD[1:], "--draws", "0")
+    assert run.code == 2
+    assert "every NIC of the design has one port" in run.err
+
+
 def test_what_a_lost_port_leaves_of_a_step() -> None:
     """Two planes: a NIC at half its rate; on one plane there is nothing to lose that a job survives."""
     plan = ("-m", "llama3-70b", "--batch", "2048", "--tp", "8", "-g")

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.training.axes import ParallelPlans
+from ffplan.design.training import PlanFields
+from ffplan.training.axes import RECOMPUTE, ParallelPlans
 from ffplan.training.kept_activations import in_flight, layer_kept_bytes
 from ffplan.training.memory import peak_bytes, rank_parameters, stage_bytes
 from ffplan.training.model_flops import narrow_weights
@@ -99,6 +100,62 @@ def test_states_under_zero() -> None:
     assert found == pytest.approx([total * each for each in (16, 4 + 12 / 8, 2 + 14 / 8, 16 / 8)])
     four = stage_bytes(shape, plans(gradient_bytes=4.0), 0)
     assert float(four.gradients) == pytest.approx(4 * total)
+
+
+def _sharded(**more: object) -> ParallelPlans:
+    """Return a plan of one stage on 64 ranks, ZeRO 3 and micro-batches of one."""
+    base = plans(pipeline=1.0, tensor=1.0, expert_tensor=1.0, data=64.0, gpus=64.0, zero=3.0, gradient_bytes=4.0)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def test_weights_that_are_cast_as_they_are_gathered_take_no_memory() -> None:
+    """Llama 3 8B over 64 ranks: 2 x 8.03 billion / 64 bytes, unless DeepSpeed keeps them or the host has the others."""
+    shape = shape_named("llama3-8b")
+    each = 2 * 8.03e9 / 64
+    kept = {
+        name: float(stage_bytes(shape, item, 0.0).weights)
+        for name, item in {
+            "copy": _sharded(),
+            "cast": _sharded(casts=True),
+            "alone": _sharded(casts=True, data=1.0, gpus=1.0),
+            "offload": _sharded(casts=True, offload="optimizer"),
+            "zero 2": _sharded(casts=True, zero=2.0),
+        }.items()
+    }
+    assert kept["copy"] == kept["offload"] == pytest.approx(each, rel=0.001)
+    assert kept["cast"] == 0
+    assert kept["alone"] == kept["zero 2"] == pytest.approx(64 * each, rel=0.001)
+    fields = {"bf16": True, "fp32": True, "none": False}
+    assert {name: PlanFields(zero=3, main_params=name).casts for name in fields} == fields  # type: ignore[arg-type]
+    assert not PlanFields(zero=3, precision="tf32").casts
+
+
+def test_the_loss_and_the_layers_take_memory_in_turn() -> None:
+    """Llama 3 8B, 8,192 tokens, vocabulary 128,256, width 4,096; two layers of 218 million parameters gathered."""
+    shape = shape_named("llama3-8b")
+    tokens, words, width = 8192, 128256, 4096
+    for eager, score in ((False, 6), (True, 10)):
+        found = stage_bytes(shape, _sharded(eager=eager), 0.0)
+        assert float(found.logits) == score * tokens * words
+        root = (2 * 2 + 4) * words * width  # embedding and output layer gathered, and the gradient of the latter
+        layers = (2 + 4) * 2 * 218.1e6
+        assert layers < score * tokens * words
+        assert float(found.working) == pytest.approx(root, rel=1e-3)
+    short = shape_named("llama3-8b", vocabulary=1000)
+    few = stage_bytes(short, _sharded(recompute=float(RECOMPUTE.index("full"))), 0.0)
+    again = float(layer_kept_bytes(short, _sharded()))
+    assert float(few.working + few.logits) == pytest.approx(8 * 1000 * width + layers + again, rel=2e-3)
+    plain = stage_bytes(shape, _sharded(zero=1.0), 0.0)  # the output layer's gradient beside the scores
+    assert float(plain.working) == 2 * words * width
+
+
+def test_the_second_stage_may_be_the_fullest() -> None:
+    """126 layers in 16 stages: seven on the first, eight on the second, with one micro-batch less in flight."""
+    shape = shape_named("llama3-405b")
+    item = plans(pipeline=16.0, tensor=8.0, expert_tensor=8.0, data=2.0, gpus=256.0, batch=64.0)
+    first, second, third = (float(stage_bytes(shape, item, float(at)).total) for at in range(3))
+    assert second > max(first, third)
+    assert float(peak_bytes(shape, item)) == second
 
 
 def test_micro_batches_in_flight() -> None:

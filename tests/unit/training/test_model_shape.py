@@ -140,7 +140,7 @@ def test_layers_with_experts() -> None:
     assert moe_fraction(deep, 1, 61) == pytest.approx(58 / 61)
     assert moe_fraction(deep, 16, 4) == 1.0
     assert moe_fraction(deep, 16, 4, 0) == pytest.approx(1 / 4)
-    assert [float(moe_fraction(deep, 31, 2, stage)) for stage in range(3)] == [0, 0.5, 1]
+    assert [float(moe_fraction(deep, 31, 2, 2 * stage)) for stage in range(3)] == [0, 0.5, 1]
     assert (moe_fraction(llama, 2, 24), moe_fraction(llama, 48, 1)) == (0.5, 1)
     assert moe_fraction(transformer("gpt3-175b"), 4, 24) == 0.0
     assert attention_out(deep) == 128 * 128

@@ -34,7 +34,7 @@ from ffplan.training.overlap import (
     optimizer_time,
     with_overlap_cost,
 )
-from ffplan.training.parallel_plan import layers_of, placed, stage_layers, strides, units_of
+from ffplan.training.parallel_plan import layers_before, layers_of, placed, stage_layers, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
 from ffplan.training.step import PARTS, _sends, step_parts, step_time, swap_time
 from tests.support import ROOT, document, ffplan, host_named, shape_named
@@ -125,6 +125,13 @@ def test_states_on_drives_are_read_and_written_every_step() -> None:
     states = float(stage_bytes(item.shape, replace(item.plans, offload="none"), 0.0).optimizer)
     assert slow == pytest.approx(drive_time(states, read, write), rel=1e-6)
     assert slow > 2 * quick
+    alone = replace(away, plans=replace(away.plans, gpus=1.0))
+    assert drive_rates(alone) == pytest.approx((8 * 6.7e9, 8 * 4e9))  # one rank has all drives
+    both = replace(away, plans=replace(away.plans, offload="parameters"))
+    weights = states / 12 * 2  # 12 bytes of states, 2 of weights: read twice a micro-batch, written once a step
+    assert float(step_parts(both)["offload"]) == pytest.approx(
+        drive_time(states, read, write) + weights / write + 2 * 16 * weights / read, rel=1e-6
+    )
     faster_drives = faster(away, "drives", 2.0)
     assert float(step_parts(faster_drives)["offload"]) == pytest.approx(slow / 2)
     bare = replace(away, system=replace(away.system, host=replace(away.system.host, drives=None)))
@@ -143,6 +150,11 @@ def test_layers_of_uneven_stages() -> None:
     held = stage_layers(126, plans(pipeline=16.0, chunks=8.0), stages)
     assert held.tolist() == [7, *[8] * 14, 7]  # embedding and output count as a layer each
     assert stage_layers(70, plans(pipeline=12.0), np.array([0.0, 1.0, 11.0])).tolist() == [5, 6, 5]
+    before = [float(layers_before(70, plans(pipeline=12.0), stage)) for stage in (0.0, 1.0, 2.0)]
+    assert before == [0, 5, 11]
+    for layers, count in ((32, 5), (61, 16), (61, 5), (32, 30), (33, 16)):
+        every = stage_layers(layers, plans(pipeline=float(count)), np.arange(float(count)))
+        assert (every.sum(), every.max()) == (layers, -(-layers // count))
     assert stage_layers(127, plans(pipeline=16.0, chunks=8.0), np.array([0.0, 15.0])).tolist() == [8, 7]
     assert float(stage_layers(32, plans(pipeline=1.0), 0.0)) == 32
 
