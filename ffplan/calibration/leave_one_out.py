@@ -80,10 +80,11 @@ def leave_one_out(
         made = _given(mine, joint_fit(near)) if near else None
         if made is not None and not others:
             made = made.scaled(mine[0].accelerator, near[0].accelerator)
-        if made is not None:
-            kinds.add(mine, made)
-            settings.add(name, mine, made)
-        found.append(_left(name, group, mine, made))
+        tables = [joint_errors([item], made) for item in mine] if made is not None else []
+        if tables:
+            kinds.add(mine, tables)
+            settings.add(name, mine, tables)
+        found.append(_left(name, group, mine, tables, made.rows if made is not None else 0))
     scores: dict[str, list[tuple[float, int]]] = {}
     for row in found:
         if row.mape is not None:
@@ -106,11 +107,11 @@ class Kinds:
 
     errors: dict[tuple[str, str, bool], list[Floats]]
 
-    def add(self, replays: Sequence[TrainingReplay], made: JointFit) -> None:
-        """Add the rows of runs, timed with these constants."""
-        for replay in replays:
+    def add(self, replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
+        """Add the errors of the rows of tables [1]."""
+        for replay, rows in zip(replays, tables, strict=True):
             key = (_set(replay), stack_name(replay), replay.shape.experts is not None)
-            self.errors.setdefault(key, []).append(joint_errors([replay], made))
+            self.errors.setdefault(key, []).append(rows)
 
     def scored(self) -> tuple[LeftOutKind, ...]:
         """Return the kinds with their mean errors."""
@@ -128,11 +129,10 @@ class Settings:
 
     errors: dict[tuple[bool, str], list[Floats]]
 
-    def add(self, name: str, replays: Sequence[TrainingReplay], made: JointFit) -> None:
-        """Add the rows of runs, timed with these constants."""
-        for replay in replays:
-            key = (replay.table.assumed is not None, name)
-            self.errors.setdefault(key, []).append(joint_errors([replay], made))
+    def add(self, name: str, replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
+        """Add the errors of the rows of tables [1], of what was left out with that name."""
+        for replay, rows in zip(replays, tables, strict=True):
+            self.errors.setdefault((replay.table.assumed is not None, name), []).append(rows)
 
     def scored(self) -> tuple[LeftOutSettings, ...]:
         """Return both kinds with the mean of their mean errors."""
@@ -155,11 +155,11 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
     return JointFit(values, made.rows, made.at)
 
 
-def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | None) -> LeftOut:
+def _left(name: str, group: str, mine: list[TrainingReplay], tables: list[Floats], fitted_on: int) -> LeftOut:
     """Return one source, stack, accelerator or chip scored; with reasons where nothing is there to fit on."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
-    if made is None:
+    if not tables:
         return LeftOut(
             source=name,
             set=group,
@@ -171,7 +171,7 @@ def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | No
             fitted_on=0,
             why="no other run is there to fit on",
         )
-    after = joint_errors(mine, made)
+    after = np.concatenate(tables)
     size = np.abs(after)
     return LeftOut(
         source=name,
@@ -181,6 +181,6 @@ def _left(name: str, group: str, mine: list[TrainingReplay], made: JointFit | No
         bias=float(after.mean()),
         max_error=float(size.max()),
         shipped=before,
-        fitted_on=made.rows,
+        fitted_on=fitted_on,
         why=None,
     )

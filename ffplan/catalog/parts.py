@@ -352,6 +352,13 @@ class Drives(Frozen):
     endurance: DataFigure | None = None
     """Data that one may be written over its life [byte]; left out where unknown."""
 
+    @property
+    def gbyte_s(self) -> tuple[float, float] | None:
+        """Rates at which all are read and written together [GB/s]; None where one of both is unknown."""
+        if self.read is None or self.write is None:
+            return None
+        return self.count.value * self.read.value, self.count.value * self.write.value
+
 
 class Server(Part):
     """A compute or management server; its inside is a tree of sockets, root ports and devices."""

@@ -26,6 +26,8 @@ Unit = Literal[
     "job",
 ]
 """What a rate is over: a hazard strikes each of them alike."""
+PATHS: tuple[Unit, ...] = ("endpoint-link", "leaf-switch")
+"""Units whose loss a job survives where every NIC has a port to each of several planes."""
 EventCount = Annotated[int, Field(ge=0, le=10_000_000_000)]
 EventRate = Annotated[float, Field(ge=0, le=1e9, strict=False)]
 
@@ -165,7 +167,7 @@ class Hazard(Frozen):
             rule = {"rule": "schema-missing-field", "message": "the hazard has neither `counted` nor `rate`"}
             remedy = {"remedy": "name a study and its events, or give a rate a year"}
             raise PydanticCustomError("rule", "{message}", {**rule, **remedy})
-        if self.path_repair is not None and self.unit not in ("endpoint-link", "leaf-switch"):
+        if self.path_repair is not None and self.unit not in PATHS:
             words = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
             rule = {"rule": "catalog-reliability", "message": words, "field": "path_repair"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})

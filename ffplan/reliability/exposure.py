@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
+from ffplan.catalog.reliability import PATHS
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -14,8 +15,6 @@ if TYPE_CHECKING:
 
 ACCESS_TIERS = ("endpoint",)
 """Names under which a fabric counts its endpoint links."""
-PATHS = ("endpoint-link", "leaf-switch")
-"""Units whose loss a job survives where every NIC has a port to each of several planes."""
 EDGE_ROLES = ("leaf", "router")
 """Roles of switches that endpoints join."""
 
@@ -77,10 +76,10 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "scale-up-domain": ceil_div(nodes, domain) if domain > 1 else 0.0 * nodes,
         "job": 0.0 * nodes + 1.0,
     }
-    survives = {}
+    survives: dict[str, str] = {}
     if design.stripes > 1:
         words = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
-        survives = dict.fromkeys(PATHS, words)
+        survives |= dict.fromkeys(PATHS, words)
     return JobUnits(counts=counts, survives=survives)
 
 

@@ -124,7 +124,6 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    replica = replica_gpus(asked.report.rows[0].plan) if asked.report else 1
     parameters, replicated = model_parameters(asked.model), is_replicated(asked.model)
     found = job_recovery(design, catalog, asked.gpus, parameters, asked.report, replicated=replicated)
     basis, job, inputs = found.basis, found.job, found.inputs
@@ -142,7 +141,7 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
         catalog=files_read(catalog),
         headline=goodput_headline(reliability),
         reliability=reliability,
-        sizes=size_rows(basis, job, replica, money.draws, money.seed),
+        sizes=size_rows(basis, job, replica_gpus(asked.report), money.draws, money.seed),
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
         inputs=input_rows(tuple(item for item in inputs if _used(item, job))),
         simulation=None,

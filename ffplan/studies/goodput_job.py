@@ -28,7 +28,6 @@ from ffplan.training.model_shape import shape_of
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.plan import PlanRow
     from ffplan.studies.usual_job import TimedJob
 
 DRAWS = 2_000
@@ -58,8 +57,11 @@ def model_parameters(model: Model) -> float:
     return float(parameters(shape_of(model.transformer)))
 
 
-def replica_gpus(plan: PlanRow) -> int:
-    """Return the accelerators of a data-parallel replica of a plan [1]."""
+def replica_gpus(report: TrainReport | None) -> int:
+    """Return the accelerators of a data-parallel replica of a job's plan; one where it could not be timed [1]."""
+    if report is None:
+        return 1
+    plan = report.rows[0].plan
     return plan.tensor * plan.pipeline * plan.context
 
 
@@ -238,8 +240,8 @@ def job_recovery(
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
-    replica, left = replica_gpus(report.rows[0].plan) if report else 1, path_lost(design, report)
-    job = job_on(basis, gpus, parameters, replica, replicated=replicated, path_lost=left)
+    left = path_lost(design, report)
+    job = job_on(basis, gpus, parameters, replica_gpus(report), replicated=replicated, path_lost=left)
     found = recovery(basis, job)
     refuse_interval(design, found.job, found.inputs)
     return found

@@ -74,19 +74,12 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     rates = hazard_rates(job, v)
     stopping = {name: float(rate) for name, rate in one.by_hazard.items() if float(rate) > 0}
     whole = {name: job.units[name] * float(rates[name]) / YEAR_S for name in job.units}
+    passing = [name for name in job.units if name not in stopping and name not in job.survives]
     return SimulatedJob(
         rates=stopping,
         removes={name: min(1.0, float(v[f"removes.{name}"]) / float(v[f"stops.{name}"])) for name in stopping},
-        removals=sum(
-            whole[name] * float(v[f"removes.{name}"])
-            for name in job.units
-            if name not in stopping and name not in job.survives
-        ),
-        harmless={
-            name: whole[name]
-            for name in LOSSES
-            if whole.get(name) and name not in stopping and name not in job.survives
-        },
+        removals=sum(whole[name] * float(v[f"removes.{name}"]) for name in passing),
+        harmless={name: whole[name] for name in LOSSES if name in passing and whole[name]},
         paths={name: (whole[name], float(v[f"path.{name}"])) for name in sorted(job.survives) if whole[name]},
         path_lost=job.path_lost,
         interval_s=float(one.interval_s),

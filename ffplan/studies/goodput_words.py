@@ -122,10 +122,10 @@ def _paths(basis: GoodputBasis, asked: GoodputJob, job: JobCase) -> list[str]:
     known = [f"{label} {span(float(time.value))}" for label, time in times.items() if time is not None]
     silent = [label for label, time in times.items() if time is None]
     if known:
-        found.append(
-            f"Until a lost path is back: {listed(known)}, recalled; no source publishes it. `reliability.path_repair` "
-            "sets it."
-        )
+        sources, there = basis.hazards.profile.sources, [time for time in times.values() if time is not None]
+        guessed = all((time.status or sources[time.source].status) == "R" for time in there)
+        basis_words = "recalled; no source publishes it" if guessed else "as the reliability profile has it"
+        found.append(f"Until a lost path is back: {listed(known)}, {basis_words}. `reliability.path_repair` sets it.")
     if silent:
         found.append(f"The profile has no `path_repair` of {listed(silent)}: what its loss slows is not counted.")
     return found

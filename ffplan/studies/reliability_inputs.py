@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.catalog.ownership import plain_amount
+from ffplan.catalog.reliability import PATHS
 from ffplan.cost.inputs import Input
-from ffplan.reliability.exposure import PATHS
 from ffplan.reliability.job import requeue_seconds
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from ffplan.studies.relatives import power_ratio, same_chip, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
+from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
@@ -81,10 +82,9 @@ def host_room(design: ResolvedDesign, plan: PlanFields) -> float:
     each = max(1, node.accelerators_per_node)
     if plan.offload_to == "drives":
         drives = node.server.drives if isinstance(node.server, Server) else None
-        if drives is None or drives.read is None or drives.write is None:
+        if drives is None or drives.gbyte_s is None:
             raise RefusedError(
-                f"`offload_to: drives`: the catalogue has no drives of `{node.server.id}` with their rates; give "
-                "`drives` in a part of your own, or leave it out",
+                f"`offload_to: drives`: {NO_DRIVES.format(node.server.id)}; {DRIVES_REMEDY}",
                 infeasible=False,
                 fields=("offload_to",),
             )

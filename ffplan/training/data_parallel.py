@@ -15,8 +15,12 @@ from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.node.host import Host
     from ffplan.training.microbatch import MicroBatch, TrainRun
+
+NO_DRIVES = "the catalogue has no drives of `{}` with their rates"
+"""Why states cannot be offloaded to drives; the id of the server is filled in."""
+DRIVES_REMEDY = "give `drives` in a part of your own, or leave it out"
+"""What would let them."""
 
 
 def _group(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
@@ -78,23 +82,18 @@ def host_rates(run: TrainRun) -> tuple[float, float]:
     return min(link, memory), memory
 
 
-def has_drives(host: Host) -> bool:
-    """Return whether a node has drives whose rates are known."""
-    return host.drives is not None and host.drives.read is not None and host.drives.write is not None
-
-
 def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s].
 
     Raises:
         ValueError: where the node has no drives, or their rates are unknown.
     """
-    drives = run.system.host.drives
-    ranks = np.minimum(max(1, len(run.system.host.gpus)), run.plans.gpus)
-    if drives is None or drives.read is None or drives.write is None:
-        raise ValueError(f"the rates of the drives of `{run.system.host.id}` are unknown")
-    read, write = (drives.count.value * rate.value / ranks * 1e9 for rate in (drives.read, drives.write))
-    return read, write
+    host = run.system.host
+    rates = host.drives.gbyte_s if host.drives else None
+    if rates is None:
+        raise ValueError(NO_DRIVES.format(host.id))
+    ranks = np.minimum(max(1, len(host.gpus)), run.plans.gpus)
+    return rates[0] / ranks * 1e9, rates[1] / ranks * 1e9
 
 
 def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Number]:

@@ -18,7 +18,7 @@ from ffplan.studies.software import Software, software_of, stack_of_source
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
-from ffplan.training.data_parallel import has_drives
+from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
@@ -184,10 +184,8 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     shape = shape_of(model, **replaced)
     plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
     _checked(bench, shape, plans, path, len(table.rows))
-    if plans.on_drives and not has_drives(host):
-        words = f"the catalogue has no drives of `{host.id}` with their rates"
-        remedy = "give `drives` in a part of your own, or leave it out"
-        raise bench.fault((*path, "plan", "offload_to"), words, remedy, RULE)
+    if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
+        raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
     named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
     software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"), usual=True)
     nics = software.stack.sharding_nics if software.stack else None

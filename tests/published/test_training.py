@@ -168,6 +168,13 @@ def test_memory() -> None:
         assert round(row.model, 2) == row.measured
 
 
+def test_allocators_reserve_more_than_is_counted() -> None:
+    """What results say of memory: torchtitan's runs of 8B reserved 19 to 30 % more than is counted as allocated."""
+    found = [row.measured / row.model - 1 for row in rows("torchtitan-h100", SIZES)]
+    assert len(found) == 6
+    assert (round(min(found), 2), round(max(found), 2)) == (0.19, 0.3)
+
+
 def test_every_published_plan_fits_its_card() -> None:
     """But for Llama 3 405B, whose chunks are assumed; `train` says that, and how to let such a plan through."""
     over: dict[str, float] = {}

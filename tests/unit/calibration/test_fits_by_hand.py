@@ -365,9 +365,9 @@ def test_nothing_else_is_no_score(halved: list[list[str]]) -> None:
 def test_kinds_are_scored_by_rows(halved: list[list[str]]) -> None:
     assert halved == []
     kinds = Kinds(errors={})
-    made = JointFit({}, 0)
-    kinds.add([run_of("x", "a", 0.2, -0.6), run_of("x", "b", 0.4), run_of("x", "b", 0.4, experts=True)], made)
-    kinds.add([run_of("w", "c", 1.0, stack="s")], made)
+    runs = [run_of("x", "a", 0.2, -0.6), run_of("x", "b", 0.4), run_of("x", "b", 0.4, experts=True)]
+    kinds.add(runs, [run.rows / 2 for run in runs])
+    kinds.add([run_of("w", "c", 1.0, stack="s")], [np.array([0.5])])
     assert [(row.set, row.stack, row.experts, row.n, row.mape, row.bias) for row in kinds.scored()] == [
         ("w", "s", False, 1, 0.5, 0.5),
         ("x", "", False, 3, pytest.approx(0.2), pytest.approx(0.0)),
