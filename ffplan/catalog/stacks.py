@@ -29,6 +29,15 @@ class StackRates(Frozen):
     """Time in which the host launches everything outside the layers, for each micro-batch [s]."""
 
 
+class StackSettings(Frozen):
+    """Fields of a plan that all recipes of a stack write alike."""
+
+    gradient_bytes: Literal[2, 4] | None = None
+    """Bytes of a gradient as kept and added up, and as reduced unless `grad_reduce_dtype` is given."""
+    grad_reduce_dtype: Literal["fp32", "bf16"] | None = None
+    """Precision in which gradients are reduced; that in which they are kept if omitted."""
+
+
 class SoftwareStack(Part):
     """A framework of one time with its kernels."""
 
@@ -45,8 +54,15 @@ class SoftwareStack(Part):
     """Kernel of fused attention, by the table of kernels of a generation; the table's usual one if omitted."""
     dispatcher: Dispatcher = "alltoall"
     """How tokens reach experts."""
+    benchmark_routing: Literal["random", "in-turn"] = "random"
+    """Routing of its published benchmarks, which put a gate of their own in the router's place. Measured runs have it
+    unless their plan writes another; predictions have that of the plan."""
+    settings: StackSettings = StackSettings()
+    """Fields of a plan that its recipes fix; a plan that names the stack has them unless it writes its own."""
     sharding_nics: CountFigure | None = None
     """NICs of a node that the collectives of ZeRO 3 use; all if omitted."""
+    sharding_calls: CountFigure | None = None
+    """Calls by which ZeRO 3 gathers, or scatters, the tensors of one layer; a call for each unit if omitted."""
     constants: dict[Identifier, StackRates] = Field(default_factory=dict)
     """Constants by the set of an accelerator's training constants."""
 

@@ -83,6 +83,31 @@ def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Nu
     return bins * (1 - missed)
 
 
+def neighbours_reached(per_bin: Number, draws: int) -> Number:
+    """Return how many bins are hit by neighbouring items, where each draw begins behind the one before.
+
+    Args:
+        per_bin: items of one bin e [1].
+        draws: neighbouring items drawn k [1].
+
+    Returns:
+        Mean number of bins with at least one drawn item [1].
+
+    Equation:
+        1 + (k - gcd(k, e)) / e
+
+    Source:
+        Draws begin at multiples of k, so that they begin in a bin at all multiples of gcd(k, e) alike, and each of the
+        k - 1 items behind the first begins a new bin with the probability that a boundary lies before it.
+    """
+    import numpy as np
+
+    held = np.maximum(np.asarray(per_bin, dtype=float), 1.0)
+    whole = np.round(held).astype(np.int64)
+    found: Number = 1.0 + (draws - np.gcd(draws, whole)) / held
+    return found
+
+
 def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 

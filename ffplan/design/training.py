@@ -97,6 +97,12 @@ class PlanFields(Frozen):
     token to each node, or scale-up domain, once and forward it there; that of the stack if omitted."""
     dispatch_dtype: Literal["bf16", "fp8"] = "bf16"
     """Precision of tokens, and of gradients, on their way to experts; on their way back they have 16 bits."""
+    mtp_layers: Annotated[int, Field(ge=0, le=16)] = 0
+    """Layers that predict further tokens (multi-token prediction), on the last stage: each projects two widths to one,
+    and has a pass of the output layer of its own. MFU does not count them."""
+    routing: Literal["random", "in-turn"] = "random"
+    """Experts of a token: `random`, any of them; `in-turn`, neighbours that take turns, as gates that benchmarks put
+    in the router's place: they lie on one node or two, which saves traffic where a token goes to each node once."""
     imbalance: Annotated[float, Field(ge=1, le=64)] = 1.0
     """Tokens of the fullest rank's experts over the mean; 1 where balance is forced, as benchmarks do."""
     causal_skip: bool = True

@@ -57,6 +57,12 @@ class PlanRow:
     """Bytes of a gradient as reduced."""
     optimizer_bytes: int
     """Bytes of the optimizer's states of a parameter."""
+    weights_copy: bool
+    """True where ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own."""
+    mtp_layers: int
+    """Layers that predict further tokens, on the last stage."""
+    routing: str
+    """Experts of a token: random, or in-turn, neighbours that take turns."""
     recompute_parts: tuple[str, ...]
     """Parts of every layer that are recomputed: norms, latent, activation."""
     attention: str

@@ -10,6 +10,7 @@ from ffplan.base.formatting import GIB, gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
+from ffplan.training.parallel_plan import staged
 
 if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
@@ -113,7 +114,7 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
 
 def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where layers, micro-batches or the sequence do not divide."""
-    pp, layers = int(p.pipeline), int(shape.layers)
+    pp, layers = int(p.pipeline), int(staged(shape, p))
     if reason == "stages":
         return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
     if reason == "chunks":

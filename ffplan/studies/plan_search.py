@@ -10,6 +10,7 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.job_layout import most_gpus
+from ffplan.studies.software import GRADIENTS
 from ffplan.studies.train_remedies import batch_words, batched, near_batch, with_batch
 from ffplan.studies.train_rows import train_rows
 from ffplan.studies.train_setup import (
@@ -31,10 +32,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.training import TrainReport
-
-
-GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
-"""Fields that keep a search from trying other precisions of gradients."""
 
 
 def _refinement(asked: TrainRequest) -> Refinement:

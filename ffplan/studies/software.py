@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
 from ffplan.catalog.kernels import AttentionRates
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.training.accelerator_rates import AcceleratorRates
+
+GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
+"""Fields of a plan that give the widths of gradients, and keep a search from trying others."""
 
 
 @record
@@ -32,6 +35,32 @@ class Software:
         """Return whether the plan names its stack, and the stack has constants of this accelerator."""
         rates = part.training
         return self.named and self.stack is not None and rates is not None and rates.set in self.stack.constants
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Fields of a plan that the recipes of a named stack write, with their values."""
+        return self.stack.settings.model_dump(exclude_none=True) if self.named and self.stack is not None else {}
+
+    def settled(self, plan: PlanFields) -> PlanFields:
+        """Return a plan in which the settings of a named stack stand in for the fields that it leaves out.
+
+        Args:
+            plan: the plan. One that writes a width of gradients, or a preset, writes all of them.
+        """
+        given = GRADIENTS & plan.model_fields_set
+        return plan if given or not self.settings else plan.model_copy(update=self.settings)
+
+    def as_benchmarked(self, plan: PlanFields, *, experts: bool) -> PlanFields:
+        """Return the plan of a measured run: `settled`, with the routing of the stack's benchmarks.
+
+        Args:
+            plan: the plan of the run.
+            experts: True where the model has experts.
+        """
+        plan = self.settled(plan)
+        if not (experts and self.named and self.stack) or "routing" in plan.model_fields_set:
+            return plan
+        return plan.model_copy(update={"routing": self.stack.benchmark_routing})
 
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
         """Return what an accelerator reaches under a plan.

@@ -29,6 +29,7 @@ from ffplan.studies.train_setup import (
     TrainSetup,
     check_available,
     cluster_for,
+    settled,
     setup_assumptions,
     software_for,
     train_report,
@@ -88,7 +89,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
         RefusedError: where it cannot run on one of them; says why and what would.
         UncalibratedError: where the accelerators have no training constants.
     """
-    transformer = asked.model.transformer
+    asked, transformer = settled(design, catalog, asked), asked.model.transformer
     if transformer is None:
         return _images(design, catalog, asked)
     if asked.plan.batch is None:

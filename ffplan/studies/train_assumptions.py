@@ -135,6 +135,11 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     found += _software(run, plan)
+    if plan.mtp_layers:
+        found.append(
+            f"The last stage has {plural(plan.mtp_layers, 'layer')} beyond the model's to predict further tokens, each "
+            "with a pass of the output layer; FLOPs leave them out."
+        )
     if plan.elementwise == "eager":
         found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-EXPERT_FIELDS = ("expert_tensor", "imbalance", "dispatcher", "dispatch_dtype")
+EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype")
 """Fields of a plan that mean nothing to a model without experts."""
 RESERVED_BYTES = 2.0 * GIB
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
@@ -50,6 +51,8 @@ class TrainRequest:
     """Device memory [byte]; the accelerator's less what driver and libraries take, if omitted."""
     fixed: frozenset[str] = frozenset()
     """Fields of the plan that a search keeps."""
+    settled: bool = False
+    """True where the recipes of the plan's stack gave fields that the plan leaves out."""
     system: Cluster | None = None
     """The machine, where another request on the same design and with the same library for gradients has made it."""
 
@@ -137,6 +140,19 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
     return software_of(catalog, part, plan.stack, design.document)
+
+
+def settled(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainRequest:
+    """Return a request whose plan has what the recipes of its stack write, where it leaves that out.
+
+    Raises:
+        RefusedError: where it names a stack that does not exist.
+    """
+    part = design.compute.accelerator
+    if part is None or asked.plan.stack is None:
+        return asked
+    plan = software_for(design, catalog, part, asked.plan).settled(asked.plan)
+    return asked if plan is asked.plan else replace(asked, plan=plan, settled=True)
 
 
 def _refuse_expert_fields(plan: PlanFields) -> None:
@@ -291,6 +307,8 @@ def train_report(
 def setup_assumptions(stand: TrainSetup, asked: TrainRequest) -> tuple[str, ...]:
     """Return the assumptions of a transformer that are not in the design, one sentence each."""
     found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
+    if asked.settled:
+        found += (f"The recipes of `{asked.plan.stack}` give the widths of gradients, which the plan leaves out.",)
     there = stand.part.memory.value
     if stand.limit > there:
         found += (

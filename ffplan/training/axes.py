@@ -227,6 +227,10 @@ class ParallelPlans:
     """alltoall, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
     dispatch_bytes: float = 2.0
     """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
+    mtp_layers: float = 0.0
+    """Layers that predict further tokens, on the last stage [1]."""
+    in_turn: bool = False
+    """Experts of a token are neighbours."""
     imbalance: float = 1.0
     """Tokens of the fullest rank's experts over the mean [1]."""
     eager: bool = False

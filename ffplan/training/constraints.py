@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.training.axes import AXES, RANK_ORDER
 from ffplan.training.memory import host_bytes, peak_bytes
+from ffplan.training.parallel_plan import staged
 from ffplan.training.schedules import FOLDED
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def violations(
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
-        "chunks": (np.asarray(p.chunks) > 1) & (_uneven(shape.layers, p.pipeline * p.chunks) | (p.pipeline == 1)),
+        "chunks": (np.asarray(p.chunks) > 1) & (_uneven(staged(shape, p), p.pipeline * p.chunks) | (p.pipeline == 1)),
         "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
         "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
         "batch": ~_whole(m) | (m < 1),

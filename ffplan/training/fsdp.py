@@ -127,6 +127,15 @@ def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number,
     )
 
 
+def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
+    """Return the pieces of a chunk that are gathered one by one, and the layers of each: units, or tensors of a layer.
+
+    DeepSpeed of 2021 gathers each tensor by a call of its own, one ahead of those that compute.
+    """
+    calls = run.speeds.sharding_calls
+    return (count / run.plans.chunks * calls, 1.0 / calls) if calls else units_of(count, run.plans)
+
+
 def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the exposed time of the collectives of ZeRO 3 in a step.
 
@@ -140,7 +149,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
         ValueError: where a library lacks a collective.
     """
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
-    stride, (units, layers) = inner_stride(p), units_of(count, p)
+    stride, (units, layers) = inner_stride(p), _pieces(run, count)
     unit = unit_collectives(run, layers * parts.layer, p.reducing, stride)
     if run.shape.experts is not None:
         unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))

@@ -10,6 +10,7 @@ Sources:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number
@@ -263,6 +264,32 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         back=back,
         kernels=kernels,
     )
+
+
+def output_passes(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
+    """Return the times of all passes of the output layer, with the projections of layers that predict further tokens.
+
+    Args:
+        shape: the model: width h.
+        plans: the plans: d layers that predict further tokens.
+        at: rates.
+
+    Returns:
+        Times [s], forward and backward.
+
+    Equation:
+        (1 + d) output layer + d GEMMs T x h / t x 2 h, forward and backward
+
+    Source:
+        DeepSeek-V3 report, arXiv 2412.19437, section 2.2: each module joins the state of a token with the embedding of
+        the next by a projection M of h x 2 h, has a layer of its own, and shares embedding and output layer.
+    """
+    output, more = output_layer(shape, plans, at), plans.mtp_layers
+    if not more:
+        return output
+    joined = sum(both_ways(plans.tokens(shape.sequence), shape.hidden / plans.tensor, 2 * shape.hidden, at, plans))
+    whole = output.scaled(1.0 + more)
+    return replace(whole, products=whole.products + more * joined, kernels=whole.kernels + more * at.kernel)
 
 
 def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:

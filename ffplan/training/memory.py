@@ -22,7 +22,7 @@ from ffplan.training.model_flops import (
     narrow_weights,
 )
 from ffplan.training.model_shape import moe_fraction
-from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, units_of
+from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, staged, units_of
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
@@ -126,7 +126,8 @@ def _passing(
     """
     p, (count, copies, share) = plans, held
     score = EAGER_LOGIT_BYTES if p.eager else LOGIT_BYTES
-    logits = np.where(last_stage, score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor, 0.0)
+    passes = last_stage * (1.0 + p.mtp_layers)
+    logits = passes * score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor
     layer = parts.layer + parts.experts
     pair = np.minimum(2 * units_of(count, p)[1], count) * layer
     root = np.where(gathers, (p.width * copies + p.gradient_bytes * last_stage) * parts.embedding, 0.0)
@@ -134,6 +135,25 @@ def _passing(
     again = np.where(fraction_again(shape, p, "moved") > 0, layer_kept_bytes(shape, p, share), 0.0)
     of_layers = np.where(gathers, (p.width + p.gradient_bytes) * pair, WEIGHT * layer) + again
     return logits, root + np.maximum(of_layers, logits + output) - logits
+
+
+def _ends(shape: ModelShape, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
+    """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
+
+    Args:
+        shape: the model.
+        plans: the plans.
+        first: whether it is the first stage.
+        last: whether it is the last.
+
+    Returns:
+        Copies, the output layer among them, and parameters [1].
+    """
+    both, predictors = np.asarray(first) & np.asarray(last), np.asarray(last) * plans.mtp_layers
+    copies = np.where(both, 1.0 if shape.tied else 2.0, np.asarray(first) * 1.0 + np.asarray(last) * 1.0)
+    if plans.schedule != "dualpipe":  # its last stage lies on the rank of the first, which has the embedding
+        copies = copies + (predictors > 0) * ~np.asarray(first)  # further tokens are looked up on the last stage
+    return copies, predictors * (2 * shape.hidden**2 / plans.tensor)
 
 
 def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> StageBytes:
@@ -160,19 +180,21 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         [1]; [2]. The scores are free before the backward pass of the layers begins. Memory that a framework reserves
         beyond its allocations, and buffers of its libraries, are left out.
     """
-    p, count = plans, stage_layers(shape.layers, plans, stage)
+    p, layers = plans, staged(shape, plans)
+    count = stage_layers(layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
-    share = moe_fraction(shape, p.pipeline, count, layers_before(shape.layers, p, stage))
+    share = moe_fraction(shape, p.pipeline, count, layers_before(layers, p, stage))
     parts = rank_parameters(shape, p, share)
-    copies = np.where(first_stage & last_stage, 1.0 if shape.tied else 2.0, first_stage * 1.0 + last_stage * 1.0)
-    plain, routed = parts.layer * count + parts.embedding * copies, parts.experts * count
+    copies, projections = _ends(shape, p, first_stage, last_stage)
+    plain, routed = parts.layer * count + parts.embedding * copies + projections, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: Number, least: int) -> Number:
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
-        return size * divided
+        found: Number = size * divided
+        return found
 
     gathers = (zero == 3) & (shared > 1)
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
@@ -208,11 +230,12 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     """
     last = np.asarray(plans.pipeline) - 1.0
     found: dict[str, Number] = {"first": 0.0 * last, "last": last}
-    if np.any(stage_layers(shape.layers, plans, 0.0) < layers_of(shape.layers, plans)[0]):
+    full, _ = layers_of(staged(shape, plans), plans)
+    first = stage_layers(staged(shape, plans), plans, 0.0)
+    if np.any(first < full):
         found["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
-        full, _ = layers_of(shape.layers, plans)
-        ends = (shape.experts.dense_layers + full - stage_layers(shape.layers, plans, 0.0)) / full
+        ends = (shape.experts.dense_layers + full - first) / full
         found["mixed"] = np.minimum(np.floor(ends), last)
         found["next"] = np.minimum(np.ceil(ends), last)
     return found

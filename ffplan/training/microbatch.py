@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.collectives.expert_dispatch import expected_hits
+from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
 from ffplan.training import layer, overlap
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
@@ -17,7 +17,7 @@ from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction
-from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.parallel_plan import layers_of, staged, strides
 from ffplan.training.recompute import fraction_again
 from ffplan.training.recomputed import parts_again
 
@@ -79,7 +79,7 @@ def pass_time(work: LayerTimes) -> Number:
 
 def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
-    full, _ = layers_of(shape.layers, plans)
+    full, _ = layers_of(staged(shape, plans), plans)
     return moe_fraction(shape, plans.pipeline, full)
 
 
@@ -224,7 +224,10 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
     reached = np.ceil(domains * limit)
     each = experts.routed / domains
-    met = expected_hits(reached, reached * each, each, experts.top_k)
+    if run.plans.in_turn:
+        met = neighbours_reached(each, experts.top_k)
+    else:
+        met = expected_hits(reached, reached * each, each, experts.top_k)
     return np.where(domains > 1, met / experts.top_k, 1.0)
 
 

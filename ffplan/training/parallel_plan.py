@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.design.training import PlanFields
+    from ffplan.training.model_shape import ModelShape
+
+
+def staged(shape: ModelShape, plans: ParallelPlans) -> Number:
+    """Return the layers that stages hold: those of the model, and those that predict further tokens [1]."""
+    return shape.layers + plans.mtp_layers
 
 
 def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
@@ -201,6 +207,8 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         by_heads=plan.context_exchange == "heads",
         dispatcher=plan.dispatcher or "",
         dispatch_bytes=_dispatched(plan),
+        mtp_layers=float(plan.mtp_layers),
+        in_turn=plan.routing == "in-turn",
         imbalance=plan.imbalance,
         eager=plan.elementwise == "eager",
         causal_skip=plan.causal_skip,

@@ -20,7 +20,7 @@ from ffplan.training.microbatch import (
     pass_time,
     placement_of,
 )
-from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.parallel_plan import layers_of, stage_layers, staged, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
 
 if TYPE_CHECKING:
@@ -121,16 +121,18 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         ValueError: where a library lacks a collective that the plans need.
     """
     p, at, each = run.plans, run.speeds, micro_batch(run)
-    output = layer.output_layer(run.shape, p, at)
-    full, last = layers_of(run.shape.layers, p)
+    output = layer.output_passes(run.shape, p, at)
+    full, last = layers_of(staged(run.shape, p), p)
     send = _sends(run)
     at_end, between = _point_to_point(run, send)
-    regular = full * each.whole
-    ends = last * each.whole + pass_time(output)
+    regular, share_of_end = full * each.whole, 1.0
+    if p.schedule == "dualpipe":  # a rank is an end of one direction and the beginning of the other
+        last, share_of_end = 0.5 * (last + stage_layers(staged(run.shape, p), p, 0.0)), 0.5
+    ends = last * each.whole + share_of_end * pass_time(output)
     single = np.asarray(p.pipeline) <= 1
     ends = np.where(single, regular + pass_time(output), ends)
     slowest = ends + at_end >= regular + between
-    count, with_output = np.where(slowest & ~single, last, full), slowest | single
+    count, with_output = np.where(slowest & ~single, last, full), np.where(single, 1.0, slowest * share_of_end)
     m = p.micro_batches
     stage = count * each.whole + with_output * pass_time(output)
     embedding = rank_parameters(run.shape, p, 0.0).embedding

@@ -22,7 +22,7 @@ from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
-from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.parallel_plan import parallel_plans, staged
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
@@ -182,12 +182,14 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     if table.plan.sequence is not None:
         replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
     shape = shape_of(model, **replaced)
+    named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
+    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"), usual=True)
+    plan = software.as_benchmarked(table.plan, experts=shape.experts is not None)
+    table = table.model_copy(update={"plan": plan})
     plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
     _checked(bench, shape, plans, path, len(table.rows))
     if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
         raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
-    named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
-    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"), usual=True)
     nics = software.stack.sharding_nics if software.stack else None
     _check_kernel(bench, software, host.accelerator, table.plan, path)
     return TrainingReplay(
@@ -229,7 +231,7 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     """
     found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
-    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + COUNTED)
+    found["chunks"] = alone | (plans.pipeline * plans.chunks > staged(shape, plans) + COUNTED)
     found["batch"] = plans.micro_batches < 1  # the last of them may be smaller
     copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
     found["heads"] = found["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values

@@ -58,33 +58,33 @@ def prepared(source: str) -> dict[str, TrainingReplay]:
 @pytest.mark.parametrize(
     ("source", "count", "most"),
     [
-        ("automodel-h100", 3, 0.063),
+        ("automodel-h100", 3, 0.056),
         ("bloom", 15, 0.04),
         ("deepseek-v3", 1, 0.01),
         ("dgxc-gb200", 9, 0.038),
-        ("dgxc-h100", 42, 0.033),
+        ("dgxc-h100", 42, 0.031),
         ("fire-flyer", 9, 0.019),
         ("fsdp-h100", 18, 0.055),
-        ("korthikanti", 6, 0.043),
+        ("korthikanti", 6, 0.047),
         ("llama3-405b", 3, 0.05),
         ("megatron-bridge-dense", 4, 0.086),
-        ("megatron-bridge", 5, 0.074),
-        ("megatron-core", 11, 0.065),
-        ("megatron-sc21-fig13", 5, 0.212),
-        ("megatron-sc21-zero3", 3, 0.129),
-        ("megatron-sc21", 8, 0.028),
-        ("mlperf-gpt3", 5, 0.029),
-        ("mosaic-a100-80gb", 17, 0.077),
+        ("megatron-bridge", 5, 0.079),
+        ("megatron-core", 11, 0.06),
+        ("megatron-sc21-fig13", 5, 0.208),
+        ("megatron-sc21-zero3", 3, 0.038),
+        ("megatron-sc21", 8, 0.029),
+        ("mlperf-gpt3", 5, 0.03),
+        ("mosaic-a100-80gb", 17, 0.079),
         ("mosaic-a100-sequences", 12, 0.046),
-        ("mosaic-a100", 19, 0.042),
-        ("mosaic-h100-few", 23, 0.064),
+        ("mosaic-a100", 19, 0.043),
+        ("mosaic-h100-few", 23, 0.065),
         ("mosaic-h100", 18, 0.024),
         ("nemo-2407", 7, 0.031),
-        ("nemotron4", 4, 0.045),
+        ("nemotron4", 4, 0.047),
         ("simumax-b200", 26, 0.046),
         ("torchtitan-a100", 2, 0.013),
-        ("torchtitan-h100", 12, 0.047),
-        ("vtrain-multi-node", 51, 0.061),
+        ("torchtitan-h100", 12, 0.049),
+        ("vtrain-multi-node", 51, 0.062),
         ("vtrain-single-node", 457, 0.088),
     ],
 )
@@ -96,14 +96,14 @@ def test_every_source(source: str, count: int, most: float) -> None:
 
 
 def test_eager_pytorch() -> None:
-    """torchtitan without a compiler takes 16 % longer; counted operations that stream are 8 % longer, for the compiled
-    runs are modelled 8 % too slow and these as measured.
+    """torchtitan without a compiler takes 16 % longer; counted operations that stream are 7 % longer, for the compiled
+    runs are modelled 6 % too slow and these 2 to 3 % too fast.
     """
     found = {row.case: row for row in rows("torchtitan-h100") if row.gpus == 8}
     slower = found["llama3-8b"].measured / found["llama3-8b-eager"].measured
     assert slower == pytest.approx(1.157, abs=0.001)
     model = found["llama3-8b"].model / found["llama3-8b-eager"].model
-    assert model == pytest.approx(1.078, abs=0.005)
+    assert model == pytest.approx(1.065, abs=0.005)
 
 
 def test_every_source_names_its_software() -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from ffplan.collectives.expert_dispatch import expected_hits
+from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
 from ffplan.training.microbatch import TrainRun, network_copies
 from tests.support import shape_named
 from tests.unit.training.test_layer import plans, speeds
@@ -42,3 +42,27 @@ def test_within_a_node_nothing_is_saved() -> None:
         1.0,
         pytest.approx(float(expected_hits(1, 128, 128, 8)) / 8),
     ]
+
+
+def test_neighbours_lie_on_one_node_or_two() -> None:
+    """Eight neighbours among 32 experts of a node: one node; among 12, a boundary lies inside one time in three."""
+    assert float(neighbours_reached(32, 8)) == 1
+    assert float(neighbours_reached(12, 8)) == pytest.approx(4 / 3)
+    assert float(neighbours_reached(4, 8)) == 2
+
+
+@pytest.mark.parametrize(("held", "drawn", "bins"), [(32, 8, 8), (12, 8, 32), (96, 8, 4), (5, 3, 6), (6, 4, 8)])
+def test_neighbours_reached_is_the_mean_over_all_draws(held: int, drawn: int, bins: int) -> None:
+    """Counted: draw i takes the experts k i to k i + k - 1, modulo all."""
+    pool = held * bins
+    hit = [len({(drawn * at + more) % pool // held for more in range(drawn)}) for at in range(pool)]
+    assert float(neighbours_reached(held, drawn)) == pytest.approx(np.mean(hit))
+
+
+def test_experts_in_turn_save_traffic_where_a_token_goes_to_a_node_once() -> None:
+    """DeepSeek-V3 on 8 nodes of 32 experts: one copy of eight, where random experts need 3.6."""
+    there = run("deepseek-v3", "deepep")
+    turned = replace(there, plans=replace(there.plans, in_turn=True))
+    assert float(network_copies(turned, 8.0)) == pytest.approx(1 / 8)
+    alone = run("deepseek-v3", "alltoall")
+    assert network_copies(replace(alone, plans=replace(alone.plans, in_turn=True)), 8.0) == 1

@@ -1,0 +1,102 @@
+"""What the recipes of a stack write stands in for what a plan leaves out."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ffplan.catalog.stacks import SoftwareStack
+from ffplan.catalog.store import Catalog
+from ffplan.design.training import PlanFields
+from ffplan.studies.software import Software, stack_of_source
+from ffplan.training.fsdp import fsdp_exposed
+from ffplan.training.microbatch import micro_batch
+from ffplan.validation.measured_system import CaseParts
+from ffplan.validation.training_cases import TrainingFile
+from ffplan.validation.training_replay import TrainingReplay, prepare_replay
+from tests.support import document, ffplan
+
+JOB = "train superpod-h100-4su --model llama3-8b --tp 2 --gpus 64 --batch 128 -f json"
+
+
+def software(name: str, *, named: bool = True) -> Software:
+    part = Catalog().entry(name).part
+    assert isinstance(part, SoftwareStack)
+    return Software(part, None, named)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept", "reduced"),
+    [
+        ({}, 2, 2),
+        ({"gradient_bytes": 4}, 4, 4),
+        ({"grad_reduce_dtype": "bf16"}, 4, 2),  # a plan that writes one width writes all
+        ({"preset": "fsdp", "grad_dtype": "fp32", "grad_reduce_dtype": "fp32"}, 4, 4),
+    ],
+)
+def test_widths_of_gradients_are_those_of_the_recipes(given: dict[str, Any], kept: int, reduced: int) -> None:
+    """NVIDIA/dgxc-benchmarking v25.05: grad_reduce_in_fp32 = False."""
+    plan = software("nemo-2025").settled(PlanFields.model_validate(given))
+    assert (plan.kept_bytes, plan.reduced_bytes) == (kept, reduced)
+
+
+def test_a_stack_that_is_not_named_settles_nothing() -> None:
+    plan = PlanFields()
+    assert software("nemo-2025", named=False).settled(plan) is plan
+    assert software("torchtitan-2024").settled(plan) is plan
+
+
+def test_measured_runs_have_the_gate_of_the_benchmarks_and_predictions_have_not() -> None:
+    """NeMo AutoModel balances by a gate that gives experts out in turn; a router of a real run does not."""
+    stack, plan = software("automodel-2025"), PlanFields()
+    assert stack.settled(plan).routing == "random"
+    assert stack.as_benchmarked(plan, experts=True).routing == "in-turn"
+    assert stack.as_benchmarked(plan, experts=False).routing == "random"
+    written = PlanFields(routing="random")
+    assert stack.as_benchmarked(written, experts=True).routing == "random"
+
+
+def test_train_says_whose_widths_it_takes() -> None:
+    own, told, plain = (
+        json.loads(ffplan(f"{JOB} {more}").out)
+        for more in ("--stack nemo-2025 --grad-dtype fp32", "--stack nemo-2025", "")
+    )
+    widths = [item["rows"][0]["plan"]["gradient_bytes"] for item in (own, told, plain)]
+    assert widths == [4, 2, 4]
+    words = "The recipes of `nemo-2025` give the widths of gradients, which the plan leaves out."
+    assert [words in item["assumptions"] for item in (own, told, plain)] == [False, True, False]
+
+
+def test_megatron_core_keeps_the_widths_of_megatron() -> None:
+    assert stack_of_source(Catalog(), "NVIDIA/Megatron-LM README") == "megatron-core-2024"
+    assert software("megatron-core-2024").settled(PlanFields()).kept_bytes == 4
+
+
+def zero3() -> TrainingReplay:
+    """ZeRO 3 of 2021 on 384 to 1,536 GPUs, as it ships."""
+    name = "megatron-sc21-zero3"
+    path = next(item for item in Path("catalogs/measurements/training").glob(f"{name}.yaml"))
+    there = document(path.read_text(), name)
+    file = TrainingFile.model_validate(there.data)
+    return prepare_replay(CaseParts(Catalog(), there), file, file.tables[0], ("tables", 0))
+
+
+def test_tensors_that_are_gathered_one_by_one_are_units_of_a_quarter_layer() -> None:
+    """Four calls a layer equal a model of four times the layers with a quarter of each."""
+    run = zero3().run()
+    assert run.speeds.sharding_calls == 4
+    each, count = micro_batch(run), 96.0
+    tensors = fsdp_exposed(run, each, count, 0.0)
+    whole = replace(run.speeds, sharding_calls=0.0)
+    quarters = replace(run, speeds=whole, plans=replace(run.plans, unit_layers=0.25))
+    same = fsdp_exposed(quarters, each, count, 0.0)
+    assert tensors.gathers == pytest.approx(same.gathers)
+    layers = fsdp_exposed(replace(run, speeds=whole), each, count, 0.0)
+    assert bool(np.all(np.asarray(tensors.gathers) > layers.gathers))  # every call waits for its ring
+    longer = np.asarray(tensors.gathers) / np.asarray(layers.gathers)
+    assert longer[2] > longer[0]  # the more ranks, the longer
