@@ -55,8 +55,8 @@ class SoftwareStack(Part):
     dispatcher: Dispatcher = "alltoall"
     """How tokens reach experts."""
     benchmark_routing: Literal["random", "in-turn"] = "random"
-    """Routing of its published benchmarks, which put a gate of their own in the router's place. Measured runs have it
-    unless their plan writes another; predictions have that of the plan."""
+    """Routing of its published benchmarks, which put a gate of their own in the router's place. Runs that are known by
+    the title of their source have it; plans that name the stack write their own."""
     settings: StackSettings = StackSettings()
     """Fields of a plan that its recipes fix; a plan that names the stack has them unless it writes its own."""
     sharding_nics: CountFigure | None = None

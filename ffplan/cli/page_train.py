@@ -20,7 +20,7 @@ PART_PLACES = {
     "attention": f"{T}.layer:attention_time",
     "memory": f"{T}.memory_traffic:moved_bytes",
     "recompute": f"{T}.recomputed:parts_again",
-    "output": f"{T}.layer:output_layer",
+    "output": f"{T}.layer:output_passes",
     "launches": f"{T}.overlap:launch_wait",
     "sends": f"{T}.group_collectives:send_time",
     "bubble": f"{T}.schedules:bubble",

@@ -126,7 +126,11 @@ PresetOption = Annotated[
 ]
 GradDtypeOption = Annotated[
     str | None,
-    typer.Option("--grad-dtype", metavar="NAME", help="Precision of gradients as kept: fp32 or bf16; fp32 if omitted."),
+    typer.Option(
+        "--grad-dtype",
+        metavar="NAME",
+        help="Precision of gradients as kept: fp32 or bf16; that of the stack's recipes if omitted, else fp32.",
+    ),
 ]
 OptimizerDtypeOption = Annotated[
     str | None,

@@ -102,9 +102,8 @@ def neighbours_reached(per_bin: Number, draws: int) -> Number:
     """
     import numpy as np
 
-    held = np.maximum(np.asarray(per_bin, dtype=float), 1.0)
-    whole = np.round(held).astype(np.int64)
-    found: Number = 1.0 + (draws - np.gcd(draws, whole)) / held
+    held = np.maximum(np.round(np.asarray(per_bin, dtype=float)), 1.0)
+    found: Number = 1.0 + (draws - np.gcd(draws, held.astype(np.int64))) / held
     return found
 
 

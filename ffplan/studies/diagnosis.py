@@ -10,7 +10,6 @@ from ffplan.base.formatting import GIB, gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
-from ffplan.training.parallel_plan import staged
 
 if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
@@ -114,14 +113,16 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
 
 def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where layers, micro-batches or the sequence do not divide."""
-    pp, layers = int(p.pipeline), int(staged(shape, p))
+    pp, layers = int(p.pipeline), int(shape.layers)
     if reason == "stages":
         return f"{pp} pipeline stages for {layers} layers", f"take at most {layers} stages"
     if reason == "chunks":
         if pp == 1:
             return "`chunks` need several stages", "take one chunk, or more stages"
         words = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
-        fits = [v for v in range(1, layers // pp + 1) if -(-layers // (pp * v)) * pp * v - layers <= COUNTED]
+        fits = [
+            v for v in range(1, layers // pp + 1) if -(-layers // (pp * v)) * pp * v - layers <= COUNTED + p.mtp_layers
+        ]
         return words, f"take {', '.join(map(str, fits or [1]))} chunks"
     if reason == "offload":
         return "offloaded parameters need ZeRO 3", "take --zero 3, or offload: optimizer"

@@ -22,7 +22,7 @@ class ErrorBand:
 CALIBRATED = ErrorBand(0.062, 0.045, 795, "published runs, each source predicted without it")
 """Plans that name their software stack: `ffplan accuracy training --leave-one-out source`."""
 UNNAMED = ErrorBand(0.076, 0.045, 795, "published runs, each software stack predicted without it")
-"""Plans that name no stack: `ffplan accuracy training --leave-one-out stack`."""
+"""Plans that name no stack: `ffplan accuracy training --leave-one-out stack`, which knows kernels and dispatcher."""
 SIBLING = ErrorBand(0.094, 0.045, 795, "published runs, each accelerator predicted without it")
 """Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
 ESTIMATED = ErrorBand(0.137, 0.045, 795, "published runs, each kind of chip predicted without it")

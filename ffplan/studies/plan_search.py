@@ -159,7 +159,10 @@ def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transf
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
     winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
-    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, _refinement(asked), stand.host_limit))
+    wanted = _refinement(asked)
+    if stand.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
+        wanted = replace(wanted, units=False)
+    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, wanted, stand.host_limit))
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:

@@ -37,6 +37,12 @@ class Software:
         return self.named and self.stack is not None and rates is not None and rates.set in self.stack.constants
 
     @property
+    def calls(self) -> float:
+        """Calls by which the stack gathers the tensors of a layer under ZeRO 3; 0 where it gathers a unit by one."""
+        calls = self.stack.sharding_calls if self.stack is not None else None
+        return float(calls.value) if calls is not None else 0.0
+
+    @property
     def settings(self) -> dict[str, Any]:
         """Fields of a plan that the recipes of a named stack write, with their values."""
         return self.stack.settings.model_dump(exclude_none=True) if self.named and self.stack is not None else {}
@@ -45,20 +51,21 @@ class Software:
         """Return a plan in which the settings of a named stack stand in for the fields that it leaves out.
 
         Args:
-            plan: the plan. One that writes a width of gradients, or a preset, writes all of them.
+            plan: the plan. One that writes a width of gradients, or a preset, writes all of them; so
+                does one of 32 bits.
         """
-        given = GRADIENTS & plan.model_fields_set
+        given = GRADIENTS & plan.model_fields_set or plan.precision == "tf32"
         return plan if given or not self.settings else plan.model_copy(update=self.settings)
 
     def as_benchmarked(self, plan: PlanFields, *, experts: bool) -> PlanFields:
         """Return the plan of a measured run: `settled`, with the routing of the stack's benchmarks.
 
         Args:
-            plan: the plan of the run.
+            plan: the plan of the run. One that names its stack writes its routing, too.
             experts: True where the model has experts.
         """
         plan = self.settled(plan)
-        if not (experts and self.named and self.stack) or "routing" in plan.model_fields_set:
+        if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
             return plan
         return plan.model_copy(update={"routing": self.stack.benchmark_routing})
 

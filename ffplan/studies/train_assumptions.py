@@ -96,7 +96,12 @@ def _experts(run: TrainRun, plan: PlanFields) -> str:
         even = f"The experts of the fullest rank have {plan.imbalance:g} times the mean of tokens"
     by = plan.dispatcher or run.speeds.dispatcher
     how = "every copy is sent by itself" if by == "alltoall" else "a token is sent to a node once, and forwarded there"
-    return f"{even}; the dispatcher is {by}: {how}."
+    turns = (
+        "; experts of a token are neighbours, which take turns, as in benchmarks and in no real run"
+        if plan.routing == "in-turn"
+        else ""
+    )
+    return f"{even}; the dispatcher is {by}: {how}{turns}."
 
 
 def _software(run: TrainRun, plan: PlanFields) -> list[str]:
@@ -137,7 +142,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     found += _software(run, plan)
     if plan.mtp_layers:
         found.append(
-            f"The last stage has {plural(plan.mtp_layers, 'layer')} beyond the model's to predict further tokens, each "
+            f"The last stage has {plural(plan.mtp_layers, 'layer')} more, to predict further tokens, each "
             "with a pass of the output layer; FLOPs leave them out."
         )
     if plan.elementwise == "eager":
@@ -154,8 +159,13 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     return tuple(found)
 
 
-def fsdp_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
-    """Return the assumptions of ZeRO 3 where a row has it, with its measured slowness over many ranks."""
+def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, ...]:
+    """Return the assumptions of ZeRO 3 where a row has it, with its measured slowness over many ranks.
+
+    Args:
+        rows: rows of the report.
+        calls: calls by which the stack gathers the tensors of a layer; 0 where it gathers a unit by one [1].
+    """
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
         return ()
@@ -163,16 +173,19 @@ def fsdp_assumption(rows: Sequence[TrainRow]) -> tuple[str, ...]:
     each = "a layer" if size == 1 else f"{size} layers"
     if len({plan.unit_layers for plan in fully}) > 1:
         each = "a unit"
+    unit = "unit"
+    if calls:
+        each, unit = f"each of {calls:g} tensors of a layer", "tensor"
     found = (
         f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
-        f"{' and one unit ahead' if ahead else ''}; embeddings before and after everything.",
+        f"{f' and one {unit} ahead' if ahead else ''}; embeddings before and after everything.",
     )
-    if not any(plan.data >= SHARDED for plan in fully):
+    if calls or not any(plan.data >= SHARDED for plan in fully):
         return found
     return (
         *found,
         "ZeRO 3 hides its collectives as far as computing covers them; measurements of 2021 are far "
-        "slower (Megatron SC 21, Table 2): see megatron-sc21-zero3 in `ffplan accuracy training`.",
+        "slower (Megatron SC 21, Table 2): `--stack deepspeed-2021` has their calls and their one NIC.",
     )
 
 

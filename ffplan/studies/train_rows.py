@@ -15,7 +15,7 @@ from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.parallel_plan import layers_of, stage_layers, staged
+from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.sensitivity import RESOURCES, faster, without_path
 from ffplan.training.step import LABELS, PARTS, step_parts, step_time
 
@@ -82,7 +82,7 @@ def stages_of(shape: ModelShape, plans: ParallelPlans) -> tuple[StageMemory, ...
     for stage in numbers:
         parts = stage_bytes(shape, plans, float(stage))
         sizes = {f"{name}_gib": float(np.max(getattr(parts, name))) / GIB for name in (*MEMORY_PARTS, "total")}
-        held = stage_layers(staged(shape, plans), plans, float(stage))
+        held = stage_layers(shape.layers, plans, float(stage))
         found.append(StageMemory(stage=stage, layers=int(held), **sizes))
     return tuple(found)
 
@@ -176,7 +176,7 @@ def _row(
     first: TrainRow | None,
 ) -> TrainRow:
     shape = run.shape
-    most = layers_of(staged(shape, run.plans), run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
+    most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
     p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
     tokens = float(p.batch * shape.sequence / seconds)
     each = float(tokens / p.gpus)

@@ -298,7 +298,7 @@ def train_report(
         skipped=skipped,
         assumptions=(
             *assumptions,
-            *fsdp_assumption(rows),
+            *fsdp_assumption(rows, software.calls),
             *drives_assumption(rows, design.compute.accelerators_per_node),
         ),
     )

@@ -8,7 +8,6 @@ import numpy as np
 
 from ffplan.training.axes import AXES, RANK_ORDER
 from ffplan.training.memory import host_bytes, peak_bytes
-from ffplan.training.parallel_plan import staged
 from ffplan.training.schedules import FOLDED
 
 if TYPE_CHECKING:
@@ -90,10 +89,10 @@ def _whole(value: Number) -> Bools:
     return found
 
 
-def _uneven(layers: Number, pieces: Number) -> Truth:
-    """Return where layers do not fill pieces, with or without the embedding and the output layer."""
+def _uneven(layers: Number, pieces: Number, counted: float) -> Truth:
+    """Return where layers do not fill pieces, with or without what else may count as layers."""
     lacking = np.ceil(layers / pieces) * pieces - layers
-    return lacking > COUNTED
+    return lacking > counted
 
 
 def violations(
@@ -114,7 +113,8 @@ def violations(
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
-        "chunks": (np.asarray(p.chunks) > 1) & (_uneven(staged(shape, p), p.pipeline * p.chunks) | (p.pipeline == 1)),
+        "chunks": (np.asarray(p.chunks) > 1)
+        & (_uneven(shape.layers, p.pipeline * p.chunks, COUNTED + p.mtp_layers) | (p.pipeline == 1)),
         "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
         "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
         "batch": ~_whole(m) | (m < 1),

@@ -22,7 +22,7 @@ from ffplan.training.model_flops import (
     narrow_weights,
 )
 from ffplan.training.model_shape import moe_fraction
-from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, staged, units_of
+from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers, units_of
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _passing(
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
-def _ends(shape: ModelShape, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
+def end_parameters(shape: ModelShape, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
     """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
 
     Args:
@@ -152,7 +152,8 @@ def _ends(shape: ModelShape, plans: ParallelPlans, first: Number, last: Number) 
     both, predictors = np.asarray(first) & np.asarray(last), np.asarray(last) * plans.mtp_layers
     copies = np.where(both, 1.0 if shape.tied else 2.0, np.asarray(first) * 1.0 + np.asarray(last) * 1.0)
     if plans.schedule != "dualpipe":  # its last stage lies on the rank of the first, which has the embedding
-        copies = copies + (predictors > 0) * ~np.asarray(first)  # further tokens are looked up on the last stage
+        apart = ~np.asarray(first) & (not shape.tied)
+        copies = copies + (predictors > 0) * apart  # further tokens are looked up on the last stage
     return copies, predictors * (2 * shape.hidden**2 / plans.tensor)
 
 
@@ -180,12 +181,11 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         [1]; [2]. The scores are free before the backward pass of the layers begins. Memory that a framework reserves
         beyond its allocations, and buffers of its libraries, are left out.
     """
-    p, layers = plans, staged(shape, plans)
-    count = stage_layers(layers, plans, stage)
+    p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
-    share = moe_fraction(shape, p.pipeline, count, layers_before(layers, p, stage))
+    share = moe_fraction(shape, p.pipeline, count, layers_before(shape.layers, p, stage))
     parts = rank_parameters(shape, p, share)
-    copies, projections = _ends(shape, p, first_stage, last_stage)
+    copies, projections = end_parameters(shape, p, first_stage, last_stage)
     plain, routed = parts.layer * count + parts.embedding * copies + projections, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
@@ -230,8 +230,8 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     """
     last = np.asarray(plans.pipeline) - 1.0
     found: dict[str, Number] = {"first": 0.0 * last, "last": last}
-    full, _ = layers_of(staged(shape, plans), plans)
-    first = stage_layers(staged(shape, plans), plans, 0.0)
+    full, _ = layers_of(shape.layers, plans)
+    first = stage_layers(shape.layers, plans, 0.0)
     if np.any(first < full):
         found["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:

@@ -17,7 +17,7 @@ from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction
-from ffplan.training.parallel_plan import layers_of, staged, strides
+from ffplan.training.parallel_plan import layers_of, strides
 from ffplan.training.recompute import fraction_again
 from ffplan.training.recomputed import parts_again
 
@@ -79,7 +79,7 @@ def pass_time(work: LayerTimes) -> Number:
 
 def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
-    full, _ = layers_of(staged(shape, plans), plans)
+    full, _ = layers_of(shape.layers, plans)
     return moe_fraction(shape, plans.pipeline, full)
 
 
@@ -211,7 +211,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
 
     Equation:
         M / k, M = n (1 - C(E' - E / N, k) / C(E', k)) expected nodes, n = ceil(N g' / g) that a token may reach with
-        E' = n E / N experts
+        E' = n E / N experts; `neighbours_reached` where experts take turns, at most N, whatever the groups
 
     Source:
         deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
@@ -225,7 +225,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     reached = np.ceil(domains * limit)
     each = experts.routed / domains
     if run.plans.in_turn:
-        met = neighbours_reached(each, experts.top_k)
+        met = np.minimum(neighbours_reached(each, experts.top_k), domains)
     else:
         met = expected_hits(reached, reached * each, each, experts.top_k)
     return np.where(domains > 1, met / experts.top_k, 1.0)

@@ -12,12 +12,6 @@ if TYPE_CHECKING:
 
     from ffplan.base.array_math import Number
     from ffplan.design.training import PlanFields
-    from ffplan.training.model_shape import ModelShape
-
-
-def staged(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the layers that stages hold: those of the model, and those that predict further tokens [1]."""
-    return shape.layers + plans.mtp_layers
 
 
 def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
@@ -25,22 +19,25 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
 
     Args:
         layers: layers of the model L [1].
-        plans: the plans: p stages of v chunks.
+        plans: the plans: p stages of v chunks; d layers that predict further tokens.
 
     Returns:
-        Layers [1] of the fullest stage and of the last stage.
+        Layers [1] of the fullest stage of the model's layers, and of the last stage, those that predict included.
 
     Equation:
-        v ceil(L / (p v)); the last stage has one less where they do not divide, since it holds the output layer too
+        f = v ceil(L / (p v)); f - min(f p - L, 1 + d, f) + d: where they do not divide, the last stage has one less,
+        since it holds the output layer, and one less for each layer that predicts
 
     Source:
-        Megatron-LM counts embedding and output as layers where a pipeline is uneven; BLOOM's 70 layers on 12 stages.
+        Megatron-LM counts embedding and output as layers where a pipeline is uneven; BLOOM's 70 layers on 12 stages;
+        Megatron-Bridge's layout of DeepSeek-V3, Et(tt)x30 mL: the last of 32 chunks has a layer that predicts alone.
     """
     import numpy as np
 
     each = np.ceil(layers / (plans.pipeline * plans.chunks))
     full = each * plans.chunks
-    return full, full - (full * plans.pipeline > layers)
+    lacking = full * plans.pipeline - layers
+    return full, full - np.minimum(np.minimum(lacking, 1.0 + plans.mtp_layers), full) + plans.mtp_layers
 
 
 def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
@@ -55,8 +52,8 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
         Layers [1], broadcast shape.
 
     Equation:
-        f of `layers_of`; of the d = f p - L layers that lack, one on the last stage, then one on the first, then one on
-        each before the last
+        f of `layers_of`; of the f p - L layers that lack, those that it takes off the last stage, then one off the
+        first, then one off each before the last
 
     Source:
         Megatron-LM counts the output layer, and then the embedding, as a layer where a pipeline is uneven; Llama 3
@@ -66,10 +63,10 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
 
     full, last = layers_of(layers, plans)
     at, stages = np.asarray(stage), np.asarray(plans.pipeline)
-    lacking, several = full * stages - layers, stages > 1
-    tail = (at > stages - lacking) & (at < stages - 1) & (at > 0)
-    less = ((at == 0) & (lacking > 1)) | tail
-    return np.where((at == stages - 1) & several, last, full - (less & several))
+    lacking = full * stages - layers - (full + plans.mtp_layers - last)
+    tail = (at > stages - 1 - lacking) & (at < stages - 1) & (at > 0)
+    less = ((at == 0) & (lacking > 0)) | tail
+    return np.where(at == stages - 1, last, full - less)
 
 
 def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:

@@ -10,7 +10,7 @@ from ffplan.training import layer, overlap
 from ffplan.training.data_parallel import data_parallel_exposed, host_rates, optimizer
 from ffplan.training.group_collectives import group_time, send_time
 from ffplan.training.kept_activations import policy_kept_bytes
-from ffplan.training.memory import rank_parameters
+from ffplan.training.memory import end_parameters, rank_parameters
 from ffplan.training.microbatch import (
     COLLECTIVES,
     MicroBatch,
@@ -20,7 +20,7 @@ from ffplan.training.microbatch import (
     pass_time,
     placement_of,
 )
-from ffplan.training.parallel_plan import layers_of, stage_layers, staged, strides
+from ffplan.training.parallel_plan import layers_of, stage_layers, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
 
 if TYPE_CHECKING:
@@ -122,22 +122,21 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     """
     p, at, each = run.plans, run.speeds, micro_batch(run)
     output = layer.output_passes(run.shape, p, at)
-    full, last = layers_of(staged(run.shape, p), p)
+    full, last = layers_of(run.shape.layers, p)
+    most, single, part = np.maximum(full, last), np.asarray(p.pipeline) <= 1, 1.0
     send = _sends(run)
     at_end, between = _point_to_point(run, send)
-    regular, share_of_end = full * each.whole, 1.0
     if p.schedule == "dualpipe":  # a rank is an end of one direction and the beginning of the other
-        last, share_of_end = 0.5 * (last + stage_layers(staged(run.shape, p), p, 0.0)), 0.5
-    ends = last * each.whole + share_of_end * pass_time(output)
-    single = np.asarray(p.pipeline) <= 1
-    ends = np.where(single, regular + pass_time(output), ends)
-    slowest = ends + at_end >= regular + between
-    count, with_output = np.where(slowest & ~single, last, full), np.where(single, 1.0, slowest * share_of_end)
+        last, part = 0.5 * (last + stage_layers(run.shape.layers, p, 0.0)), 0.5
+    regular, ends = full * each.whole, last * each.whole + part * pass_time(output)
+    outer = np.asarray(p.pipeline) <= (2 if p.schedule == "dualpipe" else 1)  # no rank lies between
+    slowest = outer | (ends + at_end >= regular + between)
+    count, with_output = np.where(slowest, last, full), part * slowest
     m = p.micro_batches
     stage = count * each.whole + with_output * pass_time(output)
-    embedding = rank_parameters(run.shape, p, 0.0).embedding
-    extra = embedding * np.where(single & (not run.shape.tied), 2.0, 1.0)
-    shared = data_parallel_exposed(run, each, full, extra)
+    copies, projections = end_parameters(run.shape, p, single, np.asarray(p.pipeline) > 0)
+    extra = copies * rank_parameters(run.shape, p, 0.0).embedding + projections
+    shared = data_parallel_exposed(run, each, most, extra)
     swaps = swap_time(run, each, count)
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
     launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
@@ -145,7 +144,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, each, full)
     idle = overlap.bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)
-    update, offload = optimizer(run, full, extra)
+    update, offload = optimizer(run, most, extra)
     both = each.forward.plus(each.back)
     parts = {
         "products": m * count * both.products,

@@ -22,7 +22,7 @@ from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
-from ffplan.training.parallel_plan import parallel_plans, staged
+from ffplan.training.parallel_plan import parallel_plans
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
@@ -231,7 +231,7 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     """
     found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
-    found["chunks"] = alone | (plans.pipeline * plans.chunks > staged(shape, plans) + COUNTED)
+    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
     found["batch"] = plans.micro_batches < 1  # the last of them may be smaller
     copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
     found["heads"] = found["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values

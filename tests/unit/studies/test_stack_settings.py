@@ -51,9 +51,15 @@ def test_a_stack_that_is_not_named_settles_nothing() -> None:
     assert software("torchtitan-2024").settled(plan) is plan
 
 
-def test_measured_runs_have_the_gate_of_the_benchmarks_and_predictions_have_not() -> None:
+def test_tf32_keeps_its_widths() -> None:
+    assert software("nemo-2025").settled(PlanFields(precision="tf32")).kept_bytes == 4
+
+
+def test_known_benchmarks_have_their_gate_and_plans_that_name_the_stack_have_not() -> None:
     """NeMo AutoModel balances by a gate that gives experts out in turn; a router of a real run does not."""
     stack, plan = software("automodel-2025"), PlanFields()
+    named = PlanFields(stack="automodel-2025")
+    assert stack.as_benchmarked(named, experts=True).routing == "random"
     assert stack.settled(plan).routing == "random"
     assert stack.as_benchmarked(plan, experts=True).routing == "in-turn"
     assert stack.as_benchmarked(plan, experts=False).routing == "random"
@@ -100,3 +106,26 @@ def test_tensors_that_are_gathered_one_by_one_are_units_of_a_quarter_layer() -> 
     assert bool(np.all(np.asarray(tensors.gathers) > layers.gathers))  # every call waits for its ring
     longer = np.asarray(tensors.gathers) / np.asarray(layers.gathers)
     assert longer[2] > longer[0]  # the more ranks, the longer
+
+
+def test_the_report_says_how_tensors_are_gathered() -> None:
+    """DeepSpeed of 2021: a call for each tensor, whatever the unit; a search tries no other units."""
+    job = "train superpod-h100-4su --model llama3-8b --gpus 64 --batch 64 --zero 3 -f json"
+    found = json.loads(ffplan(f"{job} --stack deepspeed-2021").out)
+    words = "each of 4 tensors of a layer at a time and one tensor ahead"
+    assert any(words in text for text in found["assumptions"])
+    assert not any("measurements of 2021" in text for text in found["assumptions"])
+    plain = json.loads(ffplan(job).out)["assumptions"]
+    assert any("a layer at a time and one unit ahead" in text for text in plain)
+    assert any("`--stack deepspeed-2021` has their calls" in text for text in plain)
+    searched = json.loads(ffplan(f"{job} --search --stack deepspeed-2021").out)
+    assert {row["plan"]["unit_layers"] for row in searched["rows"]} == {1}
+
+
+def test_experts_that_take_turns_are_said_to(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("kind: training-plan\nexpert: 16\nbatch: 64\ndispatcher: deepep\nrouting: in-turn\n")
+    more = "--model deepseek-v3 --gpus 64 --zero 3 --memory 4000GiB -f json"
+    found = json.loads(ffplan(f"train superpod-h100-4su --plan {file} {more}").out)
+    assert any("experts of a token are neighbours" in text for text in found["assumptions"])
+    assert found["rows"][0]["plan"]["routing"] == "in-turn"

@@ -10,41 +10,53 @@ from ffplan.training.axes import ParallelPlans
 from ffplan.training.layer import output_passes
 from ffplan.training.memory import stage_bytes
 from ffplan.training.microbatch import pass_time
-from ffplan.training.parallel_plan import stage_layers, staged
+from ffplan.training.parallel_plan import stage_layers
 from ffplan.training.step import step_parts
 from tests.support import shape_named
 from tests.unit.training import test_layer
 from tests.unit.training.test_step import run
 
+PLAN = ParallelPlans(
+    gpus=2048.0, batch=15360.0, micro=1.0, tensor=1.0, pipeline=16.0, data=128.0, expert=64.0, expert_tensor=1.0, zero=0
+)
 
-def test_layers_that_predict_further_tokens_are_on_the_last_stage() -> None:
-    """DeepSeek-V3's module: a layer, a projection of 2 x 7,168 by 7,168, a pass of the output layer, embeddings."""
-    shape = shape_named("deepseek-v3")
-    plain = ParallelPlans(
-        gpus=2048.0,
-        batch=15360.0,
-        micro=1.0,
-        tensor=1.0,
-        pipeline=16.0,
-        data=128.0,
-        expert=64.0,
-        expert_tensor=1.0,
-        zero=0,
-    )
+
+def stages(layers: int, count: int, **more: float) -> list[float]:
+    """Return the layers of every stage."""
+    item = replace(PLAN, pipeline=float(count), **more)  # type: ignore[arg-type]
+    return [float(stage_layers(layers, item, float(at))) for at in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("layers", "count", "more", "held"),
+    [
+        (32, 8, {"mtp_layers": 1.0}, [4] * 7 + [5]),  # layers divide: one more on the last stage
+        (32, 8, {"mtp_layers": 3.0}, [4] * 7 + [7]),
+        (32, 1, {"mtp_layers": 2.0}, [34]),
+        (61, 16, {"mtp_layers": 1.0}, [3] + [4] * 14 + [3]),  # three lack: two off the last, which has one more
+        (61, 8, {"mtp_layers": 1.0, "chunks": 4.0}, [7, 8, 8, 8, 8, 8, 8, 7]),  # Et(tt)x30 mL
+        (61, 16, {}, [3] + [4] * 13 + [3, 3]),
+    ],
+)
+def test_layers_that_predict_are_on_the_last_stage(
+    layers: int, count: int, more: dict[str, float], held: list[int]
+) -> None:
+    assert stages(layers, count, **more) == held
+    assert sum(held) == layers + more.get("mtp_layers", 0)
+
+
+def test_memory_of_a_layer_that_predicts_further_tokens() -> None:
+    """DeepSeek-V3's module: a layer, a projection of 2 x 7,168 by 7,168, scores, and embeddings that are looked up."""
+    shape, plain = shape_named("deepseek-v3"), PLAN
     more = replace(plain, mtp_layers=1.0)
-    assert [float(stage_layers(staged(shape, item), item, 15.0)) for item in (plain, more)] == [3, 3]
-    assert [
-        float(sum(stage_layers(staged(shape, item), item, float(at)) for at in range(16))) for item in (plain, more)
-    ] == [
-        61,
-        62,
-    ]
     one, two = (stage_bytes(shape, item, 15.0) for item in (plain, more))
-    embedding = 129280 * 7168
-    assert (two.weights - one.weights) / 2 == pytest.approx(2 * 7168**2 + embedding)
+    assert (two.weights - one.weights) / 2 == pytest.approx(2 * 7168**2 + 129280 * 7168)  # three layers as before
     assert two.logits == 2 * one.logits
-    first = [stage_bytes(shape, item, 0.0).total for item in (plain, more)]
-    assert first[0] == first[1]
+    both_ways = [stage_bytes(shape, replace(item, schedule="dualpipe"), 15.0).gradients for item in (plain, more)]
+    assert (both_ways[1] - both_ways[0]) / 2 / 2 == pytest.approx(2 * 7168**2)  # its rank has the embedding
+    tied = replace(shape, tied=True)
+    one, two = (stage_bytes(tied, item, 15.0) for item in (plain, more))
+    assert (two.weights - one.weights) / 2 == pytest.approx(2 * 7168**2)  # the output layer is the embedding
 
 
 def test_an_output_pass_more_for_each_layer_that_predicts() -> None:
@@ -66,3 +78,10 @@ def test_a_rank_of_dualpipe_is_half_an_end() -> None:
         for schedule in ("1f1b", "dualpipe")
     ]
     assert float(found[1]) == pytest.approx(float(found[0]) / 2)
+
+
+def test_two_ranks_of_dualpipe_are_both_ends() -> None:
+    """On 61 layers, 31 and 30, no rank lies between: the output layer counts."""
+    base = {"shape": "deepseek-v3", "tensor": 1.0, "expert_tensor": 1.0, "pipeline": 2.0, "data": 32.0}
+    item = run(**base, gpus=64.0, expert=8.0, batch=256.0, schedule="dualpipe")  # type: ignore[arg-type]
+    assert float(step_parts(item)["output"]) > 0
