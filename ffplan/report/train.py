@@ -43,6 +43,8 @@ def plan_words(plan: PlanRow) -> str:
     words += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
     words += [plan.recompute] if plan.recompute != "none" else []
     words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
+    words += [f"mtp{plan.mtp_layers}"] if plan.mtp_layers else []
+    words += [plan.routing] if plan.routing != "random" else []
     words += ["eager"] if plan.elementwise == "eager" else []
     where = "-to-drives" if plan.offload_to == "drives" else ""
     words += [f"offload-{plan.offload}{where}"] if plan.offload != "none" else []

@@ -135,17 +135,19 @@ def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
 
 
 def stack_of_source(catalog: Catalog, title: str) -> str | None:
-    """Return the stack whose repository the title of a source names; the one of the longest word where several do.
+    """Return the stack whose repository the title of a source names; where it names several, the last of them.
+
+    A title goes from the place to the particular: `NVIDIA/dgxc-benchmarking READMEs, MaxText and Paxml recipes`.
 
     Args:
         catalog: the parts; those that are looked at only count as not read.
         title: title of a source of measured runs.
     """
-    seen, best = catalog.fork(), ("", "")
+    seen, best, plain = catalog.fork(), (-1, 0, ""), title.lower()
     for name in seen.ids_of("stack"):
         stack = seen.entry(name).part
         assert isinstance(stack, SoftwareStack)
         for words in stack.repositories:
-            if words.lower() in title.lower() and len(words) > len(best[0]):
-                best = (words, name)
-    return best[1] or None
+            at = plain.rfind(words.lower())
+            best = max(best, (at, len(words), name)) if at >= 0 else best
+    return best[2] or None

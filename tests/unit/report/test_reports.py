@@ -191,6 +191,9 @@ PLAN: dict[str, Any] = {
         "reduced_bytes": 4,
         "optimizer_bytes": 12,
         "recompute_parts": (),
+        "weights_copy": False,
+        "mtp_layers": 0,
+        "routing": "random",
         "attention": "fused",
         "elementwise": "fused",
     },
@@ -211,6 +214,7 @@ PLAN: dict[str, Any] = {
         ({"pipeline": 2, "schedule": "v-min", "recompute": "full"}, "pp2 mb1 full v-min"),
         ({"elementwise": "eager", "offload": "optimizer", "micro_batch": 4}, "one rank mb4 eager offload-optimizer"),
         ({"offload_layers": 3}, "one rank mb1 offload-3-layers"),
+        ({"expert": 8, "mtp_layers": 1, "routing": "in-turn"}, "ep8 mb1 mtp1 in-turn"),
         ({"offload": "optimizer", "offload_to": "drives"}, "one rank mb1 offload-optimizer-to-drives"),
     ],
 )

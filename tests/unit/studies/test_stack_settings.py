@@ -83,6 +83,29 @@ def test_megatron_core_keeps_the_widths_of_megatron() -> None:
     assert software("megatron-core-2024").settled(PlanFields()).kept_bytes == 4
 
 
+@pytest.mark.parametrize(
+    ("title", "stack"),
+    [
+        ("NVIDIA/dgxc-benchmarking READMEs, v24.11.1 to v25.05.05: seconds of a step", "nemo-2025"),
+        ("NVIDIA/dgxc-benchmarking READMEs, MaxText and Paxml recipes: seconds of a step", "xla-2025"),
+        ("Narayanan et al., arXiv 2104.04473 (SC 21), printed TFLOP/s", "megatron-2021"),
+        ("Narayanan et al., arXiv 2104.04473 (SC 21), Table 2: ZeRO-3 without model parallelism", "deepspeed-2021"),
+        ("NVIDIA-NeMo/Automodel docs/performance-summary.mdx", "automodel-2025"),
+        ("an unknown page", None),
+    ],
+)
+def test_the_last_name_of_a_title_is_the_stack(title: str, stack: str | None) -> None:
+    assert stack_of_source(Catalog(), title) == stack
+
+
+def test_titles_lead_to_the_stacks_that_shipped_tables_name() -> None:
+    """All but gpt3-175b, grok1 and nemotron4-15b of DGX Cloud, whose software is that of 2024."""
+    for path in sorted(Path("catalogs/measurements/training").glob("*.yaml")):
+        file = TrainingFile.model_validate(document(path.read_text(), path.stem).data)
+        named = {table.plan.stack for table in file.tables} - {None, "nemo-2024"}
+        assert named <= {stack_of_source(Catalog(), file.source.title)}, path.stem
+
+
 def zero3() -> TrainingReplay:
     """ZeRO 3 of 2021 on 384 to 1,536 GPUs, as it ships."""
     name = "megatron-sc21-zero3"
