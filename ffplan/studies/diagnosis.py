@@ -8,7 +8,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB, gib, plural
 from ffplan.base.record import record
-from ffplan.training.constraints import AXIS_REASONS, COUNTED, REASONS, WORDS, multiples, reason_codes, violations
+from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
 
 if TYPE_CHECKING:
@@ -120,9 +120,7 @@ def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str
         if pp == 1:
             return "`chunks` need several stages", "take one chunk, or more stages"
         words = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
-        fits = [
-            v for v in range(1, layers // pp + 1) if -(-layers // (pp * v)) * pp * v - layers <= COUNTED + p.mtp_layers
-        ]
+        fits = [v for v in range(1, layers // pp + 1) if not uneven(layers, pp * v, p)]
         return words, f"take {', '.join(map(str, fits or [1]))} chunks"
     if reason == "offload":
         return "offloaded parameters need ZeRO 3", "take --zero 3, or offload: optimizer"

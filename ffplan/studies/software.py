@@ -8,6 +8,7 @@ from ffplan.base.record import record
 from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
+from ffplan.training.group_collectives import sharded_over
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.training.accelerator_rates import AcceleratorRates
+    from ffplan.training.group_collectives import Cluster
 
 GRADIENTS = frozenset({"gradient_bytes", "grad_dtype", "grad_reduce_dtype", "preset"})
 """Fields of a plan that give the widths of gradients, and keep a search from trying others."""
@@ -35,12 +37,6 @@ class Software:
         """Return whether the plan names its stack, and the stack has constants of this accelerator."""
         rates = part.training
         return self.named and self.stack is not None and rates is not None and rates.set in self.stack.constants
-
-    @property
-    def calls(self) -> float:
-        """Calls by which the stack gathers the tensors of a layer under ZeRO 3; 0 where it gathers a unit by one."""
-        calls = self.stack.sharding_calls if self.stack is not None else None
-        return float(calls.value) if calls is not None else 0.0
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -68,6 +64,11 @@ class Software:
         if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
             return plan
         return plan.model_copy(update={"routing": self.stack.benchmark_routing})
+
+    def machine(self, system: Cluster) -> Cluster:
+        """Return a machine whose ZeRO 3 uses as many NICs of a node as the stack does."""
+        nics = self.stack.sharding_nics if self.stack is not None else None
+        return sharded_over(system, nics.value if nics else None)
 
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
         """Return what an accelerator reaches under a plan.

@@ -23,7 +23,7 @@ from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
-from ffplan.training.group_collectives import Cluster, sharded_over
+from ffplan.training.group_collectives import Cluster
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -194,8 +194,6 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
         )
     part, limit, system = cluster_for(design, catalog, asked)
     software = software_for(design, catalog, part, plan)
-    nics = software.stack.sharding_nics if software.stack else None
-    system = sharded_over(system, nics.value if nics else None)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     shape = shape_of(transformer, **replaced)
     return TrainSetup(
@@ -203,7 +201,7 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
         part=part,
         limit=limit,
         host_limit=host_room(design, plan),
-        run=TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), system),
+        run=TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), software.machine(system)),
     )
 
 
@@ -270,7 +268,8 @@ def train_report(
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
     band = _band(own, near, measured=software.measured_on(part))
-    curve = software.rates(part, asked.plan).curve if asked.plan.attention != "unfused" else None
+    speeds = software.rates(part, asked.plan)
+    curve = speeds.curve if asked.plan.attention != "unfused" else None
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
@@ -298,7 +297,7 @@ def train_report(
         skipped=skipped,
         assumptions=(
             *assumptions,
-            *fsdp_assumption(rows, software.calls),
+            *fsdp_assumption(rows, speeds.sharding_calls),
             *drives_assumption(rows, design.compute.accelerators_per_node),
         ),
     )

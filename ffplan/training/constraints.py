@@ -89,10 +89,16 @@ def _whole(value: Number) -> Bools:
     return found
 
 
-def _uneven(layers: Number, pieces: Number, counted: float) -> Truth:
-    """Return where layers do not fill pieces, with or without what else may count as layers."""
+def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
+    """Return where layers do not fill pieces, with or without what else may count as layers.
+
+    Args:
+        layers: layers of the model [1].
+        pieces: stages times chunks [1].
+        plans: the plans: layers that predict further tokens count as well as embedding and output.
+    """
     lacking = np.ceil(layers / pieces) * pieces - layers
-    return lacking > counted
+    return lacking > COUNTED + plans.mtp_layers
 
 
 def violations(
@@ -113,8 +119,7 @@ def violations(
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
-        "chunks": (np.asarray(p.chunks) > 1)
-        & (_uneven(shape.layers, p.pipeline * p.chunks, COUNTED + p.mtp_layers) | (p.pipeline == 1)),
+        "chunks": (np.asarray(p.chunks) > 1) & (uneven(shape.layers, p.pipeline * p.chunks, p) | (p.pipeline == 1)),
         "offload": (p.offload == "parameters") & (np.asarray(p.zero) != 3),
         "rounds": (np.asarray(p.chunks) > 1) & (m % p.pipeline != 0),
         "batch": ~_whole(m) | (m < 1),

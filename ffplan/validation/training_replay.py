@@ -19,7 +19,7 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
-from ffplan.training.group_collectives import Cluster, sharded_over
+from ffplan.training.group_collectives import Cluster
 from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -190,7 +190,6 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     _checked(bench, shape, plans, path, len(table.rows))
     if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
         raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
-    nics = software.stack.sharding_nics if software.stack else None
     _check_kernel(bench, software, host.accelerator, table.plan, path)
     return TrainingReplay(
         file=file,
@@ -200,7 +199,7 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
         host=host,
         shape=shape,
         plans=plans,
-        system=sharded_over(_machine(bench, table.system, host, table.plan), nics.value if nics else None),
+        system=software.machine(_machine(bench, table.system, host, table.plan)),
         software=software,
     )
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -13,13 +12,17 @@ import pytest
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
 from ffplan.studies.software import Software, stack_of_source
 from ffplan.training.fsdp import fsdp_exposed
 from ffplan.training.microbatch import micro_batch
-from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import TrainingFile
-from ffplan.validation.training_replay import TrainingReplay, prepare_replay
-from tests.support import document, ffplan
+from tests.published.test_training import FILES, prepared
+from tests.support import ffplan
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 JOB = "train superpod-h100-4su --model llama3-8b --tp 2 --gpus 64 --batch 128 -f json"
 
@@ -100,24 +103,15 @@ def test_the_last_name_of_a_title_is_the_stack(title: str, stack: str | None) ->
 
 def test_titles_lead_to_the_stacks_that_shipped_tables_name() -> None:
     """All but gpt3-175b, grok1 and nemotron4-15b of DGX Cloud, whose software is that of 2024."""
-    for path in sorted(Path("catalogs/measurements/training").glob("*.yaml")):
-        file = TrainingFile.model_validate(document(path.read_text(), path.stem).data)
+    for path in FILES:
+        file = validate(TrainingFile, read_document(path))
         named = {table.plan.stack for table in file.tables} - {None, "nemo-2024"}
         assert named <= {stack_of_source(Catalog(), file.source.title)}, path.stem
 
 
-def zero3() -> TrainingReplay:
-    """ZeRO 3 of 2021 on 384 to 1,536 GPUs, as it ships."""
-    name = "megatron-sc21-zero3"
-    path = next(item for item in Path("catalogs/measurements/training").glob(f"{name}.yaml"))
-    there = document(path.read_text(), name)
-    file = TrainingFile.model_validate(there.data)
-    return prepare_replay(CaseParts(Catalog(), there), file, file.tables[0], ("tables", 0))
-
-
 def test_tensors_that_are_gathered_one_by_one_are_units_of_a_quarter_layer() -> None:
     """Four calls a layer equal a model of four times the layers with a quarter of each."""
-    run = zero3().run()
+    run = prepared("megatron-sc21-zero3")["175b"].run()
     assert run.speeds.sharding_calls == 4
     each, count = micro_batch(run), 96.0
     tensors = fsdp_exposed(run, each, count, 0.0)
