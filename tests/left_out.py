@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FILE = ROOT / "tests" / "published" / "left-out.json"
-KINDS = ("source", "stack", "accelerator", "chip")
+KINDS = ("source", "stack", "accelerator", "chip", "process")
 FOLDERS = ("measurements/training", "accelerators", "stacks", "kernels", "models")
 
 

@@ -13,6 +13,7 @@ from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
 from ffplan.check.team_rules import TEAM_RULES
 from ffplan.cli.app import build
+from ffplan.report.calibrate import PLURALS
 from ffplan.report.formats.json import to_json
 from ffplan.report.scatter import scatter
 from ffplan.schema.json_schema import json_schema
@@ -252,12 +253,13 @@ def _left_out(kind: str) -> str:
         f"| {100 * row['max_error']:.1f} |"
         for row in found["rows"]
     ]
+    kinds = PLURALS[kind]
     header = f"| {kind} left out | accelerators | n | MAPE % | bias % | largest % |\n|{' --- |' * 6}"
-    rows.append(f"| **mean over {kind}s** | | | **{100 * found['mean']:.1f}** | | |")
+    rows.append(f"| **mean over {kinds}** | | | **{100 * found['mean']:.1f}** | | |")
     for part in found["settings"]:
         words = "rest on an assumed setting" if part["assumed"] else "have published settings alone"
         rows.append(
-            f"| mean over {part['of']} {kind}s of rows that {words} | | {part['n']} | {100 * part['mean']:.1f} | | |"
+            f"| mean over {part['of']} {kinds} of rows that {words} | | {part['n']} | {100 * part['mean']:.1f} | | |"
         )
     return "\n".join([header, *rows])
 
@@ -306,8 +308,9 @@ def accuracy_pages() -> dict[Path, str]:
             "`ffplan accuracy training` compares step times, or rates of a step. The error is that of the time; for a "
             "rate it is\nmeasured over model, less one. The first table is what to expect of a run that nobody fitted: "
             "each source predicted by\nconstants that were fitted on all others "
-            "(`--leave-one-out source`, and `stack`, `accelerator`). Where nothing else ran on an\naccelerator, the "
-            "constants of its nearest relative stand in. [Training](model/training.md) says what is fitted.",
+            "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). Where nothing else ran on an\n"
+            "accelerator, the constants of its nearest relative stand in. Results of another simulator count apart, as "
+            "`arithmetic`. [Training](model/training.md) says what is fitted.",
             *(_left_out(kind) for kind in KINDS),
             "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
             _by_kind(),

@@ -3,7 +3,8 @@
 GEMMs run as fast as the accelerator lets them: their fractions of the peak belong to the accelerator. What the kernels
 between them take belongs to the software: the fraction of the memory bandwidth has a value for every stack. Stacks
 differ less than nothing is known of them, so that each is drawn towards their common value, which is also what a stack
-that was never measured gets. Rates of attention are published and not fitted; nor is the time of a kernel.
+that was never measured gets. Rates of attention are published and not fitted; nor is the time of a kernel, or of a
+launch.
 
 Sources:
     [1] Gelman et al., Bayesian Data Analysis, chapter 5: groups that share a distribution (partial pooling).
@@ -11,16 +12,16 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.calibration.fit import BOUNDS, LAUNCHES, SOFT, relative_times, rows_of_sources, solver
-from ffplan.catalog.evidence import DurationFigure, EfficiencyFigure
+from ffplan.calibration.fit import BOUNDS, SOFT, relative_times, rows_of_sources, solver
+from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import StackRates
-from ffplan.studies.relatives import gemm_fraction, same_chip
+from ffplan.studies.relatives import gemm_fraction, power_ratio, same_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,6 +37,9 @@ NOISE = 0.04
 FP8, FP8_SPREAD = 0.93, 0.1
 """Fraction of the peak that GEMMs reach at FP8 over that at 16 bits, and its standard deviation: the best products of
 stas00/ml-engineering's search give 0.88 on H100, 0.98 on B200 and 0.99 on GB200 [1]."""
+KIN_SPREAD = 0.05
+"""Standard deviation of the logarithm of an operation's energy among chips of one process: Hopper and Blackwell, fitted
+apart, differ by 2 % at 16 bits and 5 % at FP8, which follows the rate at 16 bits [1]."""
 WEIGHT = -0.4
 """A source of n rows counts as n^(1 + 2 WEIGHT) of one with a single row."""
 Key = tuple[str, str]
@@ -72,13 +76,11 @@ class JointFit:
                 values[stack, name] = gemm_fraction(part, relative, precision, values[stack, name])
         return JointFit(values, self.rows, part)
 
-    def stack(self, name: str | None) -> StackRates:
-        """Return the constants of a stack; the common ones of a stack that was not among the runs."""
-        own = {item: value for (stack, item), value in self.values.items() if stack and stack == name}
-        memory = own.pop("memory", self.values["", "memory"])
-        built: dict[str, Any] = {item: DurationFigure.model_construct(value=own[item], source="fit") for item in own}
-        built["memory"] = EfficiencyFigure.model_construct(value=memory, source="fit")
-        return StackRates.model_construct(**{item: built.get(item) for item in StackRates.model_fields})
+    def stack(self, name: str, known: StackRates | None = None) -> StackRates:
+        """Return the constants of a stack, launches as `known`; the common ones where it was not among the runs."""
+        memory = self.values.get((name, "memory"), self.values["", "memory"])
+        figure = EfficiencyFigure.model_construct(value=memory, source="fit")
+        return (known or StackRates()).model_copy(update={"memory": figure})
 
 
 def stack_name(replay: TrainingReplay) -> str:
@@ -92,9 +94,11 @@ def joint_errors(replays: Sequence[TrainingReplay], found: JointFit) -> Floats:
 
 
 def _ratios(replay: TrainingReplay, found: JointFit) -> Floats:
-    base = replay.accelerator.training
+    base, software = replay.accelerator.training, replay.software.stack
     assert base is not None
-    return relative_times(replay, found.rates(base, replay.accelerator), found.stack(stack_name(replay)))
+    known = software.constants.get(base.set) if software is not None else None
+    stack = found.stack(stack_name(replay), known)
+    return relative_times(replay, found.rates(base, replay.accelerator), stack)
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
@@ -104,10 +108,7 @@ def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
     names += [("", f"matrix_{kind}") for kind in ("fp8", "tf32") if kind in kinds]
     names.append(("", "memory"))
     stacks = dict.fromkeys(stack_name(replay) for replay in replays)
-    names += [(stack, "memory") for stack in stacks if stack]
-    for stack in stacks:
-        names += [(stack, name) for name in LAUNCHES if _given(replays, stack, name) is not None]
-    return tuple(names)
+    return (*names, *((stack, "memory") for stack in stacks if stack))
 
 
 def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | None:
@@ -125,11 +126,20 @@ def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | 
     return None
 
 
-def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
+def _expected(part: Accelerator, kin: JointFit | None) -> float | None:
+    """Return the GEMM fraction at 16 bits that the energy of an operation on a chip of the same process gives [1]."""
+    if kin is None or kin.at is None or ("", "matrix") not in kin.values:
+        return None
+    ratio = power_ratio(part, kin.at, "16")
+    return None if ratio is None else ratio * kin.values["", "matrix"]
+
+
+def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) -> JointFit:
     """Fit the constants of one accelerator and of the stacks on it.
 
     Args:
         replays: runs on accelerators that share a set of constants.
+        kin: constants of a chip of the same process; none where nothing ran on one.
 
     Returns:
         Constants by stack and name.
@@ -139,7 +149,7 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
 
     Equation:
         least sum of n^(2 WEIGHT) rho(ln(model / measured)) over rows and (NOISE / SPREAD ln(memory of a stack / common
-        memory))^2 over stacks, rho soft from 5 %
+        memory))^2 over stacks + (NOISE / KIN_SPREAD ln(fraction / that of the kin's energy))^2, rho soft from 5 %
 
     Source:
         [1].
@@ -151,13 +161,16 @@ def joint_fit(replays: Sequence[TrainingReplay]) -> JointFit:
     common = names.index(("", "memory"))
     eight = [at for at, key in enumerate(names) if key == ("", "matrix_fp8")]
     stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
+    at_16 = ("", "matrix")
+    expected = _expected(part, kin) if at_16 in names else None
 
     def residuals(logs: Floats) -> Floats:
         found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
         rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
         near = [(logs[at] - logs[names.index(("", "matrix"))] - np.log(FP8)) * NOISE / FP8_SPREAD for at in eight]
-        return np.concatenate([*rows, drawn, near])
+        paced = [(logs[names.index(at_16)] - np.log(expected)) * NOISE / KIN_SPREAD] if expected else []
+        return np.concatenate([*rows, drawn, near, paced])
 
     result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)
     return JointFit(dict(zip(names, np.exp(result.x).tolist(), strict=True)), sum(sizes.values()), part)

@@ -1,4 +1,4 @@
-"""Leave one source, stack, accelerator or chip out: fit the constants without it, then score it."""
+"""Leave one source, stack, accelerator, chip or process out: fit the constants without it, then score it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
-from ffplan.studies.relatives import unlike
+from ffplan.studies.relatives import same_energy, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.validation.training_replay import TrainingReplay
 
-    By = Literal["source", "stack", "accelerator", "chip"]
+    By = Literal["source", "stack", "accelerator", "chip", "process"]
 
 
 def _set(replay: TrainingReplay) -> str:
@@ -38,6 +38,7 @@ def _name(replay: TrainingReplay, by: By) -> str:
         "stack": stack_name(replay),
         "accelerator": kind,
         "chip": part.chip or _set(replay),
+        "process": part.process or part.chip or _set(replay),
     }[by]
 
 
@@ -49,6 +50,24 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
     return [item for item in others if _set(item) == _set(nearest)]
 
 
+@record
+class Kin:
+    """Fits of the runs on chips of one process, each made once."""
+
+    made: dict[tuple[int, ...], JointFit]
+
+    def of(self, part: Accelerator, others: Sequence[TrainingReplay]) -> JointFit | None:
+        """Return the fit of the runs among others on a chip that spends on an operation as a part does."""
+        runs = [item for item in others if same_energy(part, item.accelerator)]
+        if not runs:
+            return None
+        runs = [item for item in runs if _set(item) == _set(runs[0])]
+        key = tuple(map(id, runs))
+        if key not in self.made:
+            self.made[key] = joint_fit(runs)
+        return self.made[key]
+
+
 def leave_one_out(
     replays: Sequence[TrainingReplay],
     progress: Callable[[int, int, str], None] | None = None,
@@ -57,7 +76,7 @@ def leave_one_out(
     """Return everything scored by constants that were fitted without it.
 
     Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that
-    nothing else ran on has what stacks have in common there.
+    nothing else ran on has what stacks have in common there. Chips of one process are fitted beside each other.
 
     Args:
         replays: every table whose rows count.
@@ -69,15 +88,16 @@ def leave_one_out(
     """
     known = [replay for replay in replays if _set(replay)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in known))
-    found, kinds, settings = [], Kinds(errors={}), Settings(errors={})
+    found, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), Kin(made={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
         mine = [item for item in known if _set(item) == group and _name(item, by) == name]
         others = [item for item in known if _set(item) == group and _name(item, by) != name]
-        apart = [item for item in known if _set(item) != group and (by != "chip" or _name(item, by) != name)]
+        apart = [item for item in known if _set(item) != group and _name(item, by) != name]
         near = others or _relatives(mine[0].accelerator, apart)
-        made = _given(mine, joint_fit(near)) if near else None
+        beside = [item for item in apart if near and _set(item) != _set(near[0])]
+        made = _given(mine, joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
         if made is not None and not others:
             made = made.scaled(mine[0].accelerator, near[0].accelerator)
         tables = [joint_errors([item], made) for item in mine] if made is not None else []
@@ -156,7 +176,7 @@ def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], tables: list[Floats], fitted_on: int) -> LeftOut:
-    """Return one source, stack, accelerator or chip scored; with reasons where nothing is there to fit on."""
+    """Return one source, stack, accelerator, chip or process scored; with reasons where nothing is there to fit on."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
     if not tables:

@@ -124,6 +124,9 @@ class Accelerator(Part):
     chip: Identifier | None = None
     """Kind of chip whose long GEMMs run at the limit of power: accelerators that name the same one run them in
     proportion to `power`. Left out where GEMMs stay below the limit, or the limit feeds more than the accelerator."""
+    process: Identifier | None = None
+    """Family of its semiconductor process: chips of one maker and family spend alike on an operation, so that GEMMs of
+    those that name a `chip` run in proportion to `power`."""
 
 
 class RootPortLimits(Frozen):

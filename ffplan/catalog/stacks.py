@@ -12,8 +12,11 @@ from ffplan.catalog.kernels import AttentionKernel
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
 
-Dispatcher = Literal["alltoall", "deepep", "hybrid"]
-"""How tokens reach experts: every copy for itself, or once for each node, by DeepEP or HybridEP."""
+Dispatcher = Literal["alltoall", "allgather", "deepep", "hybrid"]
+"""How tokens reach experts: every copy for itself, all tokens to every rank, or once for each node, by DeepEP or
+HybridEP."""
+Routing = Literal["random", "in-turn"]
+"""Experts of a token: any of them, or neighbours that take turns."""
 
 
 class StackRates(Frozen):
@@ -54,7 +57,7 @@ class SoftwareStack(Part):
     """Kernel of fused attention, by the table of kernels of a generation; the table's usual one if omitted."""
     dispatcher: Dispatcher = "alltoall"
     """How tokens reach experts."""
-    benchmark_routing: Literal["random", "in-turn"] = "random"
+    benchmark_routing: Routing = "random"
     """Routing of its published benchmarks, which put a gate of their own in the router's place. Runs that are known by
     the title of their source have it; plans that name the stack write their own."""
     settings: StackSettings = StackSettings()

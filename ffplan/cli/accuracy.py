@@ -100,12 +100,13 @@ class Left(StrEnum):
     STACK = "stack"
     ACCELERATOR = "accelerator"
     CHIP = "chip"
+    PROCESS = "process"
 
 
 def _leave_one_out(
     by: Left, cases: list[str] | None, form: ReportFormat, output: str | None, catalog: list[str] | None
 ) -> None:
-    """Fit without each source, stack, accelerator or chip in turn, and print its error.
+    """Fit without each source, stack, accelerator, chip or process in turn, and print its error.
 
     Raises:
         UsageError: where SciPy is missing.

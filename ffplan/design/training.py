@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from ffplan.catalog.stacks import Dispatcher, Routing
 from ffplan.design.presets import Preset
 from ffplan.inputs.model import Count, Frozen, Identifier, Many
 
@@ -92,15 +93,17 @@ class PlanFields(Frozen):
     elementwise: Literal["fused", "eager"] = "fused"
     """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
     PyTorch without a compiler."""
-    dispatcher: Literal["alltoall", "deepep", "hybrid"] | None = None
-    """Exchange of tokens with experts: `alltoall` sends every copy by itself; `deepep` and `hybrid` (HybridEP) send a
-    token to each node, or scale-up domain, once and forward it there; that of the stack if omitted."""
+    dispatcher: Dispatcher | None = None
+    """Exchange of tokens with experts: `alltoall` sends every copy by itself; `allgather` brings all tokens of the
+    ranks that share the experts to each of them, and adds results up by a reduce-scatter; `deepep` and `hybrid`
+    (HybridEP) send a token to each node, or scale-up domain, once and forward it there; that of the stack if
+    omitted."""
     dispatch_dtype: Literal["bf16", "fp8"] = "bf16"
     """Precision of tokens, and of gradients, on their way to experts; on their way back they have 16 bits."""
     mtp_layers: Annotated[int, Field(ge=0, le=16)] = 0
     """Layers that predict further tokens (multi-token prediction), on the last stage: each projects two widths to one,
     and has a pass of the output layer of its own. MFU does not count them."""
-    routing: Literal["random", "in-turn"] = "random"
+    routing: Routing = "random"
     """Experts of a token: `random`, any of them; `in-turn`, neighbours that take turns, as gates that benchmarks put
     in the router's place: they lie on one node or two, which saves traffic where a token goes to each node once."""
     imbalance: Annotated[float, Field(ge=1, le=64)] = 1.0

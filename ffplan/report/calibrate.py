@@ -10,6 +10,15 @@ from ffplan.report.document import Body, Document, Grid
 if TYPE_CHECKING:
     from ffplan.results.training import CalibrationReport, LeaveOneOutReport
 
+PLURALS = {
+    "source": "sources",
+    "stack": "stacks",
+    "accelerator": "accelerators",
+    "chip": "chips",
+    "process": "processes",
+}
+"""What may be left out, several of it."""
+
 
 def _text(unit: str, value: float | None) -> str:
     if value is None:
@@ -54,7 +63,7 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     )
     header = (report.by, "accelerators", "n", "shipped", "left out", "bias", "max")
     if report.mean is not None:
-        rows = (*rows, (f"mean over {report.by}s", "", "", "", _percent(report.mean), "", ""))
+        rows = (*rows, (f"mean over {PLURALS[report.by]}", "", "", "", _percent(report.mean), "", ""))
     for kind in report.settings if len(report.settings) > 1 else ():
         words = "rest on an assumed setting" if kind.assumed else "have published settings alone"
         rows = (*rows, (f"  of rows that {words}", "", str(kind.n), "", _percent(kind.mean), "", ""))

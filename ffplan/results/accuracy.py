@@ -80,7 +80,7 @@ class AccuracyReport:
     bands: tuple[Score, ...]
     """A summary for each band of message sizes, over collectives with a size."""
     total: Score | None
-    """Over all rows that count; null where none does."""
+    """Over all rows that count but those that the source computed, unless there are no others; null where none does."""
 
 
 SCHEMAS = {

@@ -312,7 +312,7 @@ class LeftOutSettings:
     assumed: bool
     """True of rows that rest on a setting their source does not state."""
     of: int
-    """Sources, stacks, accelerators or chips that have such rows."""
+    """Sources, stacks, accelerators, chips or processes that have such rows."""
     n: int
     """Rows."""
     mean: float
@@ -326,7 +326,8 @@ class LeaveOneOutReport:
     schema_version: str
     """Version of this format."""
     by: str
-    """What was left out at a time: source, stack, accelerator, or chip, which are all accelerators of one chip."""
+    """What was left out at a time: source, stack, accelerator, chip (all accelerators of one), or process (all chips of
+    one maker and family of processes)."""
     mean: float | None
     """Mean of their mean absolute errors [1]; null where none could be scored."""
     rows: tuple[LeftOut, ...]

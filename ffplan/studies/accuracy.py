@@ -51,6 +51,14 @@ def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
     )
 
 
+def _total(rows: list[AccuracyRow]) -> Score | None:
+    """Return the summary of all rows but those that a source computed, unless there are no others."""
+    measured = [row for row in rows if row.kind != "arithmetic"]
+    if len(measured) in {0, len(rows)}:
+        return score("all", "all rows", rows)
+    return score("all", "all measured rows", measured) or score("all", "all rows", rows)
+
+
 def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow]) -> AccuracyReport:
     """Return the report over all rows.
 
@@ -73,5 +81,5 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
         sources=tuple(item for item in by_source if item),
         kinds=tuple(item for item in kinds if item),
         bands=tuple(item for item in bands if item),
-        total=score("all", "all rows", rows),
+        total=_total(rows),
     )

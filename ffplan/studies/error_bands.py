@@ -19,11 +19,13 @@ class ErrorBand:
     """Runs, in words."""
 
 
-CALIBRATED = ErrorBand(0.062, 0.045, 795, "published runs, each source predicted without it")
+CALIBRATED = ErrorBand(0.062, 0.045, 338, "published runs, each source predicted without it")
 """Plans that name their software stack: `ffplan accuracy training --leave-one-out source`."""
-UNNAMED = ErrorBand(0.076, 0.045, 795, "published runs, each software stack predicted without it")
+UNNAMED = ErrorBand(0.064, 0.045, 338, "published runs, each software stack predicted without it")
 """Plans that name no stack: `ffplan accuracy training --leave-one-out stack`, which knows kernels and dispatcher."""
-SIBLING = ErrorBand(0.094, 0.045, 795, "published runs, each accelerator predicted without it")
+SIBLING = ErrorBand(0.067, 0.045, 338, "published runs, each accelerator predicted without it")
 """Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
-ESTIMATED = ErrorBand(0.137, 0.045, 795, "published runs, each kind of chip predicted without it")
-"""Accelerators with the efficiencies of another chip: `--leave-one-out chip`."""
+KIN = ErrorBand(0.062, 0.045, 338, "published runs, each kind of chip predicted without it")
+"""Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
+ESTIMATED = ErrorBand(0.128, 0.045, 338, "published runs, each family of processes predicted without it")
+"""Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""

@@ -55,9 +55,9 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     return min(near, key=lambda item: (*unlike(part, item), item.id), default=None)
 
 
-def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, float]:
-    """Return what orders relatives: accelerators of the same chip first, then the `distance` [1]."""
-    return not same_chip(one, two), distance(one, two)
+def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, bool, float]:
+    """Return what orders relatives: those of the same chip first, then of one energy, then by `distance` [1]."""
+    return not same_chip(one, two), not same_energy(one, two), distance(one, two)
 
 
 def same_chip(one: Accelerator, two: Accelerator) -> bool:
@@ -65,12 +65,24 @@ def same_chip(one: Accelerator, two: Accelerator) -> bool:
     return one.chip is not None and one.chip == two.chip
 
 
+def same_energy(one: Accelerator, two: Accelerator) -> bool:
+    """Return whether long GEMMs of two accelerators are bound by power and spend alike on an operation.
+
+    They are of one chip, or of two chips of one maker on one family of processes. On Hopper (4N) and Blackwell (4NP)
+    whole steps give 1.06, 1.08 and 1.09 TFLOP/J at 16 bits, each fitted by itself.
+    """
+    if same_chip(one, two):
+        return True
+    kin = one.process is not None and one.process == two.process and one.vendor == two.vendor
+    return kin and one.chip is not None and two.chip is not None
+
+
 def _best(part: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that the best measured GEMM reaches [1]; None where none is measured."""
+    """Return the fraction of the peak that the best GEMM of any source reaches [1]; None where none is measured."""
     if precision == "16":
         return next((found for name in SIXTEEN if (found := _best(part, name)) is not None), None)
     rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
-    return rate.value / peak.value if rate is not None and peak is not None else None
+    return rate.range[1] / peak.value if rate is not None and peak is not None else None
 
 
 def _most(part: Accelerator, precision: str) -> float | None:
@@ -79,7 +91,7 @@ def _most(part: Accelerator, precision: str) -> float | None:
 
 
 def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one chip over the other's.
+    """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one energy over the other's.
 
     Args:
         part: an accelerator.
@@ -87,15 +99,15 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
 
     Returns:
-        Ratio [1]; None where their chips differ, or a power or peak is unknown.
+        Ratio [1]; None where they do not spend alike, or a power or peak is unknown.
 
     Equation:
         P / P' x peak' / peak
 
     Source:
-        Derived: the energy of an operation belongs to the chip, so that the rate follows the limit of power.
+        Derived: the energy of an operation belongs to chip and process, so that the rate follows the limit of power.
     """
-    if not same_chip(part, relative) or part.power is None or relative.power is None:
+    if not same_energy(part, relative) or part.power is None or relative.power is None:
         return None
     own, other = _peak(part, precision), _peak(relative, precision)
     if own is None or other is None:
@@ -115,7 +127,7 @@ def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, frac
     Equation:
         fraction x best of the part / best of the relative, best the best measured GEMM over the peak, at 16 bits where
         one of them has none at this precision; fraction where one has none at all; at most the best of the part.
-        Between accelerators of one chip fraction x P / P' x peak' / peak instead, P their powers
+        Between accelerators of one energy fraction x P / P' x peak' / peak instead, P their powers
 
     Source:
         Derived: what a layer keeps of the best GEMM belongs to software and shapes, the best GEMM to the part. It is

@@ -95,7 +95,10 @@ def _experts(run: TrainRun, plan: PlanFields) -> str:
     if plan.imbalance > 1:
         even = f"The experts of the fullest rank have {plan.imbalance:g} times the mean of tokens"
     by = plan.dispatcher or run.speeds.dispatcher
-    how = "every copy is sent by itself" if by == "alltoall" else "a token is sent to a node once, and forwarded there"
+    how = {
+        "alltoall": "every copy is sent by itself",
+        "allgather": "every rank gets all tokens of those that share its experts",
+    }.get(by, "a token is sent to a node once, and forwarded there")
     turns = (
         "; experts of a token are neighbours, which take turns, as in benchmarks and in no real run"
         if plan.routing == "in-turn"

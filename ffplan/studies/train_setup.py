@@ -16,9 +16,9 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, SIBLING, UNNAMED, ErrorBand
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED, ErrorBand
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.relatives import power_ratio, same_chip, with_relative
+from ffplan.studies.relatives import power_ratio, same_chip, same_energy, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
@@ -219,7 +219,8 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     if near is not None:
         measured = ", scaled by the best measured GEMMs of both" if part.gemm else ""
         if part.power and near.power and power_ratio(part, near, "16") is not None:
-            measured = f" of its chip, at {part.power.value:g} W where it has {near.power.value:g}"
+            kind = "chip" if same_chip(part, near) else "process"
+            measured = f" of its {kind}, at {part.power.value:g} W where it has {near.power.value:g}"
         words = f"estimated: efficiencies of {near.id}, the nearest calibrated relative{measured}, "
         return words + "at its own peak and bandwidth"
     basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
@@ -232,7 +233,9 @@ def _band(own: Accelerator, near: Accelerator | None, *, measured: bool) -> Erro
     """Return the error of times on an accelerator: calibrated, or with the efficiencies of a relative."""
     if near is None:
         return CALIBRATED if measured else UNNAMED
-    return SIBLING if same_chip(own, near) else ESTIMATED
+    if same_chip(own, near):
+        return SIBLING
+    return KIN if same_energy(own, near) else ESTIMATED
 
 
 def train_report(

@@ -206,9 +206,9 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
     return plans.imbalance * tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
-def sent_alone(plans: ParallelPlans, at: AcceleratorRates) -> bool:
-    """Return whether every copy of a token goes to its expert by itself, under the plan's dispatcher or the stack's."""
-    return (plans.dispatcher or at.dispatcher) == "alltoall"
+def dispatcher_of(plans: ParallelPlans, at: AcceleratorRates) -> str:
+    """Return how tokens reach experts: the plan's dispatcher, or the stack's."""
+    return plans.dispatcher or at.dispatcher
 
 
 def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
@@ -246,10 +246,10 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     single = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in plain]
     products, behind, again = _sum([*single, *several], shape, plans)
     attention, attention_back, scores = attention_time(shape, plans, at)
-    alone = sent_alone(plans, at)
+    by = dispatcher_of(plans, at)
     moved, back = (
         tokens * moved_bytes(shape, shared, plans, back=way) / moved_rate(plans, at)
-        + routed_bytes(shape, plans, routed, alltoall=alone, back=way) / at.memory
+        + routed_bytes(shape, plans, routed, dispatcher=by, back=way) / at.memory
         for way in (False, True)
     )
     kernels = (len(plain) + len(together) + EXPERT_KERNELS) * at.kernel

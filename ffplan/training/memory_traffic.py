@@ -7,7 +7,8 @@ Sources:
         is written out, and autograd runs an operation for each of them.
     [4] Tokens on their way to experts, counted: Megatron-Core's all-to-all dispatcher sorts copies by expert at home
         and by local expert where they arrive, and back; DeepEP and HybridEP deliver them by rank, which sorts them
-        once.
+        once; the all-gather dispatcher brings every token of the group to each rank, which picks out its own and adds
+        results up over all.
 """
 
 from __future__ import annotations
@@ -150,7 +151,7 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
 
 
 def routed_bytes(
-    shape: ModelShape, plans: ParallelPlans, routed: Number, *, alltoall: bool, back: bool = False
+    shape: ModelShape, plans: ParallelPlans, routed: Number, *, dispatcher: str, back: bool = False
 ) -> Number:
     """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer.
 
@@ -158,7 +159,7 @@ def routed_bytes(
         shape: the model, with experts: width h, inner width of an expert f.
         plans: the plans: tokens T of a rank's micro-batch, TP size t, within experts t_e, bytes of a number w.
         routed: tokens that the rank's experts compute R [1].
-        alltoall: every copy is sent by itself, in place of one for each rank that it reaches.
+        dispatcher: of the exchange: alltoall, allgather, deepep or hybrid.
         back: in the backward pass.
 
     Returns:
@@ -166,9 +167,9 @@ def routed_bytes(
 
     Equation:
         w (4 R h + n R f / t_e) with several ranks of experts, with all-to-all w (6 R h + 2 T h / t + n R f / t_e), and
-        with one rank w (2 R h + 2 T h / t + n R f / t_e); n = 3 forward and 5 backward with a gate, 2 and 3 without. At
-        FP8 4 R (h + m f / t_e) + 4 w R h more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home,
-        4 T h / t, and not filled up
+        with one rank w (2 R h + 2 T h / t + n R f / t_e); with all-gather as on one rank, of e t_e T / t tokens in
+        place of T / t; n = 3 forward and 5 backward with a gate, 2 and 3 without. At FP8 4 R (h + m f / t_e) + 4 w R h
+        more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home, 4 T h / t, and not filled up
 
     Source:
         [4]. Experts have scales of their own, so that kernels of their own cast their operands: tokens and activations
@@ -182,7 +183,10 @@ def routed_bytes(
     home = plans.tokens(shape.sequence) / plans.tensor
     inner = experts.ffn / plans.expert_tensor
     apart = (np.asarray(plans.expert) > 1) * 1.0
-    sorting = apart * SORTED * routed + (1.0 if alltoall else 1.0 - apart) * COPIED * (routed + home)
+    alone = 1.0 if dispatcher == "alltoall" else 1.0 - apart
+    sorting: Number = apart * SORTED * routed + alone * COPIED * (routed + home)
+    if dispatcher == "allgather":
+        sorting = COPIED * (routed + home * plans.expert * plans.expert_tensor)
     numbers = activation_numbers(shape, plans)[back]
     found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":

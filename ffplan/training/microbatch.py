@@ -177,26 +177,47 @@ def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     """Return the exposed time of bringing tokens to experts and back in a layer [s].
 
     A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
-    exchanges of four lead to experts, forward the tokens and backward their gradients.
+    exchanges of four lead to experts, forward the tokens and backward their gradients. All-gather brings every token
+    of the group to each of its ranks, and a reduce-scatter adds up what their experts made of it.
     """
-    p, shape, system = run.plans, run.shape, run.system
+    p, shape = run.plans, run.shape
     if shape.experts is None:
         return 0.0
-    split, full = np.asarray(p.expert_tensor) > 1, (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
-    inside = np.where(split, inner_stride(p), strides(p)["tensor"])
+    full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
+    pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
+    both: Number = pace_fraction(shape, p) * (2 + full) * pair
+    if "experts" not in p.overlap:
+        return both
+    return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.hiding)
+
+
+def _sent(run: TrainRun) -> Number:
+    """Return the time of sending a rank's tokens to experts and their results back, once [s]."""
+    p, shape, system = run.plans, run.shape, run.system
+    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
     sent = rows / p.expert_tensor * network_copies(run, placement.nodes)
     there, home = (
         group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
-    there = 0.5 * (there + home)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
-    both: Number = pace_fraction(shape, p) * (4 + 2 * full) * (there + 0.5 * joined)
-    if "experts" not in p.overlap:
-        return both
-    return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.hiding)
+    both: Number = there + home + joined
+    return both
+
+
+def _gathered(run: TrainRun) -> Number:
+    """Return the time of gathering the tokens of all ranks that share a layer's experts, and of adding up results [s].
+
+    A rank holds T / t tokens; e t_e ranks share the experts, and lie side by side.
+    """
+    p, system = run.plans, run.system
+    ranks = p.expert * p.expert_tensor
+    whole = p.tokens(run.shape.sequence) / p.tensor * run.shape.hidden * ranks
+    group = placement_of(run, ranks, strides(p)["tensor"])
+    there = group_time(system, "all-gather", group, p.dispatch_bytes * whole)
+    return there + group_time(system, "reduce-scatter", group, p.width * whole)
 
 
 def network_copies(run: TrainRun, nodes: Number) -> Number:
@@ -218,7 +239,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     """
     experts = run.shape.experts
     assert experts is not None
-    if layer.sent_alone(run.plans, run.speeds):
+    if layer.dispatcher_of(run.plans, run.speeds) == "alltoall":
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
     limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,8 @@ from ffplan.calibration.fit import BOUNDS, Fit, FitError, _before, _start, solve
 from ffplan.calibration.joint import FP8, JointFit
 from ffplan.calibration.leave_one_out import Kinds
 from ffplan.calibration.overlay import KEY, START
+from ffplan.catalog.evidence import DurationFigure
+from ffplan.catalog.stacks import StackRates
 from ffplan.results.training import CalibrationReport, Constant
 from ffplan.studies import relatives
 from tests.support import ROOT
@@ -147,7 +150,9 @@ def stacked(name: str, best: dict[str, float], stack: str = "", precision: str =
     )
 
 
-def together(monkeypatch: pytest.MonkeyPatch, *sources: Any) -> dict[tuple[str, str], float]:
+def together(
+    monkeypatch: pytest.MonkeyPatch, *sources: Any, kin: JointFit | None = None
+) -> dict[tuple[str, str], float]:
     """Fit constants jointly; a row is as far off as its constants are, one after the other. Return their logarithms."""
 
     def ratios(replay: Any, found: JointFit) -> Any:
@@ -161,7 +166,7 @@ def together(monkeypatch: pytest.MonkeyPatch, *sources: Any) -> dict[tuple[str, 
     pytest.importorskip("scipy")
     monkeypatch.setattr(joint, "_ratios", ratios)
     monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
-    found = joint.joint_fit(list(sources))
+    found = joint.joint_fit(list(sources), kin)
     assert found.rows == sum(len(item.rows) for item in sources)
     return {key: math.log(value) for key, value in found.values.items()}
 
@@ -218,26 +223,24 @@ def test_constants_of_a_joint_fit(kinds: tuple[str, ...], names: list[str]) -> N
     assert joint._names(replays) == tuple(("", name) for name in names)
 
 
-def test_times_of_launching_are_those_of_stacks_that_have_them() -> None:
-    known = {"launch": SimpleNamespace(value=2e-3), "launch_parallel": None, "launch_step": None}
+def test_a_fit_begins_at_what_the_catalogue_has() -> None:
     run = stacked("a", {}, "eager")
-    run.software.stack.constants["gpu"] = SimpleNamespace(**known)
+    run.software.stack.constants["gpu"] = SimpleNamespace(memory=SimpleNamespace(value=0.3))
     other = stacked("b", {}, "graph")
-    assert joint._names([run, other])[2:] == (("eager", "memory"), ("graph", "memory"), ("eager", "launch"))
-    assert joint._given([other, run], "eager", "launch") == 2e-3
-    assert joint._given([run, other], "graph", "launch") is None
+    assert joint._names([run, other])[2:] == (("eager", "memory"), ("graph", "memory"))
+    assert joint._given([other, run], "eager", "memory") == 0.3
+    assert joint._given([run, other], "graph", "memory") is None
     assert joint._given([run, other], "", "matrix") == 0.5
-    assert joint._given([run, other], "", "launch") is None
 
 
 def test_constants_of_a_stack_that_was_not_there_are_the_common_ones() -> None:
-    found = JointFit({("", "memory"): 0.4, ("a", "memory"): 0.3, ("a", "launch"): 1e-3}, 9)
-    own, other = found.stack("a"), found.stack("b")
+    """Times of launching are the catalogue's: no fit tells them."""
+    found = JointFit({("", "memory"): 0.4, ("a", "memory"): 0.3}, 9)
+    known = StackRates(launch=DurationFigure.model_construct(value=1e-3, source="profile"))
+    own, other = found.stack("a", known), found.stack("b", None)
     assert own.memory is not None
-    assert own.launch is not None
     assert other.memory is not None
-    assert (own.memory.value, own.launch.value, other.memory.value, other.launch) == (0.3, 1e-3, 0.4, None)
-    assert found.stack(None).launch is None
+    assert (own.memory.value, own.launch, other.memory.value, other.launch) == (0.3, known.launch, 0.4, None)
 
 
 def run_of(
@@ -248,6 +251,7 @@ def run_of(
     experts: bool = False,
     precision: str = "bf16",
     chip: str | None = None,
+    process: str | None = None,
     power: float = 700.0,
     assumed: str | None = None,
 ) -> Any:
@@ -259,6 +263,8 @@ def run_of(
             gemm={},
             peak={},
             chip=chip,
+            process=process,
+            vendor="x",
             power=SimpleNamespace(value=power),
         ),
         file=SimpleNamespace(id=name),
@@ -275,8 +281,8 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
     """Fits that halve every error; what each was made on is noted."""
     seen: list[Any] = []
 
-    def made(replays: Sequence[Any]) -> JointFit:
-        seen.append([item.file.id for item in replays])
+    def made(replays: Sequence[Any], kin: JointFit | None = None) -> JointFit:
+        seen.append([item.file.id for item in replays] + (["beside"] if kin is not None else []))
         return JointFit({("", "matrix"): 0.5, ("", "memory"): 0.5}, sum(len(item.rows) for item in replays))
 
     monkeypatch.setattr(leave_one_out, "joint_fit", made)
@@ -318,7 +324,9 @@ def test_an_accelerator_alone_takes_constants_of_the_nearest(halved: list[list[s
 
 
 def test_accelerators_of_one_chip_stand_in_for_each_other(halved: list[list[str]]) -> None:
-    """x at 500 and 700 W, and xxxx, have one chip; y is nearer to xxxx. A chip is left out whole."""
+    """x at 500 and 700 W, and xxxx, have one chip; y is nearer to xxxx. A chip is left out whole; its sets are fitted
+    beside each other.
+    """
     runs = [
         run_of("x", "a", 0.1, chip="c", power=500.0),
         run_of("x", "b", 0.1, chip="c"),
@@ -327,11 +335,11 @@ def test_accelerators_of_one_chip_stand_in_for_each_other(halved: list[list[str]
     ]
     found = leave_one_out.leave_one_out(runs, by="accelerator")
     assert [row.source for row in found.rows] == ["x at 500 W", "x at 700 W", "xxxx at 700 W", "yyy"]
-    assert halved == [["b"], ["a"], ["a", "b"], ["d"]]
+    assert halved == [["d"], ["b", "beside"], ["a", "beside"], ["a", "b"], ["a", "b"], ["d", "beside"]]
     halved.clear()
     found = leave_one_out.leave_one_out(runs, by="chip")
     assert [(row.source, row.set, row.n) for row in found.rows] == [("c", "x", 2), ("c", "xxxx", 1), ("yyy", "yyy", 1)]
-    assert halved == [["e"], ["e"], ["d"]]
+    assert halved == [["e"], ["e"], ["a", "b"], ["d", "beside"]]
 
 
 def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
@@ -341,6 +349,30 @@ def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
     assert [(row.source, row.n) for row in found.rows] == [("s", 2), ("t", 1)]
     assert halved == [["b"], ["a", "c"]]
     assert steps == [(0, 2, "s"), (1, 2, "t")]
+
+
+def test_chips_of_one_process_are_fitted_beside_each_other(halved: list[list[str]]) -> None:
+    """The other chip's runs are fitted once for what does not name them, and without a source that is left out."""
+    new, old = (partial(run_of, group, chip=group, process="n5") for group in ("one", "three"))
+    runs = [new("a", 0.2), new("b", 0.2), old("b", 0.1), old("c", 0.1), run_of("other", "d", 0.1)]
+    leave_one_out.leave_one_out(runs)
+    assert halved[:4] == [["b", "c"], ["b", "beside"], ["c"], ["a", "beside"]]
+
+
+def test_a_fit_is_drawn_to_the_energy_of_its_kin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kin at 700 W reach half of 1,000 TFLOP/s; at 1,400 W of the same energy 40 % of 2,500. Rows say 42 %."""
+    at = math.log(0.42)
+    item, off = stacked("a", {"matrix": at}), at - math.log(0.4)
+    kin = JointFit({("", "matrix"): 0.5}, 1, SimpleNamespace())  # type: ignore[arg-type]
+    monkeypatch.setattr(joint, "power_ratio", lambda *_: 1400 / 700 * 1000 / 2500)
+    assert joint._expected(item.accelerator, kin) == pytest.approx(0.4)
+    assert joint._expected(item.accelerator, None) is None
+    assert joint._expected(item.accelerator, JointFit({}, 1, kin.at)) is None
+    found = together(monkeypatch, item, kin=kin)
+    k = 0.04 / 0.05
+    assert found["", "matrix"] - at == pytest.approx(-(k**2) * off / (1 + k**2), rel=0.05)
+    monkeypatch.setattr(joint, "power_ratio", lambda *_: None)
+    assert joint._expected(item.accelerator, kin) is None
 
 
 def test_rows_on_an_assumed_setting_are_counted_apart(halved: list[list[str]]) -> None:

@@ -22,7 +22,7 @@ def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
     assert report["subject"] == "training"
     kinds = report["kinds"]
     assert isinstance(kinds, list)
-    assert {item["name"] for item in kinds} == {"predicted", "fitted", "assumed"}
+    assert {item["name"] for item in kinds} == {"predicted", "fitted", "assumed", "arithmetic"}
     valid(ffplan("accuracy", "memory", "--format", "json", "--max-mape", "4").out, "accuracy")
     file = tmp_path / "mine.yaml"
     file.write_text(RUNS)

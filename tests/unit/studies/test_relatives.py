@@ -6,7 +6,7 @@ import pytest
 
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.studies.relatives import gemm_fraction, nearest_relative, power_ratio, same_chip, with_relative
+from ffplan.studies.relatives import gemm_fraction, nearest_relative, power_ratio, same_chip, same_energy, with_relative
 
 
 def part(name: str) -> Accelerator:
@@ -52,6 +52,28 @@ def test_power_does_not_lift_a_chip_beyond_its_best_gemm() -> None:
     """B200's best is 1,745 of 2,250; GB300 has none of its own, so that the relative's holds, 1,822 of 2,500."""
     assert gemm_fraction(part("b200"), part("b100"), "16", 0.7) == pytest.approx(1745 / 2250)
     assert gemm_fraction(part("gb300-gpu"), part("gb200-gpu"), "16", 0.7) == pytest.approx(1822 / 2500)
+
+
+def test_chips_of_one_process_spend_alike() -> None:
+    """H100: 989.4 TFLOP/s at 700 W; B200: 2,250 at 1,000; both of the N5 family. A100 is of another, and unbound."""
+    assert same_energy(part("h100-sxm-80gb"), part("b200"))
+    assert power_ratio(part("b200"), part("h100-sxm-80gb"), "16") == pytest.approx(1000 / 700 * 989.4 / 2250, rel=1e-3)
+    bound, other = part("h100-sxm-80gb"), part("a100-sxm-80gb")
+    assert not same_energy(bound, other)
+    for changed in ({"process": "tsmc-n7"}, {"vendor": "AMD"}, {"chip": None}):
+        assert not same_energy(part("b200"), bound.model_copy(update=changed))
+
+
+def test_energy_of_an_operation_agrees_where_it_was_fitted_apart() -> None:
+    """Constants of H100 and GB200 give 1.07 TFLOP/J at 16 bits within 3 %, those of A100 0.6."""
+    rates = {}
+    for name in ("h100-sxm-80gb", "gb200-gpu", "b200", "a100-sxm-80gb"):
+        found = part(name)
+        assert found.training is not None
+        assert found.power is not None
+        rates[name] = found.training.matrix.value * found.peak["bf16"].value / found.power.value
+    assert [rates[name] for name in ("h100-sxm-80gb", "gb200-gpu", "b200")] == pytest.approx([1.07] * 3, rel=0.03)
+    assert rates["a100-sxm-80gb"] == pytest.approx(0.6, abs=0.01)
 
 
 def test_power_says_nothing_of_other_chips() -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
-from ffplan.training.microbatch import TrainRun, network_copies
-from tests.support import shape_named
+from ffplan.training.group_collectives import Cluster, group_time
+from ffplan.training.microbatch import TrainRun, micro_batch, network_copies, placement_of
+from tests.support import host_named, library_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 
 
@@ -66,3 +67,33 @@ def test_experts_in_turn_save_traffic_where_a_token_goes_to_a_node_once() -> Non
     assert float(network_copies(turned, 8.0)) == pytest.approx(1 / 8)
     alone = run("deepseek-v3", "alltoall")
     assert network_copies(replace(alone, plans=replace(alone.plans, in_turn=True)), 8.0) == 1
+
+
+@pytest.mark.parametrize(("expert", "split", "tensor"), [(8.0, 1.0, 1.0), (16.0, 1.0, 1.0), (8.0, 2.0, 2.0)])
+def test_all_gather_brings_every_token_of_the_group(expert: float, split: float, tensor: float) -> None:
+    """Llama 4 Maverick, experts in every second layer: e t_e ranks of T / t tokens gather them and scatter sums, both
+    ways.
+    """
+    nccl, shape = library_named("nccl"), shape_named("llama4-maverick")
+    system = Cluster(host=host_named("hgx-h100-8nic"), library=nccl, reducer=nccl)
+    made = plans(gpus=64.0, data=64.0, expert=expert, expert_tensor=split, tensor=tensor, dispatcher="allgather")
+    made = replace(made, data=64.0 / tensor)
+    found = TrainRun(shape, made, speeds(), system)
+    group = placement_of(found, expert * split, 1.0)
+    size = 2 * shape.sequence / tensor * expert * split * shape.hidden
+    both = group_time(system, "all-gather", group, size) + group_time(system, "reduce-scatter", group, size)
+    assert float(np.asarray(micro_batch(found).exposed["experts"])) == pytest.approx(0.5 * 2 * float(np.asarray(both)))
+
+
+def test_all_gather_pays_where_a_token_has_many_experts() -> None:
+    """DeepSeek-V3 within a node of 8: the same bytes as eight copies of each token; one copy would be an eighth."""
+    nccl = library_named("nccl")
+    system = Cluster(host=host_named("hgx-h100-8nic"), library=nccl, reducer=nccl)
+    times = {}
+    for model in ("deepseek-v3", "llama4-maverick"):
+        for name in ("alltoall", "allgather"):
+            made = plans(expert=8.0, dispatcher=name)
+            item = micro_batch(TrainRun(shape_named(model), made, speeds(), system)).exposed["experts"]
+            times[model, name] = float(np.asarray(item))
+    assert times["deepseek-v3", "allgather"] < 1.2 * times["deepseek-v3", "alltoall"]
+    assert times["llama4-maverick", "allgather"] > 4 * times["llama4-maverick", "alltoall"]

@@ -229,14 +229,16 @@ def test_bytes_of_sorting_tokens_for_experts() -> None:
     """
     shape, h, f, t, r = shape_named("deepseek-v3"), 7168, 2048, 4096, 4096 * 8
     spread = plans(expert=64.0, gpus=64.0, data=64.0)
-    assert routed_bytes(shape, spread, r, alltoall=True) == pytest.approx(2 * ((6 * r + 2 * t) * h + 3 * r * f))
-    assert routed_bytes(shape, spread, r, alltoall=False) == pytest.approx(2 * (4 * r * h + 3 * r * f))
-    assert routed_bytes(shape, spread, r, alltoall=False, back=True) == pytest.approx(2 * (4 * r * h + 5 * r * f))
-    for alone in (True, False):
-        one = routed_bytes(shape, plans(), r, alltoall=alone)
+    assert routed_bytes(shape, spread, r, dispatcher="alltoall") == pytest.approx(2 * ((6 * r + 2 * t) * h + 3 * r * f))
+    assert routed_bytes(shape, spread, r, dispatcher="deepep") == pytest.approx(2 * (4 * r * h + 3 * r * f))
+    assert routed_bytes(shape, spread, r, dispatcher="deepep", back=True) == pytest.approx(2 * (4 * r * h + 5 * r * f))
+    for name in ("alltoall", "allgather", "deepep"):
+        one = routed_bytes(shape, plans(), r, dispatcher=name)
         assert one == pytest.approx(2 * ((2 * r + 2 * t) * h + 3 * r * f))
-    halved = routed_bytes(shape, replace(spread, tensor=2.0, expert_tensor=2.0), r, alltoall=True)
+    halved = routed_bytes(shape, replace(spread, tensor=2.0, expert_tensor=2.0), r, dispatcher="alltoall")
     assert halved == pytest.approx(2 * ((6 * r + t) * h + 1.5 * r * f))
+    gathered = routed_bytes(shape, spread, r, dispatcher="allgather")
+    assert gathered == pytest.approx(2 * ((2 * r + 2 * 64 * t) * h + 3 * r * f))
 
 
 def test_bytes_of_casting_operands_of_experts() -> None:
@@ -250,7 +252,7 @@ def test_bytes_of_casting_operands_of_experts() -> None:
 
     def more(found: ParallelPlans, *, back: bool) -> float:
         at_16 = replace(found, precision="bf16")
-        both = [float(routed_bytes(shape, item, r, alltoall=False, back=back)) for item in (found, at_16)]
+        both = [float(routed_bytes(shape, item, r, dispatcher="deepep", back=back)) for item in (found, at_16)]
         return both[0] - both[1]
 
     assert more(eight, back=False) == pytest.approx(4 * r * (h + f) + 2 * 4 * r * h)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
+from ffplan.studies.accuracy import accuracy_report
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import replay_files
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
@@ -121,6 +123,24 @@ def test_rows_say_what_they_are() -> None:
     assert (second.what, second.gpus, second.measured) == ("dp32 mb16 b512", 32, 3.5)
     for field, kind in (("fitted", "fitted"), ("arithmetic", "arithmetic")):
         assert rows_of(RUNS.replace("  - id: gpt", f"  - id: gpt\n    {field}: true"))[0].kind == kind
+
+
+@pytest.mark.parametrize(
+    ("kinds", "title", "mape"),
+    [
+        (("fitted", "assumed"), "all rows", 0.2),
+        (("fitted", "arithmetic"), "all measured rows", 0.1),
+        (("arithmetic", "arithmetic"), "all rows", 0.2),
+    ],
+)
+def test_rows_that_a_source_computed_count_apart(kinds: tuple[str, str], title: str, mape: float) -> None:
+    """Errors of 10 and 30 %."""
+    first = rows_of(RUNS)[0]
+    rows = [replace(first, kind=kind, error=error) for kind, error in zip(kinds, (0.1, 0.3), strict=True)]
+    total = accuracy_report("training", {first.source: "mine"}, rows).total
+    assert total is not None
+    assert total.title == title
+    assert total.mape == pytest.approx(mape)
 
 
 def test_the_last_of_the_micro_batches_of_a_run_may_be_smaller() -> None:
