@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: bands demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
+.PHONY: bands constants demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
@@ -64,6 +64,9 @@ fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on 
 	$(BIN)/python -m tests.fuzz --count 500000 --commands 10000
 
 docs: $(READY) generated site  ## Rewrite the generated pages and schemas, and build the site; a broken link fails
+
+constants: $(READY)  ## Fit the constants of training anew, and write them into the catalogue; under a minute
+	$(BIN)/python -m tests.constants
 
 bands: $(READY)  ## Predict every source, stack and accelerator without itself, and write the errors; about five minutes
 	$(BIN)/python -m tests.left_out

@@ -309,8 +309,9 @@ def accuracy_pages() -> dict[Path, str]:
             "rate it is\nmeasured over model, less one. The first table is what to expect of a run that nobody fitted: "
             "each source predicted by\nconstants that were fitted on all others "
             "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). Where nothing else ran on an\n"
-            "accelerator, the constants of its nearest relative stand in. Results of another simulator count apart, as "
-            "`arithmetic`. [Training](model/training.md) says what is fitted.",
+            "accelerator, the constants of its nearest relative stand in; a stack left out is not named either. Rows "
+            "that\ntheir source computed count apart, as `arithmetic`. [Training](model/training.md) says what is "
+            "fitted.",
             *(_left_out(kind) for kind in KINDS),
             "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
             _by_kind(),

@@ -39,7 +39,7 @@ FP8, FP8_SPREAD = 0.93, 0.1
 stas00/ml-engineering's search give 0.88 on H100, 0.98 on B200 and 0.99 on GB200 [1]."""
 KIN_SPREAD = 0.05
 """Standard deviation of the logarithm of an operation's energy among chips of one process: Hopper and Blackwell, fitted
-apart, differ by 2 % at 16 bits and 5 % at FP8, which follows the rate at 16 bits [1]."""
+apart, differ by 3 % at 16 bits and 5 % at FP8, which follows the rate at 16 bits [1]."""
 WEIGHT = -0.4
 """A source of n rows counts as n^(1 + 2 WEIGHT) of one with a single row."""
 Key = tuple[str, str]
@@ -148,8 +148,9 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
         FitError: where SciPy is missing.
 
     Equation:
-        least sum of n^(2 WEIGHT) rho(ln(model / measured)) over rows and (NOISE / SPREAD ln(memory of a stack / common
-        memory))^2 over stacks + (NOISE / KIN_SPREAD ln(fraction / that of the kin's energy))^2, rho soft from 5 %
+        least sum of rho(x^2), soft from 5 %, over n^WEIGHT ln(model / measured) of rows, NOISE / SPREAD ln(memory of a
+        stack / common memory), NOISE / FP8_SPREAD ln(fraction at FP8 / (FP8 that at 16 bits)) and NOISE / KIN_SPREAD
+        ln(fraction / that of the kin's energy)
 
     Source:
         [1].

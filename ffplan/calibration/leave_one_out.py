@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, sta
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.studies.relatives import same_energy, unlike
+from ffplan.studies.software import Software
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,9 +39,20 @@ def _name(replay: TrainingReplay, by: By) -> str:
         "source": replay.file.id,
         "stack": stack_name(replay),
         "accelerator": kind,
-        "chip": part.chip or _set(replay),
-        "process": part.process or part.chip or _set(replay),
+        "chip": part.chip or "",
+        "process": part.chip or _set(replay),
     }[by]
+
+
+def _key(replay: TrainingReplay, by: By) -> str:
+    """Return what runs have in common that are left out together: a whole process where a chip is of it."""
+    part = replay.accelerator
+    return part.process or part.chip or _set(replay) if by == "process" else _name(replay, by)
+
+
+def _unnamed(replay: TrainingReplay) -> TrainingReplay:
+    """Return runs as of a plan that names no software: usual kernels and dispatcher, what stacks have in common."""
+    return replace(replay, software=Software(None, replay.software.kernels, named=False))
 
 
 def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[TrainingReplay]:
@@ -75,8 +88,9 @@ def leave_one_out(
 ) -> LeaveOneOutReport:
     """Return everything scored by constants that were fitted without it.
 
-    Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that
-    nothing else ran on has what stacks have in common there. Chips of one process are fitted beside each other.
+    Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that is
+    left out is not named either: it has what stacks have in common. Chips of one process are fitted beside each other;
+    with a process, all chips of it are left out, and scored one by one.
 
     Args:
         replays: every table whose rows count.
@@ -87,20 +101,23 @@ def leave_one_out(
         FitError: where SciPy is missing.
     """
     known = [replay for replay in replays if _set(replay)]
-    pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in known))
+    named = [replay for replay in known if _name(replay, by)]
+    pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in named))
     found, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), Kin(made={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
         mine = [item for item in known if _set(item) == group and _name(item, by) == name]
-        others = [item for item in known if _set(item) == group and _name(item, by) != name]
-        apart = [item for item in known if _set(item) != group and _name(item, by) != name]
+        rest = [item for item in known if _key(item, by) != _key(mine[0], by)]
+        others = [item for item in rest if _set(item) == group]
+        apart = [item for item in rest if _set(item) != group]
         near = others or _relatives(mine[0].accelerator, apart)
         beside = [item for item in apart if near and _set(item) != _set(near[0])]
         made = _given(mine, joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
         if made is not None and not others:
             made = made.scaled(mine[0].accelerator, near[0].accelerator)
-        tables = [joint_errors([item], made) for item in mine] if made is not None else []
+        scored = map(_unnamed, mine) if by == "stack" else mine
+        tables = [joint_errors([item], made) for item in scored] if made is not None else []
         if tables:
             kinds.add(mine, tables)
             settings.add(name, mine, tables)

@@ -15,6 +15,8 @@ from ffplan.inputs.model import Frozen, Identifier, Many, Text
 Dispatcher = Literal["alltoall", "allgather", "deepep", "hybrid"]
 """How tokens reach experts: every copy for itself, all tokens to every rank, or once for each node, by DeepEP or
 HybridEP."""
+Accumulation = Literal["fused", "added", "cast"]
+"""How gradients of weights are added up: by the GEMM that makes them, by a kernel of its own, or after a cast."""
 Routing = Literal["random", "in-turn"]
 """Experts of a token: any of them, or neighbours that take turns."""
 
@@ -57,6 +59,10 @@ class SoftwareStack(Part):
     """Kernel of fused attention, by the table of kernels of a generation; the table's usual one if omitted."""
     dispatcher: Dispatcher = "alltoall"
     """How tokens reach experts."""
+    accumulation: Accumulation = "fused"
+    """How gradients of weights are added up over micro-batches: `fused` in the GEMM that makes them, as Megatron-Core
+    does; `added` by a kernel, as by PyTorch alone; `cast` after one that writes them at the width of the sum, as by
+    DeepSpeed's BF16_Optimizer."""
     benchmark_routing: Routing = "random"
     """Routing of its published benchmarks, which put a gate of their own in the router's place. Runs that are known by
     the title of their source have it; plans that name the stack write their own."""

@@ -39,7 +39,9 @@ CasesOption = Annotated[
 ]
 LimitOption = Annotated[
     str | None,
-    typer.Option("--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over all rows is larger."),
+    typer.Option(
+        "--max-mape", metavar="PERCENT", help="Exit with 1 where the mean error over measured rows is larger."
+    ),
 ]
 RowsOption = Annotated[
     bool, typer.Option("--rows", help="Print every row after the summaries; JSON and CSV hold the rows always.")

@@ -68,8 +68,8 @@ def same_chip(one: Accelerator, two: Accelerator) -> bool:
 def same_energy(one: Accelerator, two: Accelerator) -> bool:
     """Return whether long GEMMs of two accelerators are bound by power and spend alike on an operation.
 
-    They are of one chip, or of two chips of one maker on one family of processes. On Hopper (4N) and Blackwell (4NP)
-    whole steps give 1.06, 1.08 and 1.09 TFLOP/J at 16 bits, each fitted by itself.
+    They are of one chip, or of two chips of one maker on one family of processes. Whole steps on Hopper (4N) and on
+    Blackwell (4NP), each fitted without the other, give 1.06 and 1.09 TFLOP/J at 16 bits.
     """
     if same_chip(one, two):
         return True
@@ -77,17 +77,26 @@ def same_energy(one: Accelerator, two: Accelerator) -> bool:
     return kin and one.chip is not None and two.chip is not None
 
 
-def _best(part: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that the best GEMM of any source reaches [1]; None where none is measured."""
+def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:
+    """Return the fraction of the peak that the best measured GEMM reaches [1]; None where none is measured.
+
+    Args:
+        part: an accelerator.
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+        of_any: of any source, in place of the search that other parts have, too.
+    """
     if precision == "16":
-        return next((found for name in SIXTEEN if (found := _best(part, name)) is not None), None)
+        return next((found for name in SIXTEEN if (found := _best(part, name, of_any=of_any)) is not None), None)
     rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
-    return rate.range[1] / peak.value if rate is not None and peak is not None else None
+    if rate is None or peak is None:
+        return None
+    best: float = rate.range[1] if of_any else rate.value
+    return float(best / peak.value)
 
 
 def _most(part: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that the best measured GEMM reaches, at 16 bits where none is at a precision."""
-    return _best(part, precision) or _best(part, "16")
+    """Return the fraction of the peak that the best GEMM of any source reaches, at 16 bits where none is known."""
+    return _best(part, precision, of_any=True) or _best(part, "16", of_any=True)
 
 
 def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> float | None:
@@ -126,7 +135,8 @@ def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, frac
 
     Equation:
         fraction x best of the part / best of the relative, best the best measured GEMM over the peak, at 16 bits where
-        one of them has none at this precision; fraction where one has none at all; at most the best of the part.
+        one of them has none at this precision; fraction where one has none at all; at most the best of the part, of
+        any source.
         Between accelerators of one energy fraction x P / P' x peak' / peak instead, P their powers
 
     Source:

@@ -62,6 +62,8 @@ class AcceleratorRates:
     """True where the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
     """How the stack sends tokens to experts."""
+    accumulation: str = "fused"
+    """How the stack adds gradients of weights up."""
     sharding_calls: float = 0.0
     """Calls by which ZeRO 3 gathers the tensors of a layer; 0 where it gathers a unit by one [1]."""
     overlap: float = 0.0
@@ -132,6 +134,7 @@ def accelerator_rates(
         stack=stack.id if stack else "",
         own=own is not None,
         dispatcher=stack.dispatcher if stack else "alltoall",
+        accumulation=stack.accumulation if stack else "fused",
         sharding_calls=float(stack.sharding_calls.value) if stack and stack.sharding_calls else 0.0,
         overlap=rates.overlap.value if rates.overlap else 0.0,
     )

@@ -224,7 +224,7 @@ class ParallelPlans:
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
     dispatcher: str = ""
-    """alltoall, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
+    """alltoall, allgather, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
     dispatch_bytes: float = 2.0
     """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
     mtp_layers: float = 0.0

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffplan.base.array_math import Number, ceil_div, maximum
 from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
@@ -87,6 +89,34 @@ def gemm_time(
     return maximum(operations, read / at.stream) + written / at.stream
 
 
+def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
+    """Return the bytes that adding up the gradient of a weight moves in a micro-batch.
+
+    Args:
+        accumulation: how: fused, added or cast.
+        plans: the plans: bytes of a number w and of a sum of gradients g, micro-batches m, ZeRO stage.
+
+    Returns:
+        Size [byte].
+
+    Equation:
+        fused 2 g; added 2 w + (2 - 1 / m) g, from ZeRO 2 on 2 w + g; cast 2 w + 4 g
+
+    Source:
+        Counted. Fused, the GEMM reads and writes the sum. Else it writes a gradient of its own. PyTorch copies that of
+        the first micro-batch, and reads the others beside the sum; from ZeRO 2 on each is copied for its reduction.
+        DeepSpeed's BF16_Optimizer writes it once more at the sum's width before it adds
+        (`hp_grad.add_(grad.to(hp_grad.dtype))`, recalled).
+    """
+    gradient = plans.gradient_bytes
+    if accumulation == "fused":
+        return 2 * gradient
+    if accumulation == "cast":
+        return 2 * plans.width + 4 * gradient
+    summed = np.where(np.asarray(plans.zero) < 2, 1.0 - 1.0 / np.asarray(plans.micro_batches, dtype=float), 0.0)
+    return 2 * plans.width + (1.0 + summed) * gradient
+
+
 def both_ways(
     rows: Number,
     columns: Number,
@@ -113,7 +143,7 @@ def both_ways(
 
     Equation:
         M x N over K; M x K over N and N x K over M; each as in `gemm_time`, its operands at w bytes or one at FP8, its
-        result w M N, w M K, and 2 g N K where gradients of weights are added up
+        result w M N, w M K, and N K times `accumulation_bytes` where gradients of weights are added up
 
     Source:
         Backpropagation: dX = dY W^T, dW = X^T dY.
@@ -127,7 +157,8 @@ def both_ways(
 
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)
-    return ahead, back + time(columns, inner, rows, results + inputs, 2 * plans.gradient_bytes * weights)
+    added = accumulation_bytes(at.accumulation, plans) * weights
+    return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 
 def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:

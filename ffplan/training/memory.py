@@ -134,6 +134,9 @@ def _passing(
     output = np.where(gathers, 0.0, WEIGHT * parts.embedding * last_stage)
     again = np.where(fraction_again(shape, p, "moved") > 0, layer_kept_bytes(shape, p, share), 0.0)
     of_layers = np.where(gathers, (p.width + p.gradient_bytes) * pair, WEIGHT * layer) + again
+    if p.dispatcher == "allgather":  # tokens of all ranks that share the experts, and results to scatter
+        tokens = p.tokens(shape.sequence) / p.tensor * p.expert * p.expert_tensor
+        of_layers = of_layers + np.where(np.asarray(share) > 0, 2 * p.width * tokens * shape.hidden, 0.0)
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
@@ -174,8 +177,8 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         flight, of layers whose activations are on the host two of one micro-batch; under ZeRO 3 the embeddings whole,
         and the output layer's gradient; the larger of what the loss takes on the last stage, 6 T V / t for the scores
         (10 if not fused) and the output layer's gradient, and of what a layer's backward pass takes: its gradients at
-        16 bits before they are added up, under ZeRO 3 two units whole with their gradients, and one whole layer where
-        element-wise kernels run again
+        16 bits before they are added up, under ZeRO 3 two units whole with their gradients, one whole layer where
+        element-wise kernels run again, and 2 w T / t e t_e h where tokens are gathered for experts
 
     Source:
         [1]; [2]. The scores are free before the backward pass of the layers begins. Memory that a framework reserves

@@ -210,7 +210,7 @@ def _sent(run: TrainRun) -> Number:
 def _gathered(run: TrainRun) -> Number:
     """Return the time of gathering the tokens of all ranks that share a layer's experts, and of adding up results [s].
 
-    A rank holds T / t tokens; e t_e ranks share the experts, and lie side by side.
+    A rank holds T / t tokens; e t_e ranks share the experts, and lie side by side, as in the default order of axes.
     """
     p, system = run.plans, run.system
     ranks = p.expert * p.expert_tensor
@@ -239,7 +239,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     """
     experts = run.shape.experts
     assert experts is not None
-    if layer.dispatcher_of(run.plans, run.speeds) == "alltoall":
+    if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
     limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0

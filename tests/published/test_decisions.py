@@ -116,7 +116,7 @@ def test_zones_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     holds("Zones of two tiers, or three tiers", share)
 
 
-@pytest.mark.parametrize(("model", "share"), [("llama3-8b", "96 %"), ("llama3-70b", "99 %")])
+@pytest.mark.parametrize(("model", "share"), [("llama3-8b", "95 %"), ("llama3-70b", "99 %")])
 def test_pcie_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     files = []
     for server in ("h100-pcie-8gpu", "hgx-h100-8nic"):
@@ -131,8 +131,8 @@ def test_pcie_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
 def test_fire_flyer_in_the_draws() -> None:
     asked = ("--model", "llama2-70b", "--gpus", "1024", "--batch", "16384")
     found = difference("dgx-a100-10k", "fire-flyer-2", *asked)
-    assert found["cheaper_share"] > 0.99
-    holds("PCIe or SXM", "over 99 % of the draws on 1,024")
+    assert found["cheaper_share"] == pytest.approx(0.9875, abs=0.006)
+    holds("PCIe or SXM", "about 99 % of the draws on 1,024")
 
 
 def test_pcie_against_sxm() -> None:
@@ -262,4 +262,4 @@ def test_racks_of_72() -> None:
         par = tray + (two - one) / slope
         holds(title, f"| {model} | {one:.3f} | {two:.3f} | {18 * par / 1e6:.1f} |")
         found = difference(B200, "gb200-nvl72-16", "--model", model, "--gpus", "1008")
-        assert found["cheaper_share"] == pytest.approx(0.98, abs=0.015)
+        assert found["cheaper_share"] == pytest.approx({"llama3-70b": 0.962, "deepseek-v3": 0.86}[model], abs=0.015)

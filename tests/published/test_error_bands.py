@@ -9,12 +9,15 @@ import pytest
 
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.leave_one_out import leave_one_out
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED
+from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED, UNNAMED_EXPERTS, ErrorBand
+from tests.constants import constants, fits
 from tests.left_out import case_paths, fingerprint, stored
 from tests.support import ffplan
 
-BANDS = {"source": CALIBRATED, "stack": UNNAMED, "accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
+BANDS = {"source": CALIBRATED, "accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
 
 
 def replayed() -> list[dict[str, Any]]:
@@ -32,6 +35,15 @@ def test_bands_are_the_errors_of_what_was_left_out(kind: str) -> None:
     found = stored()[kind]
     assert BANDS[kind].mean == pytest.approx(found["mean"], abs=0.005)
     assert sum(row["n"] for row in found["rows"]) == BANDS[kind].runs
+
+
+@pytest.mark.parametrize(("band", "experts"), [(UNNAMED, False), (UNNAMED_EXPERTS, True)])
+def test_bands_of_plans_that_name_no_software(band: ErrorBand, experts: bool) -> None:
+    """Means over accelerators and stacks, of dense models and of mixtures of experts."""
+    kinds = [row for row in stored()["stack"]["kinds"] if row["experts"] == experts]
+    assert band.mean == pytest.approx(sum(row["mape"] for row in kinds) / len(kinds), abs=0.005)
+    assert sum(row["n"] for row in kinds) == band.runs
+    assert band.within == CALIBRATED.within
 
 
 def test_the_part_within_a_source() -> None:
@@ -57,3 +69,16 @@ def test_a_part_of_the_errors_computed_anew() -> None:
     chips = {row["source"]: row["mape"] for row in stored()["chip"]["rows"]}
     found = {row.source: row.mape for row in report.rows}
     assert found == pytest.approx({name: chips[name] for name in ("hopper", "blackwell")}, abs=0.003)
+
+
+def test_shipped_constants_are_what_the_fit_gives() -> None:
+    pytest.importorskip("scipy")
+    catalog, seen = Catalog(), 0
+    for _, part, name, value in constants(fits()):
+        found = catalog.entry(part).part
+        group, _, item = name.rpartition(" ")
+        assert isinstance(found, Accelerator | SoftwareStack)
+        shipped = getattr(found.constants[group] if isinstance(found, SoftwareStack) else found.training, item)
+        assert shipped.value == pytest.approx(value, rel=0.005), (part, name)
+        seen += 1
+    assert seen > 40

@@ -288,6 +288,7 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
     monkeypatch.setattr(leave_one_out, "joint_fit", made)
     monkeypatch.setattr(leave_one_out, "joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
     monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
+    monkeypatch.setattr(leave_one_out, "_unnamed", lambda item: run_of("", "", *(3 * item.rows)))
     monkeypatch.setattr(relatives, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
     return seen
 
@@ -338,8 +339,17 @@ def test_accelerators_of_one_chip_stand_in_for_each_other(halved: list[list[str]
     assert halved == [["d"], ["b", "beside"], ["a", "beside"], ["a", "b"], ["a", "b"], ["d", "beside"]]
     halved.clear()
     found = leave_one_out.leave_one_out(runs, by="chip")
-    assert [(row.source, row.set, row.n) for row in found.rows] == [("c", "x", 2), ("c", "xxxx", 1), ("yyy", "yyy", 1)]
-    assert halved == [["e"], ["e"], ["a", "b"], ["d", "beside"]]
+    assert [(row.source, row.set, row.n) for row in found.rows] == [("c", "x", 2), ("c", "xxxx", 1)]
+    assert halved == [["e"], ["e"]]  # e names no chip, so that it is not left out with one
+
+
+def test_chips_of_a_process_are_left_out_together_and_scored_one_by_one(halved: list[list[str]]) -> None:
+    new, old = (partial(run_of, group, chip=group, process="n5") for group in ("one", "three"))
+    runs = [new("a", 0.2), old("b", 0.4), run_of("other", "d", 0.1), run_of("bare", "e", 0.1, process="n7")]
+    found = leave_one_out.leave_one_out(runs, by="process")
+    assert [row.source for row in found.rows] == ["one", "three", "other", "bare"]
+    assert all("a" not in item and "b" not in item for item in halved[:2])
+    assert found.mean == pytest.approx((0.1 + 0.2 + 0.05 + 0.05) / 4)
 
 
 def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
@@ -347,6 +357,7 @@ def test_what_is_left_out_may_be_a_stack(halved: list[list[str]]) -> None:
     steps: list[Any] = []
     found = leave_one_out.leave_one_out(runs, lambda *step: steps.append(step), by="stack")
     assert [(row.source, row.n) for row in found.rows] == [("s", 2), ("t", 1)]
+    assert found.mean == pytest.approx(0.3)  # scored as plans that name no software, here three times as far off
     assert halved == [["b"], ["a", "c"]]
     assert steps == [(0, 2, "s"), (1, 2, "t")]
 

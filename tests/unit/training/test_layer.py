@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
-from ffplan.training.gemm import around_attention, both_ways, feed_forward, gemm_time, matrix_time
+from ffplan.training.gemm import accumulation_bytes, around_attention, both_ways, feed_forward, gemm_time, matrix_time
 from ffplan.training.layer import attention_time, dense_layer, expert_layer, expert_rows, output_layer
 from ffplan.training.memory_traffic import activation_numbers, eager_bytes, moved_bytes, routed_bytes, score_bytes
 from tests.support import shape_named
@@ -52,6 +53,34 @@ def test_more_rows_never_take_less() -> None:
     at = speeds(products=1e12, units=132)
     times = [matrix_time(rows, 8192, 8192, at) for rows in range(1, 2000, 7)]
     assert times == sorted(times)
+
+
+@pytest.mark.parametrize(
+    ("how", "gradient", "count", "zero", "moved"),
+    [
+        ("fused", 4.0, 8.0, 1.0, 8.0),  # the GEMM reads 4 and writes 4
+        ("fused", 2.0, 8.0, 1.0, 4.0),
+        ("added", 4.0, 1.0, 1.0, 8.0),  # writes 2; a copy reads 2 and writes 4
+        ("added", 4.0, 2.0, 1.0, 10.0),  # the second writes 2; a kernel reads 2 and 4 and writes 4
+        ("added", 4.0, 8.0, 1.0, 11.5),
+        ("added", 2.0, 8.0, 0.0, 7.75),
+        ("added", 4.0, 8.0, 2.0, 8.0),
+        ("added", 2.0, 8.0, 3.0, 6.0),
+        ("cast", 4.0, 8.0, 1.0, 20.0),  # writes 2; a cast reads 2 and writes 4; a sum reads 8 and writes 4
+        ("cast", 4.0, 1.0, 0.0, 20.0),
+    ],
+)
+def test_bytes_of_adding_up_gradients(how: str, gradient: float, count: float, zero: float, moved: float) -> None:
+    made = plans(gpus=1.0, data=1.0, batch=count, gradient_bytes=gradient, zero=zero)
+    assert float(np.asarray(accumulation_bytes(how, made))) == moved
+
+
+def test_the_gemm_of_weights_takes_longer_by_what_adding_moves() -> None:
+    """512 x 1,024 weights: 12 bytes more of each stream at 1 TB/s."""
+    item, at = plans(gpus=1.0, data=1.0, gradient_bytes=4.0), speeds(products=1e12, stream=1e12)
+    plain, slow = (both_ways(256, 512, 1024, replace(at, accumulation=how), item) for how in ("fused", "cast"))
+    assert slow[0] == plain[0]
+    assert slow[1] - plain[1] == pytest.approx(12 * 512 * 1024 / 1e12)
 
 
 def test_products_that_run_together() -> None:
@@ -239,6 +268,9 @@ def test_bytes_of_sorting_tokens_for_experts() -> None:
     assert halved == pytest.approx(2 * ((6 * r + t) * h + 1.5 * r * f))
     gathered = routed_bytes(shape, spread, r, dispatcher="allgather")
     assert gathered == pytest.approx(2 * ((2 * r + 2 * 64 * t) * h + 3 * r * f))
+    split = replace(spread, tensor=2.0, expert_tensor=2.0)
+    back = routed_bytes(shape, split, r, dispatcher="allgather", back=True)
+    assert back == pytest.approx(2 * ((2 * r + 2 * 64 * t) * h + 5 * r * f / 2))
 
 
 def test_bytes_of_casting_operands_of_experts() -> None:
