@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.joint import JointFit, joint_fit
+from ffplan.calibration.leave_one_out import Kin
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.relatives import same_energy
 from tests.left_out import case_paths
 from tests.support import ROOT
 
@@ -35,10 +35,11 @@ def fits() -> dict[str, JointFit]:
         rates = replay.accelerator.training
         if rates is not None and rates.set in found:
             found[rates.set].append(replay)
-    first = {name: mine[0].accelerator for name, mine in found.items()}
-    kin = {name: [one for one in SETS if one != name and same_energy(first[one], first[name])] for name in SETS}
-    alone = {one: joint_fit(found[one]) for one in {other for others in kin.values() for other in others}}
-    return {name: joint_fit(mine, alone[kin[name][0]] if kin[name] else None) for name, mine in found.items()}
+    kin, made = Kin(made={}), {}
+    for name, mine in found.items():
+        others = [item for one, replays in found.items() if one != name for item in replays]
+        made[name] = joint_fit(mine, kin.of(mine[0].accelerator, others))
+    return made
 
 
 def constants(made: dict[str, JointFit]) -> Iterator[tuple[str, str, str, float]]:

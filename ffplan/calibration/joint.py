@@ -160,17 +160,16 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
     low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
     common = names.index(("", "memory"))
-    eight = [at for at, key in enumerate(names) if key == ("", "matrix_fp8")]
+    sixteen, eight = ([at for at, key in enumerate(names) if key == ("", kind)] for kind in ("matrix", "matrix_fp8"))
     stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
-    at_16 = ("", "matrix")
-    expected = _expected(part, kin) if at_16 in names else None
+    expected = _expected(part, kin)
 
     def residuals(logs: Floats) -> Floats:
         found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
         rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
-        near = [(logs[at] - logs[names.index(("", "matrix"))] - np.log(FP8)) * NOISE / FP8_SPREAD for at in eight]
-        paced = [(logs[names.index(at_16)] - np.log(expected)) * NOISE / KIN_SPREAD] if expected else []
+        near = (logs[eight] - logs[sixteen] - np.log(FP8)) * NOISE / FP8_SPREAD if eight else []
+        paced = (logs[sixteen] - np.log(expected)) * NOISE / KIN_SPREAD if expected else []
         return np.concatenate([*rows, drawn, near, paced])
 
     result = least_squares(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-6, ftol=1e-7)

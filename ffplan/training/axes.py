@@ -277,6 +277,10 @@ class ParallelPlans:
         """Return the tokens of a micro-batch on a rank, of sequences of that length."""
         return self.micro * sequence / self.context
 
+    def gathered(self, sequence: Number) -> Number:
+        """Return the tokens that all ranks that share a layer's experts hold: e t_e ranks, T / t each [1]."""
+        return self.tokens(sequence) / self.tensor * self.expert * self.expert_tensor
+
     @property
     def width(self) -> float:
         """Bytes of a number in activations."""

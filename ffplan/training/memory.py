@@ -135,8 +135,8 @@ def _passing(
     again = np.where(fraction_again(shape, p, "moved") > 0, layer_kept_bytes(shape, p, share), 0.0)
     of_layers = np.where(gathers, (p.width + p.gradient_bytes) * pair, WEIGHT * layer) + again
     if p.dispatcher == "allgather":  # tokens of all ranks that share the experts, and results to scatter
-        tokens = p.tokens(shape.sequence) / p.tensor * p.expert * p.expert_tensor
-        of_layers = of_layers + np.where(np.asarray(share) > 0, 2 * p.width * tokens * shape.hidden, 0.0)
+        both = 2 * p.width * p.gathered(shape.sequence) * shape.hidden
+        of_layers = of_layers + np.where(np.asarray(share) > 0, both, 0.0)
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 

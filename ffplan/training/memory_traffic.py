@@ -186,7 +186,7 @@ def routed_bytes(
     alone = 1.0 if dispatcher == "alltoall" else 1.0 - apart
     sorting: Number = apart * SORTED * routed + alone * COPIED * (routed + home)
     if dispatcher == "allgather":
-        sorting = COPIED * (routed + home * plans.expert * plans.expert_tensor)
+        sorting = COPIED * (routed + plans.gathered(shape.sequence))
     numbers = activation_numbers(shape, plans)[back]
     found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":

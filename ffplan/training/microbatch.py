@@ -210,12 +210,11 @@ def _sent(run: TrainRun) -> Number:
 def _gathered(run: TrainRun) -> Number:
     """Return the time of gathering the tokens of all ranks that share a layer's experts, and of adding up results [s].
 
-    A rank holds T / t tokens; e t_e ranks share the experts, and lie side by side, as in the default order of axes.
+    The ranks lie side by side, as in the default order of axes.
     """
     p, system = run.plans, run.system
-    ranks = p.expert * p.expert_tensor
-    whole = p.tokens(run.shape.sequence) / p.tensor * run.shape.hidden * ranks
-    group = placement_of(run, ranks, strides(p)["tensor"])
+    whole = p.gathered(run.shape.sequence) * run.shape.hidden
+    group = placement_of(run, p.expert * p.expert_tensor, strides(p)["tensor"])
     there = group_time(system, "all-gather", group, p.dispatch_bytes * whole)
     return there + group_time(system, "reduce-scatter", group, p.width * whole)
 
