@@ -16,11 +16,11 @@ from ffplan.design.training import PlanFields
 from ffplan.studies.cluster import cluster_of
 from ffplan.studies.software import software_of
 from ffplan.studies.train_setup import RESERVED_BYTES
-from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
+from ffplan.training.train_run import TrainRun
 from tests.bench import COMMAND, seconds
 from tests.bench_collective import best as shortest
 

@@ -43,6 +43,8 @@ class CollectiveRates(Frozen):
     """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; the ring's rate if omitted."""
     pcie: BandwidthFigure | None = None
     """Rate of a GPU to others over PCIe, one direction [GB/s]; the rate of its PCIe link if omitted."""
+    channel: BandwidthFigure | None = None
+    """Most that one channel moves, a block of threads on one multiprocessor [GB/s]; without limit if omitted."""
     nvls: NvlsRate | None = None
     """Rates with reduction in the scale-up switch; omitted where it has none."""
     ll: LowLatencyCeiling | None = None

@@ -18,6 +18,7 @@ from ffplan.cli.collective_options import (
     ProtocolOption,
     SharpOption,
     SizesOption,
+    SmsOption,
     TokensOption,
     TopKOption,
     ZonesOption,
@@ -74,6 +75,7 @@ def collective(
     top_k: TopKOption = None,
     experts: ExpertsOption = None,
     max_nodes: MaxNodesOption = None,
+    sms: SmsOption = None,
     chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -93,13 +95,13 @@ def collective(
     operation = operation_name(operation)
     choice(operation, OPERATIONS, "--op")
     asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
-    _refuse_idle(operation, asked, {"--size": size, "--protocol": protocol})
+    _refuse_idle(operation, {**asked, "--sms": sms}, {"--size": size, "--protocol": protocol})
     algorithm = choice(algorithm.lower(), NAMES, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
     tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, asked.values(), strict=True)}
-    routing = Routing(**tokens_of) if operation in OF_TOKENS else None
+    routing = Routing(**tokens_of, sms=sms) if operation in OF_TOKENS else None
     rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
     wanted = CollectiveRequest(
         operation=operation,

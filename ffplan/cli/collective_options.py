@@ -77,4 +77,10 @@ MaxNodesOption = Annotated[
     int | None,
     typer.Option("--max-nodes", min=1, max=MOST, help="dispatch, combine: most nodes of a token; 4 if omitted."),
 ]
+SmsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--sms", min=1, max=1024, help="dispatch, combine: multiprocessors (SMs) that copy tokens; 20 if omitted."
+    ),
+]
 ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")]

@@ -34,6 +34,8 @@ class Routing:
     """Experts, spread evenly over the GPUs."""
     groups: int
     """Most nodes that a token may reach."""
+    sms: int | None = None
+    """Multiprocessors that copy tokens; those of the library if omitted."""
 
     def message_bytes(self, operation: str) -> float:
         """Return the size of a GPU's tokens [byte]."""
@@ -185,25 +187,52 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     return lines + [Line("tokens inside a node", ("nvlink", gpu), linked, linked) for gpu in host.gpus]
 
 
-def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
+def copied(network: Number, inside: Number, sms: Number) -> Number:
+    """Return what each multiprocessor copies of a token, out of memory into a buffer or out of it.
+
+    Args:
+        network: times that the token crosses the network m [1].
+        inside: times that it goes to a GPU of a node g [1].
+        sms: multiprocessors that share the copies s [1].
+
+    Returns:
+        Bytes that one moves per byte of a GPU's tokens [1].
+
+    Equation:
+        (m + 2 g) / s: into the buffer of the NIC for every node, on to every GPU, and there out of its buffer
+
+    Source:
+        Derived from DeepSeek-V3, arXiv 2412.19437, section 3.2.2: sending over InfiniBand, forwarding to NVLink and
+        receiving are the work of groups of warps; coming home the same steps run backwards.
+    """
+    return (network + 2 * inside) / sms
+
+
+def node_limited(job: RankLayout, routing: Routing, sms: Number | None = None) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
         job: the ranks.
         routing: routing of tokens to experts.
+        sms: multiprocessors that copy them; without limit if omitted [1].
 
     Returns:
         Lines in bytes per byte of a GPU's tokens [1].
 
     Equation:
         a token crosses the network once for every other node that it reaches, M (N - 1) / N, and NVLink once for
-        every GPU
+        every GPU; multiprocessors copy it as `copied` counts
 
     Source:
         DeepSeek-V3 report, arXiv 2412.19437, section 3.2.2; deepseek-ai/DeepEP README.
     """
     nodes, gpus = expected_reach(job, routing)
-    return _lines(job, nodes * (job.nodes - 1) / job.nodes, gpus)
+    away = nodes * (job.nodes - 1) / job.nodes
+    lines = _lines(job, away, gpus)
+    if sms is not None and job.host.rates is not None and job.host.rates.channel is not None:
+        each = copied(away, gpus, sms)
+        lines += [Line("tokens copied by multiprocessors", ("sm", gpu), 0.0, each) for gpu in job.host.gpus]
+    return lines
 
 
 def straight(job: RankLayout, routing: Routing, operation: str) -> list[Line]:

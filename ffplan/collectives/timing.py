@@ -19,6 +19,7 @@ from ffplan.collectives.volumes import OF_TOKENS, bus_factor, mean_tree_load
 from ffplan.node.resources import resources
 
 if TYPE_CHECKING:
+    from ffplan.collectives.bottleneck import Line
     from ffplan.collectives.rank_layout import RankLayout
 
 
@@ -58,6 +59,13 @@ class CollectiveQuery:
     """The only protocol allowed."""
     routing: Routing | None = None
     """How tokens find experts, for dispatch and combine."""
+
+    @property
+    def sms(self) -> int | None:
+        """Multiprocessors that copy tokens [1]; None where nothing limits them."""
+        asked = self.routing.sms if self.routing is not None else None
+        usual = self.library.sms
+        return asked if asked is not None or usual is None else usual.value
 
 
 @record
@@ -120,19 +128,33 @@ def _hfreduce_choice(query: CollectiveQuery, job: RankLayout) -> Choice:
     )
 
 
+def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
+    """Return the ledger of a way of sending tokens, node-limited or straight.
+
+    Args:
+        query: operation, library and routing.
+        job: the ranks.
+        algorithm: the way.
+    """
+    assert query.routing is not None
+    if algorithm == "node-limited":
+        return expert_dispatch.node_limited(job, query.routing, query.sms)
+    return expert_dispatch.straight(job, query.routing, query.operation)
+
+
 def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
-    """Return both ways of sending tokens; the message is a GPU's tokens."""
+    """Return both ways of sending tokens; the message is a GPU's tokens.
+
+    Kernels that send tokens straight take every multiprocessor, so that a number of them asks for the others.
+    """
     assert query.routing is not None
     known = resources(job.host, job.cuts)
     found = []
-    ledgers = {
-        "node-limited": expert_dispatch.node_limited(job, query.routing),
-        "straight": expert_dispatch.straight(job, query.routing, query.operation),
-    }
-    for name, ledger in ledgers.items():
-        spb = 1e-9 / sustained_rate(known, ledger)
-        fixed = query.library.fixed.value if query.library.fixed else 0.0
-        if query.algorithm in (None, name):
+    fixed = query.library.fixed.value if query.library.fixed else 0.0
+    wanted = query.algorithm or ("node-limited" if query.routing.sms is not None else None)
+    for name in ("node-limited", "straight"):
+        if wanted in (None, name):
+            spb = 1e-9 / sustained_rate(known, dispatch_ledger(query, job, name))
             found.append(
                 Choice(
                     algorithm=name,

@@ -21,7 +21,7 @@ class Resource:
 
     name: str
     """Kind: hbm, pcie_link, pcie_peer, pcie_switch, root_port, socket_fabric, host_memory, nvlink, nvlink_copy,
-    nvlink_all, nvls, gpu_nic_peer, nic, proxy (thousand million messages a second), or the name of a link cut."""
+    nvlink_all, nvls, sm, gpu_nic_peer, nic, proxy (thousand million messages a second), or the name of a link cut."""
     id: str
     """Id within its kind."""
     label: str
@@ -64,6 +64,10 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
             low, value, high = (end / links for end in spread(accelerator.nvlink))
             ends, label = (link_share * low, link_share * value, high), f"{host.scale_up_name} link between two GPUs"
         found += [Resource(name, gpu, label, ends) for gpu in host.gpus]
+    if rates is not None and rates.channel is not None:
+        label, each = "multiprocessors that copy tokens", f"{rates.channel.value:g} GB/s of a multiprocessor"
+        channel, shared = spread(rates.channel), (1.0, 1.0, 1.0)
+        found += [Resource("sm", gpu, label, channel, both_ways=shared, basis=each) for gpu in host.gpus]
     if rates is not None and rates.nvls is not None and host.joined:
         ranks = rates.nvls.ranks.value
         per_busbw = (ranks + 1) / ranks / (2 * (ranks - 1) / ranks)

@@ -35,8 +35,9 @@ class AccuracyRow:
     status: str
     """Status: how far the source was followed."""
     kind: str
-    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; arithmetic, where the
-    source computed it."""
+    """predicted; fitted, where a figure of the catalogue was fitted on the row or is the row; assumed, where it rests
+    on a setting that the source does not state; estimated, where the efficiencies of another accelerator stand in;
+    arithmetic, where the source computed it."""
     scored: bool
     """False where the row counts in no summary."""
     note: str | None

@@ -23,6 +23,7 @@ KINDS = (
     ("predicted", "rows not used in a fit"),
     ("fitted", "rows used in a fit"),
     ("assumed", "rows that rest on a setting their source does not state"),
+    ("estimated", "rows on an accelerator with the efficiencies of a relative"),
     ("arithmetic", "rows that the source computed"),
 )
 """Kinds of rows."""

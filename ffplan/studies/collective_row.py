@@ -9,7 +9,7 @@ from ffplan.collectives import expert_dispatch
 from ffplan.collectives.algorithms import ALGORITHMS
 from ffplan.collectives.bottleneck import Line, solve
 from ffplan.collectives.hfreduce import hfreduce
-from ffplan.collectives.timing import CollectiveQuery, chosen, fastest, time_choices
+from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
 from ffplan.collectives.volumes import bus_factor
 from ffplan.node.resources import resources
 from ffplan.results.collective import CollectiveRow
@@ -58,10 +58,7 @@ def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[L
     if algorithm == "hfreduce":
         return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
     if algorithm in ("node-limited", "straight"):
-        assert query.routing is not None
-        if algorithm == "node-limited":
-            return expert_dispatch.node_limited(job, query.routing)
-        return expert_dispatch.straight(job, query.routing, query.operation)
+        return dispatch_ledger(query, job, algorithm)
     return ALGORITHMS[algorithm].ledger(query.operation, job)
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from ffplan.collectives.switch_hierarchy import sharded_rate
 from ffplan.results.training import Roofline
 from ffplan.training.group_collectives import GroupPlacement
-from ffplan.training.microbatch import inner_stride, placement_of
 from ffplan.training.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,
@@ -15,10 +14,11 @@ from ffplan.training.rooflines import (
     sharded_tokens,
     tensor_parallel_ways,
 )
+from ffplan.training.train_run import inner_stride, placement_of
 
 if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.microbatch import TrainRun
+    from ffplan.training.train_run import TrainRun
 
 NEAR = 0.01
 """Relative difference from which the plan's own roofline is listed next to the book's [1]."""

@@ -55,9 +55,19 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     return min(near, key=lambda item: (*unlike(part, item), item.id), default=None)
 
 
-def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, bool, float]:
-    """Return what orders relatives: those of the same chip first, then of one energy, then by `distance` [1]."""
-    return not same_chip(one, two), not same_energy(one, two), distance(one, two)
+def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
+    """Return what orders relatives: the same chip first, then one energy, one line, and then by `distance` [1]."""
+    return not same_chip(one, two), not same_energy(one, two), not same_line(one, two), distance(one, two)
+
+
+def same_line(one: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators are of one maker and process, and both have scale-up links, or neither has.
+
+    H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
+    A100 are nearer to its own.
+    """
+    made = one.process is not None and one.process == two.process and one.vendor == two.vendor
+    return made and (one.nvlink is None) == (two.nvlink is None)
 
 
 def same_chip(one: Accelerator, two: Accelerator) -> bool:

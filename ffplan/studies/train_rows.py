@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.microbatch import TrainRun
     from ffplan.training.model_shape import ModelShape
+    from ffplan.training.train_run import TrainRun
 
 MORE = 1.1
 """Factor by which a resource is made faster to find its gain."""

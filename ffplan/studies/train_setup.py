@@ -24,16 +24,17 @@ from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption,
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.microbatch import TrainRun
+from ffplan.training.layer import dispatcher_of
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype")
+EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
 """Fields of a plan that mean nothing to a model without experts."""
 RESERVED_BYTES = 2.0 * GIB
 """Device memory that driver, libraries and fragments take where no limit is given [byte]."""
@@ -195,14 +196,16 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
     part, limit, system = cluster_for(design, catalog, asked)
     software = software_for(design, catalog, part, plan)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
-    shape = shape_of(transformer, **replaced)
-    return TrainSetup(
-        shape=shape,
-        part=part,
-        limit=limit,
-        host_limit=host_room(design, plan),
-        run=TrainRun(shape, parallel_plans(plan, 1.0), software.rates(part, plan), software.machine(system)),
+    run = TrainRun(
+        shape_of(transformer, **replaced),
+        parallel_plans(plan, 1.0),
+        software.rates(part, plan),
+        software.machine(system),
     )
+    if plan.dispatch_sms is not None and (by := dispatcher_of(run.plans, run.speeds)) not in ("deepep", "hybrid"):
+        words = f"`dispatch_sms` belongs to deepep and hybrid, the dispatcher is {by}; leave it out, or name one"
+        raise RefusedError(words, infeasible=False, fields=("dispatch_sms",))
+    return TrainSetup(shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan), run=run)
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:

@@ -11,11 +11,12 @@ from ffplan.training import overlap
 from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
 from ffplan.training.group_collectives import group_time, hidden_fraction
 from ffplan.training.memory import rank_parameters
-from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
+from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-    from ffplan.training.microbatch import MicroBatch, TrainRun
+    from ffplan.training.microbatch import MicroBatch
+    from ffplan.training.train_run import TrainRun
 
 NO_DRIVES = "the catalogue has no drives of `{}` with their rates"
 """Why states cannot be offloaded to drives; the id of the server is filled in."""

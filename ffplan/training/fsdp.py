@@ -21,13 +21,14 @@ from ffplan.base.array_math import Number, maximum
 from ffplan.base.record import record
 from ffplan.training.group_collectives import group_time
 from ffplan.training.memory import rank_parameters
-from ffplan.training.microbatch import inner_stride, pace_fraction, placement_of
 from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.parallel_plan import units_of
+from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.microbatch import MicroBatch, TrainRun
+    from ffplan.training.microbatch import MicroBatch
+    from ffplan.training.train_run import TrainRun
 
 
 @record

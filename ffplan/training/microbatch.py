@@ -4,45 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ffplan.base.array_math import Number
 from ffplan.base.record import record
-from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
 from ffplan.training import layer, overlap
-from ffplan.training.accelerator_rates import AcceleratorRates
-from ffplan.training.axes import ParallelPlans
-from ffplan.training.group_collectives import Cluster, GroupPlacement, group_time, overlap_cost, place_group
+from ffplan.training.exchange import exchange_time
+from ffplan.training.group_collectives import group_time
 from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction
-from ffplan.training.parallel_plan import layers_of, strides
+from ffplan.training.model_shape import ModelShape, attention_out
+from ffplan.training.parallel_plan import strides
 from ffplan.training.recompute import fraction_again
 from ffplan.training.recomputed import parts_again
+from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
-@record
-class TrainRun:
-    """A workload on a machine under plans."""
-
-    shape: ModelShape
-    plans: ParallelPlans
-    speeds: AcceleratorRates
-    system: Cluster
-
-    @property
-    def hiding(self) -> float:
-        """Fraction of a hidden collective's time by which computing slows down [1]."""
-        return overlap_cost(self.system, self.speeds.overlap)
-
-
-def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
-    """Return the placement of groups of a run; `inside` are the ranks between neighbours [1]."""
-    return place_group(run.system, run.plans.gpus, size, inside)
+    from ffplan.training.axes import ParallelPlans
 
 
 @record
@@ -75,12 +54,6 @@ class MicroBatch:
 def pass_time(work: LayerTimes) -> Number:
     """Return the sum of all times of one pass [s]."""
     return work.products + work.attention + work.scores + work.moved + work.kernels
-
-
-def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
-    full, _ = layers_of(shape.layers, plans)
-    return moe_fraction(shape, plans.pipeline, full)
 
 
 def _mean_layer(run: TrainRun) -> LayerTimes:
@@ -166,89 +139,9 @@ def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     return (1 + again) * ahead + overlap.exposed(2 * gather, forward.attention_back, p.context, share)
 
 
-def inner_stride(plans: ParallelPlans) -> Number:
-    """Return the ranks between neighbours of the group over data and context parallelism [1]."""
-    at = strides(plans)
-    both = np.minimum(at["context"], at["data"])
-    return np.where(np.asarray(plans.context) > 1, both, at["data"])
-
-
 def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
-    """Return the exposed time of bringing tokens to experts and back in a layer [s].
-
-    A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
-    exchanges of four lead to experts, forward the tokens and backward their gradients. All-gather brings every token
-    of the group to each of its ranks, and a reduce-scatter adds up what their experts made of it.
-    """
-    p, shape = run.plans, run.shape
-    if shape.experts is None:
-        return 0.0
-    full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
-    pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
-    both: Number = pace_fraction(shape, p) * (2 + full) * pair
-    if "experts" not in p.overlap:
-        return both
-    return overlap.exposed(both, pass_time(forward) + pass_time(back), 4, run.hiding)
-
-
-def _sent(run: TrainRun) -> Number:
-    """Return the time of sending a rank's tokens to experts and their results back, once [s]."""
-    p, shape, system = run.plans, run.shape, run.system
-    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
-    rows = p.width * layer.expert_rows(shape, p) * shape.hidden
-    placement = placement_of(run, p.expert, inside)
-    sent = rows / p.expert_tensor * network_copies(run, placement.nodes)
-    there, home = (
-        group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
-    )
-    group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
-    joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
-    both: Number = there + home + joined
-    return both
-
-
-def _gathered(run: TrainRun) -> Number:
-    """Return the time of gathering the tokens of all ranks that share a layer's experts, and of adding up results [s].
-
-    The ranks lie side by side, as in the default order of axes.
-    """
-    p, system = run.plans, run.system
-    whole = p.gathered(run.shape.sequence) * run.shape.hidden
-    group = placement_of(run, p.expert * p.expert_tensor, strides(p)["tensor"])
-    there = group_time(system, "all-gather", group, p.dispatch_bytes * whole)
-    return there + group_time(system, "reduce-scatter", group, p.width * whole)
-
-
-def network_copies(run: TrainRun, nodes: Number) -> Number:
-    """Return the copies of a token that cross the network over the experts that it goes to.
-
-    Args:
-        run: workload, plans and machine: k of E experts, limited to g' of g groups.
-        nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
-
-    Returns:
-        Fraction [1]; 1 where every copy goes by itself, or within one node.
-
-    Equation:
-        M / k, M = n (1 - C(E' - E / N, k) / C(E', k)) expected nodes, n = ceil(N g' / g) that a token may reach with
-        E' = n E / N experts; `neighbours_reached` where experts take turns, at most N, whatever the groups
-
-    Source:
-        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
-    """
-    experts = run.shape.experts
-    assert experts is not None
-    if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
-        return 1.0
-    domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
-    reached = np.ceil(domains * limit)
-    each = experts.routed / domains
-    if run.plans.in_turn:
-        met = np.minimum(neighbours_reached(each, experts.top_k), domains)
-    else:
-        met = expected_hits(reached, reached * each, each, experts.top_k)
-    return np.where(domains > 1, met / experts.top_k, 1.0)
+    """Return the exposed time of bringing tokens to experts and back in a layer [s]."""
+    return exchange_time(run, pass_time(forward) + pass_time(back))
 
 
 COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]]] = {

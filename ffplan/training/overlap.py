@@ -15,6 +15,10 @@ read and written (24), weight written (2)."""
 HOST_ADAM_BYTES = 30.0
 """Bytes that Adam moves on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
+COUNTED_SMS = 20.0
+"""Multiprocessors that the cost of a hidden collective counts as its own: those that DeepSeek-V3, arXiv 2412.19437,
+leaves to communication (recalled) [1]."""
+
 
 def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
     """Return the time that a communication overlapped with computing adds to it.
@@ -58,6 +62,27 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
         DeepSeek-V3, arXiv 2412.19437, section 3.2: multiprocessors that communicate do not compute.
     """
     return alone + share * maximum(0.0, whole - alone)
+
+
+def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
+    """Return the fraction of a hidden exchange's time by which computing slows down, by its multiprocessors.
+
+    Args:
+        share: that of usual collectives f [1].
+        sms: multiprocessors that the exchange takes s; 0 for the usual ones [1].
+        units: multiprocessors of the accelerator u [1].
+
+    Returns:
+        Fraction [1], at least 0.
+
+    Equation:
+        max(0, f + (s - 20) / u)
+
+    Source:
+        Derived: of what hidden collectives cost, the 20 multiprocessors of DeepSeek-V3, arXiv 2412.19437, are a part;
+        the rest, memory traffic and power, goes with the bytes.
+    """
+    return maximum(0.0, share + (sms - COUNTED_SMS) / units * (sms > 0))
 
 
 def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:

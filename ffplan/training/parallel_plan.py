@@ -204,6 +204,7 @@ def parallel_plans(plan: PlanFields, gpus: Number, columns: Mapping[str, Number]
         by_heads=plan.context_exchange == "heads",
         dispatcher=plan.dispatcher or "",
         dispatch_bytes=_dispatched(plan),
+        dispatch_sms=float(plan.dispatch_sms or 0),
         mtp_layers=float(plan.mtp_layers),
         in_turn=plan.routing == "in-turn",
         imbalance=plan.imbalance,

@@ -15,8 +15,8 @@ from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
-    from ffplan.training.microbatch import TrainRun
     from ffplan.training.model_shape import ModelShape
+    from ffplan.training.train_run import TrainRun
 
 
 HALF = 2.0

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host, Range
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster, GroupPlacement
-    from ffplan.training.microbatch import TrainRun
+    from ffplan.training.train_run import TrainRun
 
 AnyRun = TypeVar("AnyRun", "TrainRun", "ConvRun")
 AnyFigure = TypeVar("AnyFigure", bound="Figure")

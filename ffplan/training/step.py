@@ -11,17 +11,10 @@ from ffplan.training.data_parallel import data_parallel_exposed, host_rates, opt
 from ffplan.training.group_collectives import group_time, send_time
 from ffplan.training.kept_activations import policy_kept_bytes
 from ffplan.training.memory import end_parameters, rank_parameters
-from ffplan.training.microbatch import (
-    COLLECTIVES,
-    MicroBatch,
-    TrainRun,
-    micro_batch,
-    pace_fraction,
-    pass_time,
-    placement_of,
-)
+from ffplan.training.microbatch import COLLECTIVES, MicroBatch, micro_batch, pass_time
 from ffplan.training.parallel_plan import layers_of, stage_layers, strides
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
+from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

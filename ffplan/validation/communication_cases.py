@@ -114,6 +114,8 @@ class ExpertRouting(Frozen):
     """Experts, spread evenly over the GPUs."""
     max_nodes: Count = 10_000_000
     """Most nodes that a token may reach."""
+    sms: Count | None = None
+    """Multiprocessors (SMs) that copied tokens; those of the library if omitted."""
 
 
 class Collective(Frozen):

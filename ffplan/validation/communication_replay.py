@@ -115,7 +115,8 @@ def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
     routing = None
     if case.experts is not None:
         e = case.experts
-        routing = Routing(tokens=e.tokens, hidden=e.hidden, top_k=e.top_k, experts=e.experts, groups=e.max_nodes)
+        many = {"tokens": e.tokens, "hidden": e.hidden, "top_k": e.top_k, "experts": e.experts}
+        routing = Routing(**many, groups=e.max_nodes, sms=e.sms)
     return CollectiveQuery(
         operation=case.operation,
         library=made.library(name.removesuffix("-nvlink")),

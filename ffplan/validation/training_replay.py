@@ -14,15 +14,16 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.node.host import Host
 from ffplan.studies.diagnosis import explain
+from ffplan.studies.relatives import with_relative
 from ffplan.studies.software import Software, software_of, stack_of_source
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.train_run import TrainRun
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
@@ -52,6 +53,8 @@ class TrainingReplay:
     plans: ParallelPlans
     system: Cluster
     software: Software
+    relative: str | None = None
+    """Calibrated accelerator whose efficiencies stand in; None where it has its own, or none may stand in."""
 
     @property
     def accelerator(self) -> Accelerator:
@@ -160,8 +163,17 @@ def _machine(bench: CaseParts, system: System, host: Host, plan: PlanFields) -> 
     )
 
 
-def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Path) -> TrainingReplay:
+def prepare_replay(
+    bench: CaseParts, file: TrainingFile, table: Table, path: Path, *, estimate: bool = False
+) -> TrainingReplay:
     """Return a table made ready.
+
+    Args:
+        bench: the parts and the file.
+        file: the runs.
+        table: the table.
+        path: its place in the file.
+        estimate: the efficiencies of the nearest relative stand in where nothing was calibrated, as in `train`.
 
     Raises:
         InputError: where it contradicts itself.
@@ -178,12 +190,18 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
     host = bench.host(table.system, (*path, "system"))
     if host.accelerator is None:
         raise bench.fault((*path, "system", "server"), f"`{host.id}` has no accelerators", "name another server", RULE)
+    relative = None
+    if estimate:
+        part, relative = with_relative(host.accelerator, bench.catalog)
+        host = replace(host, accelerator=part)
+    assert host.accelerator is not None
     replaced = {name: cells[name] for name in SHAPE if name in cells}
     if table.plan.sequence is not None:
         replaced.setdefault("sequence", np.asarray(float(table.plan.sequence)))
     shape = shape_of(model, **replaced)
     named = table.plan.stack or stack_of_source(bench.catalog, file.source.title)
-    software = software_of(bench.catalog, host.accelerator, named, bench.document, (*path, "plan", "stack"), usual=True)
+    where, usual = (*path, "plan", "stack"), relative is None
+    software = software_of(bench.catalog, host.accelerator, named, bench.document, where, usual=usual)
     plan = software.as_benchmarked(table.plan, experts=shape.experts is not None)
     table = table.model_copy(update={"plan": plan})
     plans = parallel_plans(table.plan, cells["gpus"], {name: cells[name] for name in PLAN if name in cells})
@@ -201,6 +219,7 @@ def prepare_replay(bench: CaseParts, file: TrainingFile, table: Table, path: Pat
         plans=plans,
         system=software.machine(_machine(bench, table.system, host, table.plan)),
         software=software,
+        relative=relative,
     )
 
 

@@ -94,6 +94,8 @@ def _size(replay: TrainingReplay, name: str) -> Floats:
 def _kind(replay: TrainingReplay) -> str:
     if replay.table.arithmetic:
         return "arithmetic"
+    if replay.relative is not None:
+        return "estimated"
     if replay.table.assumed is not None:
         return "assumed"
     return "fitted" if replay.table.fitted else "predicted"
@@ -113,6 +115,8 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     """
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
+    near = f"efficiencies of {replay.relative}, the nearest calibrated relative" if replay.relative else ""
+    note = "; ".join(filter(None, (table.note, near))) or None
     found: dict[str, Floats] = {}
     longest = [""] * len(table.rows)
     if set(here) & set(TIMES):
@@ -142,7 +146,7 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
                     status=file.source.status,
                     kind=_kind(replay),
                     scored=table.scored,
-                    note=table.note,
+                    note=note,
                 )
             )
     return rows
@@ -168,7 +172,7 @@ def replay_training(
         path: Path = ("tables", position)
         if set(MEASURES) & set(table.columns) and not set(names) & set(table.columns):
             continue
-        replay = prepare_replay(bench, file, table, path)
+        replay = prepare_replay(bench, file, table, path, estimate=True)
         try:
             rows += replay_rows(replay, names)
         except UncalibratedError as error:

@@ -21,9 +21,9 @@ from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import peak_bytes, stage_bytes
-from ffplan.training.microbatch import TrainRun
 from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
+from ffplan.training.train_run import TrainRun
 from tests.support import host_named, shape_named
 
 if TYPE_CHECKING:

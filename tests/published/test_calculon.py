@@ -19,10 +19,10 @@ from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.cluster import cluster_of
 from ffplan.studies.software import software_of
-from ffplan.training.microbatch import TrainRun
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.step import step_parts
+from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
     from ffplan.training.accelerator_rates import AcceleratorRates

@@ -281,3 +281,45 @@ tables:
         assert (run.code, run.out) == (2, "")
         assert "mine.yaml:9:" in run.err
         assert "`attention-b200` has no rates of triton" in run.err
+
+
+ESTIMATED = """
+kind: training-cases
+id: mine
+name: runs on parts without constants
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+tables:
+  - id: llama
+    system: {server: SERVER}
+    model: llama3-8b
+    plan: {zero: 3, micro_batch: 1, batch: 16, precision: PRECISION}
+    columns: [gpus, tokens_s_gpu]
+    note: "eight nodes"
+    rows:
+      - [16, 9000]
+"""
+
+
+@pytest.mark.parametrize(
+    ("server", "precision", "relative"),
+    [
+        ("mi300x-8nic", "bf16", "h200-sxm"),
+        ("hgx-h20-8nic", "fp8", "h100-sxm-80gb"),
+        ("mi355x-8nic", "fp16", "gb200-gpu"),
+    ],
+)
+def test_runs_on_accelerators_without_constants_are_estimated_as_train_does(
+    server: str, precision: str, relative: str, tmp_path: Path
+) -> None:
+    file, design = tmp_path / "runs.yaml", tmp_path / "design.yaml"
+    file.write_text(ESTIMATED.replace("SERVER", server).replace("PRECISION", precision))
+    report = json.loads(ffplan("accuracy", "training", "--cases", str(file), "-f", "json").out)
+    (row,) = report["rows"]
+    assert row["kind"] == "estimated"
+    assert [item["name"] for item in report["kinds"]] == ["estimated"]
+    assert row["note"] == f"eight nodes; efficiencies of {relative}, the nearest calibrated relative"
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    design.write_text(text.replace("server: hgx-h100-8nic", f"server: {server}"))
+    asked = ("-m", "llama3-8b", "--gpus", "16", "--batch", "16", "--zero", "3", "--precision", precision)
+    train = json.loads(ffplan("train", str(design), *asked, "-f", "json").out)
+    assert row["model"] == pytest.approx(train["rows"][0]["tokens_s_gpu"], rel=0.02)

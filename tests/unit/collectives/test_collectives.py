@@ -16,6 +16,7 @@ from ffplan.collectives.bottleneck import Line, solve, sustained_rate, totals
 from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
 from ffplan.collectives.expert_dispatch import (
     Routing,
+    copied,
     counted_copies,
     expected_hits,
     expected_reach,
@@ -38,7 +39,7 @@ from ffplan.fabric.sizing.link_cuts import LinkCut
 from ffplan.node.resources import resources
 from ffplan.validation.communication_cases import System
 from ffplan.validation.measured_system import CaseParts
-from tests.support import document, host_named
+from tests.support import document, host_named, library_named
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
@@ -351,6 +352,34 @@ def test_tokens_reach_at_most_their_groups() -> None:
     assert use(straight(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4), "dispatch"), "nic")[
         0
     ] == pytest.approx(7)
+
+
+def test_multiprocessors_copy_tokens() -> None:
+    """Eight nodes: 3.6 of four nodes and 7.3 GPUs, so that 20 copy 0.89 times the tokens each; one node has no NIC."""
+    assert copied(2.0, 4.0, 5.0) == 2
+    routing = Routing(tokens=4096, hidden=7168, top_k=8, experts=256, groups=4)
+    job = RankLayout(host=host_named("h800-8nic"), nodes=8, per_node=8)
+    nodes, gpus = expected_reach(job, routing)
+    assert use(node_limited(job, routing, 20), "sm")[1] == pytest.approx((nodes * 7 / 8 + 2 * gpus) / 20)
+    assert "sm" not in {kind for kind, _ in totals(node_limited(job, routing))}
+    one = RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8)
+    assert use(node_limited(one, routing, 4), "sm")[1] == pytest.approx(2 * expected_reach(one, routing)[1] / 4)
+
+
+def test_few_multiprocessors_bound_tokens_and_many_do_not() -> None:
+    """On eight H800 four move 4 x 38.7 GB/s, each token twice for every GPU; 20 leave it to NVLink."""
+    deepep = library_named("deepep")
+    job = RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8)
+
+    def per_byte(sms: int | None) -> float:
+        routing = Routing(tokens=4096, hidden=7168, top_k=8, experts=256, groups=4, sms=sms)
+        found = choices(CollectiveQuery(operation="dispatch", library=deepep, routing=routing), job)
+        assert sms is None or [choice.algorithm for choice in found] == ["node-limited"]
+        return float(found[0].seconds_per_byte)
+
+    gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4))[1]
+    assert per_byte(4) == pytest.approx(2 * gpus / (4 * 38.7e9))
+    assert per_byte(None) == per_byte(20) == per_byte(132) < per_byte(7)
 
 
 def test_messages_that_the_host_posts_bound_tokens_that_go_straight() -> None:

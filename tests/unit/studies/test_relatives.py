@@ -6,7 +6,16 @@ import pytest
 
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.studies.relatives import gemm_fraction, nearest_relative, power_ratio, same_chip, same_energy, with_relative
+from ffplan.studies.relatives import (
+    distance,
+    gemm_fraction,
+    nearest_relative,
+    power_ratio,
+    same_chip,
+    same_energy,
+    same_line,
+    with_relative,
+)
 
 
 def part(name: str) -> Accelerator:
@@ -93,6 +102,17 @@ def test_the_nearest_relative_is_of_the_same_chip() -> None:
         near = nearest_relative(part(name), Catalog())
         assert near is not None
         assert near.chip == part(name).chip
+
+
+def test_a_part_of_one_line_comes_before_one_of_nearer_rates() -> None:
+    """H20 has rates between those of A100 and H100, nearer to A100, and the kernels of Hopper; L40S has no links."""
+    assert same_line(part("h20"), part("h100-sxm-80gb"))
+    assert not same_line(part("h20"), part("a100-sxm-80gb"))
+    assert not same_line(part("l40s"), part("h100-sxm-80gb"))
+    assert distance(part("h20"), part("a100-sxm-80gb")) < distance(part("h20"), part("h100-sxm-80gb"))
+    near = nearest_relative(part("h20"), Catalog())
+    assert near is not None
+    assert near.id == "h100-sxm-80gb"
 
 
 @pytest.mark.parametrize("name", ["mi300x", "mi325x", "mi355x", "gaudi3", "gh200-96gb"])

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from ffplan.collectives.expert_dispatch import expected_hits, neighbours_reached
+from ffplan.training.exchange import copying_time, network_copies
 from ffplan.training.group_collectives import Cluster, group_time
 from ffplan.training.memory import stage_bytes
-from ffplan.training.microbatch import TrainRun, micro_batch, network_copies, placement_of
+from ffplan.training.microbatch import micro_batch
+from ffplan.training.overlap import exchange_cost
+from ffplan.training.train_run import TrainRun, placement_of
 from tests.support import host_named, library_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 
@@ -105,3 +108,46 @@ def test_gathered_tokens_take_memory() -> None:
     shape, made = shape_named("deepseek-v3"), plans(gpus=128.0, data=64.0, pipeline=2.0, batch=128.0, expert=64.0)
     one, all_of = (stage_bytes(shape, replace(made, dispatcher=name), 0.0) for name in ("alltoall", "allgather"))
     assert float(np.asarray(all_of.total - one.total)) == pytest.approx(2 * 2 * 64 * 4096 * 7168)
+
+
+def on_h100(**fields: Any) -> TrainRun:
+    nccl = library_named("nccl")
+    system = Cluster(host=host_named("hgx-h100-8nic"), library=nccl, reducer=nccl)
+    return TrainRun(shape_named("deepseek-v3"), plans(expert=8.0, **fields), speeds(), system)
+
+
+def test_multiprocessors_copy_every_token_twice_on_a_node() -> None:
+    """DeepSeek-V3 on a node: 5.3 GPUs hold the eight experts of a token, each copied out and in by 4 x 38.7 GB/s."""
+    gpus = float(expected_hits(8, 256, 32, 8))
+    found = float(np.asarray(copying_time(on_h100(dispatcher="deepep", dispatch_sms=4.0), 1.0)))
+    assert found == pytest.approx(2 * gpus / 8 / (4 * 38.7e9))
+    usual = on_h100(dispatcher="deepep")
+    assert float(np.asarray(copying_time(usual, 1.0))) == pytest.approx(found / 5)
+    turned = replace(usual, plans=replace(usual.plans, in_turn=True))
+    assert float(np.asarray(copying_time(turned, 1.0))) == pytest.approx(2 / 8 / (20 * 38.7e9))
+    for other in ("alltoall", "hybrid"):
+        assert copying_time(on_h100(dispatcher=other), 1.0) == 0
+
+
+def test_an_exchange_waits_for_few_multiprocessors() -> None:
+    """One multiprocessor takes as many times longer as it moves less than 20, which leave the exchange to NVLink."""
+    times = [
+        float(np.asarray(micro_batch(on_h100(dispatcher="deepep", dispatch_sms=many)).exposed["experts"]))
+        for many in (1.0, 2.0, 20.0, 0.0)
+    ]
+    assert times[0] == pytest.approx(2 * times[1])
+    assert times[1] > 2 * times[2]
+    assert times[2] == times[3]
+
+
+def test_a_hidden_exchange_costs_its_multiprocessors() -> None:
+    """Of 40 %, 20 of 132 are 15; with 4 the other 28 % are left, with 24 it costs 43 %."""
+    assert exchange_cost(0.4, 0.0, 132.0) == exchange_cost(0.4, 20.0, 132.0) == 0.4
+    assert exchange_cost(0.4, 4.0, 132.0) == pytest.approx(0.4 - 16 / 132)
+    assert exchange_cost(0.4, 24.0, 132.0) == pytest.approx(0.4 + 4 / 132)
+    assert exchange_cost(0.1, 1.0, 132.0) == 0
+    few, many = (
+        micro_batch(on_h100(dispatcher="hybrid", overlap=frozenset(("experts",)), dispatch_sms=sms)).exposed["experts"]
+        for sms in (8.0, 24.0)
+    )
+    assert float(np.asarray(few)) < float(np.asarray(many))

@@ -13,9 +13,9 @@ from ffplan.training.constraints import violations
 from ffplan.training.fsdp import unit_collectives
 from ffplan.training.group_collectives import Cluster, sharded_over
 from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
-from ffplan.training.microbatch import TrainRun
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
+from ffplan.training.train_run import TrainRun
 from tests.support import host_named, library_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 

@@ -24,7 +24,7 @@ from ffplan.training.group_collectives import Cluster, GroupPlacement, contentio
 from ffplan.training.kept_activations import in_flight, policy_kept_bytes
 from ffplan.training.memory import host_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.microbatch import TrainRun, micro_batch, pace_fraction, placement_of
+from ffplan.training.microbatch import micro_batch
 from ffplan.training.overlap import (
     bubble_time,
     drive_time,
@@ -37,6 +37,7 @@ from ffplan.training.overlap import (
 from ffplan.training.parallel_plan import layers_before, layers_of, placed, stage_layers, strides, units_of
 from ffplan.training.sensitivity import RESOURCES, faster
 from ffplan.training.step import PARTS, _sends, step_parts, step_time, swap_time
+from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 
 

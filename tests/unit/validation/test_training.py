@@ -178,7 +178,7 @@ def test_a_run_may_hold_copies_of_keys_and_values() -> None:
         ("pipeline, seconds", "seconds, seconds", "a column stands there twice"),
         ("model: megatron-1.7b", "model: vgg16", "is no transformer"),
         ("    model: megatron-1.7b\n", "", "neither `model` nor `shape`"),
-        ("server: dgx-a100-320gb", "server: mi300x-8nic", "nothing was calibrated"),
+        ("server: dgx-a100-320gb", "server: dgx-1-v100", "`v100-sxm2-32gb` has no peak for bf16"),
         ("kind: training-cases", "kind: communication-cases", "of kind `communication-cases`"),
         ("recompute: full", "recompute: full, chunks: 2", "`chunks` need several stages"),
         ("recompute: full", "recompute: full, shard: 3", "ZeRO over 3 ranks does not divide 2"),

@@ -61,12 +61,13 @@ def test_what_a_table_says_by_its_silence() -> None:
         ({"fitted": True}, "fitted"),
         ({"assumed": "x"}, "assumed"),
         ({"assumed": "x", "fitted": True}, "assumed"),
-        ({"arithmetic": True, "assumed": "x", "fitted": True}, "arithmetic"),
+        ({"relative": "h100-sxm-80gb", "assumed": "x"}, "estimated"),
+        ({"arithmetic": True, "assumed": "x", "fitted": True, "relative": "h100-sxm-80gb"}, "arithmetic"),
     ],
 )
 def test_the_kind_of_a_row(fields: dict[str, Any], kind: str) -> None:
     table = SimpleNamespace(**{"arithmetic": False, "assumed": None, "fitted": False, **fields})
-    assert _kind(SimpleNamespace(table=table)) == kind  # type: ignore[arg-type]
+    assert _kind(SimpleNamespace(table=table, relative=fields.get("relative"))) == kind  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

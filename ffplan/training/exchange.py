@@ -1,0 +1,130 @@
+"""Exchanges of tokens with experts in a training step, by the dispatcher."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.collectives.expert_dispatch import copied, expected_hits, neighbours_reached
+from ffplan.training import layer, overlap
+from ffplan.training.group_collectives import group_time
+from ffplan.training.parallel_plan import strides
+from ffplan.training.recompute import fraction_again
+from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Experts
+    from ffplan.training.train_run import TrainRun
+
+
+def exchange_time(run: TrainRun, computing: Number) -> Number:
+    """Return the exposed time of bringing tokens to experts and back in a layer [s].
+
+    A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
+    exchanges of four lead to experts, forward the tokens and backward their gradients. All-gather brings every token
+    of the group to each of its ranks, and a reduce-scatter adds up what their experts made of it.
+    """
+    p, shape = run.plans, run.shape
+    if shape.experts is None:
+        return 0.0
+    full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
+    pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
+    both: Number = pace_fraction(shape, p) * (2 + full) * pair
+    if "experts" not in p.overlap:
+        return both
+    share = overlap.exchange_cost(run.hiding, p.dispatch_sms, run.speeds.units)
+    return overlap.exposed(both, computing, 4, share)
+
+
+def _sent(run: TrainRun) -> Number:
+    """Return the time of sending a rank's tokens to experts and their results back, once [s]."""
+    p, shape, system = run.plans, run.shape, run.system
+    inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
+    rows = p.width * layer.expert_rows(shape, p) * shape.hidden
+    placement = placement_of(run, p.expert, inside)
+    own = rows / p.expert_tensor
+    sent, moved = own * network_copies(run, placement.nodes), own * copying_time(run, placement.nodes)
+    there, home = (
+        np.maximum(group_time(system, "all-to-all", placement, part * sent), part * moved)
+        for part in (p.dispatch_bytes / p.width, 1.0)
+    )
+    group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
+    joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
+    both: Number = there + home + joined
+    return both
+
+
+def _gathered(run: TrainRun) -> Number:
+    """Return the time of gathering the tokens of all ranks that share a layer's experts, and of adding up results [s].
+
+    The ranks lie side by side, as in the default order of axes.
+    """
+    p, system = run.plans, run.system
+    whole = p.gathered(run.shape.sequence) * run.shape.hidden
+    group = placement_of(run, p.expert * p.expert_tensor, strides(p)["tensor"])
+    there = group_time(system, "all-gather", group, p.dispatch_bytes * whole)
+    return there + group_time(system, "reduce-scatter", group, p.width * whole)
+
+
+def _met(run: TrainRun, experts: Experts, bins: Number, domains: Number) -> Number:
+    """Return how many of the bins that hold the experts a token meets, of what its groups let it reach [1]."""
+    each = experts.routed / bins
+    if run.plans.in_turn:
+        return np.minimum(neighbours_reached(each, experts.top_k), bins)
+    limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
+    part = np.ceil(domains * limit) / domains
+    return expected_hits(bins * part, experts.routed * part, each, experts.top_k)
+
+
+def network_copies(run: TrainRun, nodes: Number) -> Number:
+    """Return the copies of a token that cross the network over the experts that it goes to.
+
+    Args:
+        run: workload, plans and machine: k of E experts, limited to g' of g groups.
+        nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
+
+    Returns:
+        Fraction [1]; 1 where every copy goes by itself, or within one node.
+
+    Equation:
+        M / k, M = n (1 - C(E' - E / N, k) / C(E', k)) expected nodes, n = ceil(N g' / g) that a token may reach with
+        E' = n E / N experts; `neighbours_reached` where experts take turns, at most N, whatever the groups
+
+    Source:
+        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
+    """
+    experts = run.shape.experts
+    assert experts is not None
+    if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
+        return 1.0
+    domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
+    return np.where(domains > 1, _met(run, experts, domains, domains) / experts.top_k, 1.0)
+
+
+def copying_time(run: TrainRun, nodes: Number) -> Number:
+    """Return the time in which DeepEP's multiprocessors copy tokens, for every byte of all copies of them.
+
+    Args:
+        run: workload, plans and machine: k of E experts on e ranks.
+        nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
+
+    Returns:
+        Time [s/byte]; 0 for other dispatchers, and where the rate of a multiprocessor is not known.
+
+    Equation:
+        (m (N - 1) / N + 2 g) / (k s c): m nodes and g ranks that a token meets, s multiprocessors of c each
+
+    Source:
+        `expert_dispatch.copied`; c of NVIDIA/nccl, src/graph/tuning.cc, most of a channel.
+    """
+    experts, rates = run.shape.experts, run.system.host.rates
+    assert experts is not None
+    if layer.dispatcher_of(run.plans, run.speeds) != "deepep" or rates is None or rates.channel is None:
+        return 0.0
+    domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
+    met = _met(run, experts, np.asarray(run.plans.expert, dtype=float), domains)
+    away = network_copies(run, domains) * (domains - 1) / domains
+    sms = run.plans.dispatch_sms or overlap.COUNTED_SMS
+    return copied(away, met / experts.top_k, sms) / (rates.channel.value * 1e9)

@@ -1,0 +1,50 @@
+"""A workload on a machine under plans, and the places of its groups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.training.accelerator_rates import AcceleratorRates
+from ffplan.training.axes import ParallelPlans
+from ffplan.training.group_collectives import Cluster, GroupPlacement, overlap_cost, place_group
+from ffplan.training.model_shape import ModelShape, moe_fraction
+from ffplan.training.parallel_plan import layers_of, strides
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+
+
+@record
+class TrainRun:
+    """A workload on a machine under plans."""
+
+    shape: ModelShape
+    plans: ParallelPlans
+    speeds: AcceleratorRates
+    system: Cluster
+
+    @property
+    def hiding(self) -> float:
+        """Fraction of a hidden collective's time by which computing slows down [1]."""
+        return overlap_cost(self.system, self.speeds.overlap)
+
+
+def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
+    """Return the placement of groups of a run; `inside` are the ranks between neighbours [1]."""
+    return place_group(run.system, run.plans.gpus, size, inside)
+
+
+def inner_stride(plans: ParallelPlans) -> Number:
+    """Return the ranks between neighbours of the group over data and context parallelism [1]."""
+    at = strides(plans)
+    both = np.minimum(at["context"], at["data"])
+    return np.where(np.asarray(plans.context) > 1, both, at["data"])
+
+
+def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
+    """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
+    full, _ = layers_of(shape.layers, plans)
+    return moe_fraction(shape, plans.pipeline, full)
