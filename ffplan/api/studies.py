@@ -205,7 +205,7 @@ def collective(
     if tokens is not None and name not in OF_TOKENS:
         raise UsageError(f"collective: tokens have no effect on {name}; leave them out")
     for key in tokens or {}:
-        _one_of(key, DEEPSEEK_V3, "field")
+        _one_of(key, (*DEEPSEEK_V3, "sms"), "field")
     libraries = [library or study.usual_library(name, given.resolved)]
     fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
     routing = Routing(**fields) if name in OF_TOKENS else None

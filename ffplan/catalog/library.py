@@ -90,5 +90,3 @@ class Library(Part):
     """Stages that crossing zones adds to HFReduce's pipeline."""
     fixed: DurationFigure | None = None
     """Fixed time of a call that goes straight to its targets [s]."""
-    sms: CountFigure | None = None
-    """Multiprocessors (SMs) that copy tokens to experts and back where nodes forward them; without limit if omitted."""

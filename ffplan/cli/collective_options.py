@@ -80,7 +80,10 @@ MaxNodesOption = Annotated[
 SmsOption = Annotated[
     int | None,
     typer.Option(
-        "--sms", min=1, max=1024, help="dispatch, combine: multiprocessors (SMs) that copy tokens; 20 if omitted."
+        "--sms",
+        min=1,
+        max=1024,
+        help="dispatch, combine: multiprocessors (SMs) that copy tokens; without limit if omitted.",
     ),
 ]
 ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of bus bandwidth to the table.")]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, maximum, minimum
+from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.collectives.bottleneck import Line
 from ffplan.collectives.inside_node import link_factor
 
 if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.node.host import Host
 
 SCALE_BLOCK = 128
 """Elements that share one FP8 scale of four bytes."""
@@ -35,7 +36,7 @@ class Routing:
     groups: int
     """Most nodes that a token may reach."""
     sms: int | None = None
-    """Multiprocessors that copy tokens; those of the library if omitted."""
+    """Multiprocessors that copy tokens; without limit if omitted."""
 
     def message_bytes(self, operation: str) -> float:
         """Return the size of a GPU's tokens [byte]."""
@@ -83,6 +84,45 @@ def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Nu
     for number in range(draws):
         missed = missed * (pool - per_bin - number) / (pool - number)
     return bins * (1 - missed)
+
+
+def _choose(pool: Number, drawn: int) -> Number:
+    """Return the ways of drawing from a pool, whole or not [1]."""
+    found: Number = 1.0
+    for number in range(drawn):
+        found = found * maximum(0.0, pool - number) / (number + 1)
+    return found
+
+
+def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) -> Number:
+    """Return how many bins are hit by draws that fall into a few groups only.
+
+    Args:
+        bins: bins b, each of neighbouring items [1].
+        pool: items in them altogether E [1].
+        groups: groups of neighbouring items g [1].
+        most: groups g' that the items of one draw come from [1].
+        draws: distinct items drawn k [1].
+
+    Returns:
+        Expected number of bins with at least one drawn item [1].
+
+    Equation:
+        b >= g: `expected_hits` of b g'/g bins with E' = E g'/g items.
+        b < g: b sum over j of C(g/b, j) C(g - g/b, g' - j) / C(g, g') (1 - C(E' - j E/g, k) / C(E', k))
+
+    Source:
+        Derived: which g' of g groups are taken is as likely as any other choice, and a bin holds g/b of them.
+        DeepSeek-V3 report, arXiv 2412.19437, section 2.1.2: experts of a token lie in at most g' groups.
+    """
+    share = most / groups
+    inside = expected_hits(bins * share, pool * share, pool / bins, draws)
+    held, found = groups / bins, 0.0 * bins
+    for taken in range(1, most + 1):
+        likely = _choose(held, taken) * _choose(groups - held, most - taken) / _choose(groups, most)
+        found = found + likely * expected_hits(1.0, pool * share, taken * pool / groups, draws)
+    met: Number = choose(bins >= groups, inside, bins * found)
+    return met
 
 
 def neighbours_reached(per_bin: Number, draws: int) -> Number:
@@ -149,6 +189,25 @@ def routing_fault(job: RankLayout, routing: Routing) -> str | None:
     return None
 
 
+def copying_fault(host: Host, sms: float, algorithm: str | None = None) -> str | None:
+    """Return why a number of multiprocessors cannot copy tokens on a server, or None.
+
+    Args:
+        host: a node.
+        sms: multiprocessors [1].
+        algorithm: the way of sending tokens that is forced, if any.
+    """
+    if algorithm == "straight":
+        return "kernels that send tokens straight take every multiprocessor"
+    part = host.accelerator
+    if part is None or part.collectives is None or part.collectives.channel is None:
+        return f"what a multiprocessor of `{part.id if part else host.id}` copies is not known"
+    units = part.training.units.value if part.training is not None else None
+    if units is not None and sms > units:
+        return f"`{part.id}` has {units:g} multiprocessors"
+    return None
+
+
 def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     """Return the copies of a token that DeepEP counts when it prints a rate.
 
@@ -208,13 +267,12 @@ def copied(network: Number, inside: Number, sms: Number) -> Number:
     return (network + 2 * inside) / sms
 
 
-def node_limited(job: RankLayout, routing: Routing, sms: Number | None = None) -> list[Line]:
+def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
         job: the ranks.
         routing: routing of tokens to experts.
-        sms: multiprocessors that copy them; without limit if omitted [1].
 
     Returns:
         Lines in bytes per byte of a GPU's tokens [1].
@@ -229,8 +287,8 @@ def node_limited(job: RankLayout, routing: Routing, sms: Number | None = None) -
     nodes, gpus = expected_reach(job, routing)
     away = nodes * (job.nodes - 1) / job.nodes
     lines = _lines(job, away, gpus)
-    if sms is not None and job.host.rates is not None and job.host.rates.channel is not None:
-        each = copied(away, gpus, sms)
+    if routing.sms is not None:
+        each = copied(away, gpus, routing.sms)
         lines += [Line("tokens copied by multiprocessors", ("sm", gpu), 0.0, each) for gpu in job.host.gpus]
     return lines
 

@@ -60,13 +60,6 @@ class CollectiveQuery:
     routing: Routing | None = None
     """How tokens find experts, for dispatch and combine."""
 
-    @property
-    def sms(self) -> int | None:
-        """Multiprocessors that copy tokens [1]; None where nothing limits them."""
-        asked = self.routing.sms if self.routing is not None else None
-        usual = self.library.sms
-        return asked if asked is not None or usual is None else usual.value
-
 
 @record
 class TimingGrid:
@@ -138,7 +131,7 @@ def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> 
     """
     assert query.routing is not None
     if algorithm == "node-limited":
-        return expert_dispatch.node_limited(job, query.routing, query.sms)
+        return expert_dispatch.node_limited(job, query.routing)
     return expert_dispatch.straight(job, query.routing, query.operation)
 
 

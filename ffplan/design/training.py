@@ -101,8 +101,8 @@ class PlanFields(Frozen):
     dispatch_dtype: Literal["bf16", "fp8"] = "bf16"
     """Precision of tokens, and of gradients, on their way to experts; on their way back they have 16 bits."""
     dispatch_sms: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Multiprocessors (SMs) that DeepEP or HybridEP takes; 20 if omitted. Each copies no more than a channel of NCCL,
-    and while an exchange is hidden they are missed by computing."""
+    """Multiprocessors (SMs) that DeepEP or HybridEP takes. Those of DeepEP copy no more than channels of NCCL, without
+    limit if omitted; while an exchange is hidden computing misses them, 20 if omitted."""
     mtp_layers: Annotated[int, Field(ge=0, le=16)] = 0
     """Layers that predict further tokens (multi-token prediction), on the last stage: each projects two widths to one,
     and has a pass of the output layer of its own. MFU does not count them."""

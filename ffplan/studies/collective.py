@@ -132,12 +132,10 @@ def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
     """Return the reason why a library cannot run the query, or None."""
     if query.routing is not None and (fault := expert_dispatch.routing_fault(job, query.routing)):
         return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
-    counted = query.routing is not None and query.routing.sms is not None
-    if counted and query.algorithm == "straight":
-        return "--sms: kernels that send tokens straight take every multiprocessor; leave it out"
-    if counted and (job.host.rates is None or job.host.rates.channel is None):
-        owner = job.host.accelerator.id if job.host.accelerator else job.host.id
-        return f"--sms: what a multiprocessor of `{owner}` copies is not known; leave it out"
+    if query.routing is not None and query.routing.sms is not None:
+        copies = expert_dispatch.copying_fault(job.host, query.routing.sms, query.algorithm)
+        if copies:
+            return f"--sms: {copies}; leave it out"
     reduces = [item for item in choices(query, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
     if query.in_network and not reduces:
         return f"--sharp: no {query.name} {query.operation} of `{job.host.id}` that reduces in the network is known"

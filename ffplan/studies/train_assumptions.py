@@ -65,25 +65,15 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
         found.append("Nodes carry the mean load of the double binary tree, 2 (N - 1) / N.")
     if library.method == "deepep" and query.routing is not None:
         found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
-        found.append(_copying(query, job))
+        if query.routing.sms is not None:
+            found.append(
+                f"{plural(query.routing.sms, 'multiprocessor')} at the rate of channels of NCCL copy tokens; rates of "
+                "DeepEP by their number are not known here."
+            )
         found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
     if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
         found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
     return tuple(found)
-
-
-def _copying(query: CollectiveQuery, job: RankLayout) -> str:
-    """Return what is assumed of the multiprocessors that copy tokens, in words."""
-    rates = job.host.rates
-    if rates is None or rates.channel is None or query.sms is None:
-        owner = job.host.accelerator.id if job.host.accelerator else job.host.id
-        return f"What multiprocessors of `{owner}` copy is not known: that term is left out."
-    asked = query.routing is not None and query.routing.sms is not None
-    whose = "as asked" if asked else "as DeepSeek-V3 leaves to communication (recalled); --sms asks for another number"
-    return (
-        f"{query.sms} multiprocessors copy tokens, {whose}. Each is taken to move what a channel of NCCL does, "
-        f"{rates.channel.value:g} GB/s; no source has rates by their number."
-    )
 
 
 def _cost(share: float) -> str:

@@ -23,8 +23,8 @@ from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
+from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.layer import dispatcher_of
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
@@ -202,9 +202,8 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
         software.rates(part, plan),
         software.machine(system),
     )
-    if plan.dispatch_sms is not None and (by := dispatcher_of(run.plans, run.speeds)) not in ("deepep", "hybrid"):
-        words = f"`dispatch_sms` belongs to deepep and hybrid, the dispatcher is {by}; leave it out, or name one"
-        raise RefusedError(words, infeasible=False, fields=("dispatch_sms",))
+    if fault := sms_fault(run):
+        raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
     return TrainSetup(shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan), run=run)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.collectives.expert_dispatch import copied, expected_hits, neighbours_reached
+from ffplan.collectives.expert_dispatch import copied, copying_fault, grouped_hits, neighbours_reached
 from ffplan.training import layer, overlap
 from ffplan.training.group_collectives import group_time
 from ffplan.training.parallel_plan import strides
@@ -17,6 +17,22 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.models import Experts
     from ffplan.training.train_run import TrainRun
+
+
+def sms_fault(run: TrainRun) -> str | None:
+    """Return why the multiprocessors that a plan gives the dispatcher mean nothing, or None."""
+    sms, by = run.plans.dispatch_sms, layer.dispatcher_of(run.plans, run.speeds)
+    if not sms:
+        return None
+    if run.shape.experts is None:
+        return "`dispatch_sms` of a model without experts"
+    if by not in ("deepep", "hybrid"):
+        return f"`dispatch_sms` belongs to deepep and hybrid, the dispatcher is {by}"
+    if fault := copying_fault(run.system.host, sms):
+        return f"`dispatch_sms`: {fault}"
+    if by == "hybrid" and "experts" not in run.plans.overlap:
+        return "`dispatch_sms` of HybridEP says what a hidden exchange costs, and none is hidden"
+    return None
 
 
 def exchange_time(run: TrainRun, computing: Number) -> Number:
@@ -45,11 +61,14 @@ def _sent(run: TrainRun) -> Number:
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
     own = rows / p.expert_tensor
-    sent, moved = own * network_copies(run, placement.nodes), own * copying_time(run, placement.nodes)
+    sent = own * network_copies(run, placement.nodes)
     there, home = (
-        np.maximum(group_time(system, "all-to-all", placement, part * sent), part * moved)
-        for part in (p.dispatch_bytes / p.width, 1.0)
+        group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
+    if p.dispatch_sms > 0:
+        call = group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
+        moved = np.where(np.asarray(p.expert) > 1, own * copying_time(run, placement.nodes), 0.0)
+        there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
     both: Number = there + home + joined
@@ -68,14 +87,12 @@ def _gathered(run: TrainRun) -> Number:
     return there + group_time(system, "reduce-scatter", group, p.width * whole)
 
 
-def _met(run: TrainRun, experts: Experts, bins: Number, domains: Number) -> Number:
-    """Return how many of the bins that hold the experts a token meets, of what its groups let it reach [1]."""
-    each = experts.routed / bins
+def _met(run: TrainRun, experts: Experts, bins: Number) -> Number:
+    """Return how many of the bins that hold the experts a token meets [1]."""
     if run.plans.in_turn:
-        return np.minimum(neighbours_reached(each, experts.top_k), bins)
-    limit = (experts.top_groups or 1) / (experts.groups or 1) if experts.top_groups else 1.0
-    part = np.ceil(domains * limit) / domains
-    return expected_hits(bins * part, experts.routed * part, each, experts.top_k)
+        return np.minimum(neighbours_reached(experts.routed / bins, experts.top_k), bins)
+    groups, most = experts.groups or 1, experts.top_groups or experts.groups or 1
+    return grouped_hits(bins, experts.routed, groups, most, experts.top_k)
 
 
 def network_copies(run: TrainRun, nodes: Number) -> Number:
@@ -89,8 +106,8 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
         Fraction [1]; 1 where every copy goes by itself, or within one node.
 
     Equation:
-        M / k, M = n (1 - C(E' - E / N, k) / C(E', k)) expected nodes, n = ceil(N g' / g) that a token may reach with
-        E' = n E / N experts; `neighbours_reached` where experts take turns, at most N, whatever the groups
+        M / k, M expected nodes by `grouped_hits`; `neighbours_reached` where experts take turns, at most N, whatever
+        the groups
 
     Source:
         deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
@@ -100,7 +117,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
     if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    return np.where(domains > 1, _met(run, experts, domains, domains) / experts.top_k, 1.0)
+    return np.where(domains > 1, _met(run, experts, domains) / experts.top_k, 1.0)
 
 
 def copying_time(run: TrainRun, nodes: Number) -> Number:
@@ -111,7 +128,7 @@ def copying_time(run: TrainRun, nodes: Number) -> Number:
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Time [s/byte]; 0 for other dispatchers, and where the rate of a multiprocessor is not known.
+        Time [s/byte]; 0 for other dispatchers, and where the plan names no number of multiprocessors.
 
     Equation:
         (m (N - 1) / N + 2 g) / (k s c): m nodes and g ranks that a token meets, s multiprocessors of c each
@@ -121,10 +138,10 @@ def copying_time(run: TrainRun, nodes: Number) -> Number:
     """
     experts, rates = run.shape.experts, run.system.host.rates
     assert experts is not None
-    if layer.dispatcher_of(run.plans, run.speeds) != "deepep" or rates is None or rates.channel is None:
+    sms = run.plans.dispatch_sms
+    if layer.dispatcher_of(run.plans, run.speeds) != "deepep" or not sms or rates is None or rates.channel is None:
         return 0.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    met = _met(run, experts, np.asarray(run.plans.expert, dtype=float), domains)
+    met = _met(run, experts, np.asarray(run.plans.expert, dtype=float))
     away = network_copies(run, domains) * (domains - 1) / domains
-    sms = run.plans.dispatch_sms or overlap.COUNTED_SMS
     return copied(away, met / experts.top_k, sms) / (rates.channel.value * 1e9)

@@ -7,7 +7,7 @@ Sources:
 
 from __future__ import annotations
 
-from ffplan.base.array_math import Number, maximum
+from ffplan.base.array_math import Number, maximum, minimum
 
 ADAM_BYTES = 38.0
 """Bytes that Adam moves for a parameter: gradient read for its norm and for the update and zeroed (12), three states
@@ -73,16 +73,16 @@ def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
         units: multiprocessors of the accelerator u [1].
 
     Returns:
-        Fraction [1], at least 0.
+        Fraction [1], between 0 and 1.
 
     Equation:
-        max(0, f + (s - 20) / u)
+        min(1, max(0, f + (s - 20) / u)): hiding costs no more than waiting
 
     Source:
         Derived: of what hidden collectives cost, the 20 multiprocessors of DeepSeek-V3, arXiv 2412.19437, are a part;
         the rest, memory traffic and power, goes with the bytes.
     """
-    return maximum(0.0, share + (sms - COUNTED_SMS) / units * (sms > 0))
+    return minimum(1.0, maximum(0.0, share + (sms - COUNTED_SMS) / units * (sms > 0)))
 
 
 def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:

@@ -114,8 +114,8 @@ class ExpertRouting(Frozen):
     """Experts, spread evenly over the GPUs."""
     max_nodes: Count = 10_000_000
     """Most nodes that a token may reach."""
-    sms: Count | None = None
-    """Multiprocessors (SMs) that copied tokens; those of the library if omitted."""
+    sms: Annotated[int, Field(ge=1, le=1024)] | None = None
+    """Multiprocessors (SMs) that copied tokens; without limit if omitted."""
 
 
 class Collective(Frozen):

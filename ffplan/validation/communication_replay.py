@@ -11,7 +11,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Server, Switch
 from ffplan.collectives import switch_hierarchy
 from ffplan.collectives.bottleneck import sustained_rate
-from ffplan.collectives.expert_dispatch import Routing, counted_copies, routing_fault
+from ffplan.collectives.expert_dispatch import Routing, copying_fault, counted_copies, routing_fault
 from ffplan.collectives.latency import ring_latency, transfer_time
 from ffplan.collectives.pods import offloaded_run_time, pod_ring
 from ffplan.collectives.timing import CollectiveQuery, TimingGrid, bus_bandwidth, time_grid
@@ -173,6 +173,9 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
         sizes = np.array([query.routing.message_bytes(case.operation)])
         if fault := routing_fault(job, query.routing):
             raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
+        sms = query.routing.sms
+        if sms is not None and (fault := copying_fault(job.host, sms, query.algorithm)):
+            raise made.bench.fault((*path, "experts", "sms"), fault, "leave out `sms`")
     if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
         raise made.bench.fault(
             (*path, "values"),

@@ -20,6 +20,7 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
+from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.model_shape import ModelShape, shape_of
 from ffplan.training.parallel_plan import parallel_plans
@@ -209,7 +210,7 @@ def prepare_replay(
     if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
         raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
     _check_kernel(bench, software, host.accelerator, table.plan, path)
-    return TrainingReplay(
+    made = TrainingReplay(
         file=file,
         table=table,
         path=path,
@@ -221,6 +222,9 @@ def prepare_replay(
         software=software,
         relative=relative,
     )
+    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(made.run())):
+        raise bench.fault((*path, "plan", "dispatch_sms"), fault, "leave it out", RULE)
+    return made
 
 
 def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:

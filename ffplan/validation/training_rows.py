@@ -91,10 +91,11 @@ def _size(replay: TrainingReplay, name: str) -> Floats:
     return np.asarray(first.weights + first.gradients + first.optimizer)
 
 
-def _kind(replay: TrainingReplay) -> str:
+def _kind(replay: TrainingReplay, *, timed: bool = True) -> str:
+    """Return the kind of a row; memory rests on no efficiency."""
     if replay.table.arithmetic:
         return "arithmetic"
-    if replay.relative is not None:
+    if timed and replay.relative is not None:
         return "estimated"
     if replay.table.assumed is not None:
         return "assumed"
@@ -115,8 +116,9 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     """
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
-    near = f"efficiencies of {replay.relative}, the nearest calibrated relative" if replay.relative else ""
-    note = "; ".join(filter(None, (table.note, near))) or None
+    assumed = f"assumed: {table.assumed}" if table.assumed else ""
+    near = f"efficiencies of {replay.relative}, the nearest calibrated relative; {assumed}" if replay.relative else ""
+    told = "; ".join(filter(None, (table.note, near.removesuffix("; ")))) or None
     found: dict[str, Floats] = {}
     longest = [""] * len(table.rows)
     if set(here) & set(TIMES):
@@ -144,9 +146,9 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
                     error=_error(name, model, measured),
                     chosen=longest[at] if name in TIMES else "",
                     status=file.source.status,
-                    kind=_kind(replay),
+                    kind=_kind(replay, timed=name in TIMES),
                     scored=table.scored,
-                    note=note,
+                    note=told if name in TIMES else table.note,
                 )
             )
     return rows

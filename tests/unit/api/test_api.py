@@ -42,6 +42,10 @@ def printed(command: str) -> Any:
             lambda: api.collective("superpod-h100-4su", "dispatch", gpus=64, tokens={"tokens": 128}),
         ),
         (
+            "collective superpod-h100-4su --op combine --gpus 8 --sms 4",
+            lambda: api.collective("superpod-h100-4su", "combine", gpus=8, tokens={"sms": 4}),
+        ),
+        (
             "train superpod-h100-4su -m llama3-8b --gpus 64,128 --batch 256 --tp 2",
             lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=[64, 128], batch=256, tensor=2),
         ),

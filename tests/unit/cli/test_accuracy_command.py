@@ -322,4 +322,67 @@ def test_runs_on_accelerators_without_constants_are_estimated_as_train_does(
     design.write_text(text.replace("server: hgx-h100-8nic", f"server: {server}"))
     asked = ("-m", "llama3-8b", "--gpus", "16", "--batch", "16", "--zero", "3", "--precision", precision)
     train = json.loads(ffplan("train", str(design), *asked, "-f", "json").out)
-    assert row["model"] == pytest.approx(train["rows"][0]["tokens_s_gpu"], rel=0.02)
+    assert row["model"] == pytest.approx(train["rows"][0]["tokens_s_gpu"], rel=1e-9)
+
+
+TOKENS = """
+kind: communication-cases
+id: mine
+name: tokens to experts
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+collectives:
+  - id: tokens
+    system: {server: SERVER}
+    operation: dispatch
+    experts: {tokens: 4096, hidden: 7168, top_k: 8, experts: 256, sms: SMS}
+    gpus: [8]
+    metric: deepep_gbyte_s
+    values: [[75]]
+"""
+
+
+def test_multiprocessors_of_a_measured_dispatch(tmp_path: Path) -> None:
+    """As `collective --sms` has them."""
+    file = tmp_path / "tokens.yaml"
+    file.write_text(TOKENS.replace("SERVER", "h800-8nic").replace("SMS", "4"))
+    (row,) = json.loads(ffplan("accuracy", "communication", "--cases", str(file), "-f", "json").out)["rows"]
+    asked = ("collective", "deepseek-v3-2048", "--op", "dispatch", "--gpus", "8", "--sms")
+    (timed,) = json.loads(ffplan(*asked, "4", "-f", "json").out)["rows"]
+    assert row["model"] == timed["deepep_gbyte_s"]
+    assert (timed["limited_by"], timed["algorithm"]) == ("sm", "node-limited")
+    assert "4 multiprocessors at the rate of channels" in " ".join(ffplan(*asked, "4").out.split())
+    free = ffplan(*asked[:-1]).out
+    assert "multiprocessors" not in free
+
+
+@pytest.mark.parametrize(
+    ("server", "sms", "words"),
+    [
+        ("mi355x-8nic", "4", "what a multiprocessor of `mi355x` copies is not known"),
+        ("h800-8nic", "133", "`h800-sxm` has 132 multiprocessors"),
+        ("h800-8nic", "4, experts: 256", "experts"),
+    ],
+)
+def test_multiprocessors_that_mean_nothing_are_located(server: str, sms: str, words: str, tmp_path: Path) -> None:
+    file = tmp_path / "tokens.yaml"
+    file.write_text(TOKENS.replace("SERVER", server).replace("SMS", sms))
+    run = ffplan("accuracy", "communication", "--cases", str(file))
+    assert run.code == 2
+    assert words in run.err
+    assert "tokens.yaml:10:" in run.err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--sms", "4", "--algorithm", "straight"), "take every multiprocessor"),
+        (("--sms", "200"), "has 132 multiprocessors"),
+        (("--sms", "0"), "--sms"),
+        (("--op", "allreduce", "--sms", "4"), "--sms has no effect on allreduce"),
+    ],
+)
+def test_multiprocessors_that_no_dispatch_has(options: tuple[str, ...], words: str) -> None:
+    given = ("--op", "dispatch", *options)
+    run = ffplan("collective", "deepseek-v3-2048", "--gpus", "8", *given)
+    assert run.code == 2
+    assert words in " ".join(run.err.split())

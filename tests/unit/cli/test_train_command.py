@@ -646,7 +646,41 @@ def test_faults_of_a_plan_from_a_pipe_have_a_place() -> None:
 TRAIN_GPT = "train dgx-a100-10k --model gpt3-175b --gpus 112 --batch 64"
 
 
-@pytest.mark.parametrize("field", ["imbalance: 1.5", "dispatcher: deepep", "dispatch_dtype: fp8", "expert_tensor: 2"])
+FIELDS_OF_EXPERTS = (
+    "imbalance: 1.5",
+    "dispatcher: deepep",
+    "dispatch_dtype: fp8",
+    "dispatch_sms: 24",
+    "expert_tensor: 2",
+)
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ("expert: 8, dispatch_sms: 24", "belongs to deepep and hybrid, the dispatcher is alltoall"),
+        ("expert: 8, dispatcher: deepep, dispatch_sms: 133", "`h100-sxm-80gb` has 132 multiprocessors"),
+        ("expert: 8, dispatcher: hybrid, dispatch_sms: 24", "and none is hidden"),
+    ],
+)
+def test_multiprocessors_without_effect_are_refused(fields: str, words: str, tmp_path: Path) -> None:
+    plan, cases = tmp_path / "plan.yaml", tmp_path / "cases.yaml"
+    plan.write_text("kind: training-plan\nbatch: 256\n" + fields.replace(", ", "\n") + "\n")
+    run = ffplan("train superpod-h100-4su --model deepseek-moe-16b --gpus 64 --plan", str(plan))
+    assert run.code == 2
+    assert words in run.err
+    cases.write_text(
+        "kind: training-cases\nid: mine\nname: mine\n"
+        "source: {title: ours, date: '2026', grade: measured, status: V}\n"
+        "tables: [{id: one, system: {server: hgx-h100-8nic}, model: deepseek-moe-16b, "
+        f"plan: {{{fields}}}, columns: [gpus, batch, seconds], rows: [[64, 256, 1]]}}]\n"
+    )
+    replay = ffplan("accuracy training --cases", str(cases))
+    assert replay.code == 2
+    assert words in replay.err
+
+
+@pytest.mark.parametrize("field", FIELDS_OF_EXPERTS)
 def test_fields_of_experts_are_refused_without_experts(field: str, tmp_path: Path) -> None:
     plan = tmp_path / "plan.yaml"
     plan.write_text(f"kind: training-plan\nbatch: 256\n{field}\n")

@@ -17,9 +17,11 @@ from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_recei
 from ffplan.collectives.expert_dispatch import (
     Routing,
     copied,
+    copying_fault,
     counted_copies,
     expected_hits,
     expected_reach,
+    grouped_hits,
     node_limited,
     straight,
     token_bytes,
@@ -354,16 +356,19 @@ def test_tokens_reach_at_most_their_groups() -> None:
     ] == pytest.approx(7)
 
 
+def routed(sms: int | None = None) -> Routing:
+    return Routing(tokens=4096, hidden=7168, top_k=8, experts=256, groups=4, sms=sms)
+
+
 def test_multiprocessors_copy_tokens() -> None:
     """Eight nodes: 3.6 of four nodes and 7.3 GPUs, so that 20 copy 0.89 times the tokens each; one node has no NIC."""
     assert copied(2.0, 4.0, 5.0) == 2
-    routing = Routing(tokens=4096, hidden=7168, top_k=8, experts=256, groups=4)
     job = RankLayout(host=host_named("h800-8nic"), nodes=8, per_node=8)
-    nodes, gpus = expected_reach(job, routing)
-    assert use(node_limited(job, routing, 20), "sm")[1] == pytest.approx((nodes * 7 / 8 + 2 * gpus) / 20)
-    assert "sm" not in {kind for kind, _ in totals(node_limited(job, routing))}
+    nodes, gpus = expected_reach(job, routed())
+    assert use(node_limited(job, routed(20)), "sm")[1] == pytest.approx((nodes * 7 / 8 + 2 * gpus) / 20)
+    assert "sm" not in {kind for kind, _ in totals(node_limited(job, routed()))}
     one = RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8)
-    assert use(node_limited(one, routing, 4), "sm")[1] == pytest.approx(2 * expected_reach(one, routing)[1] / 4)
+    assert use(node_limited(one, routed(4)), "sm")[1] == pytest.approx(2 * expected_reach(one, routed())[1] / 4)
 
 
 def test_few_multiprocessors_bound_tokens_and_many_do_not() -> None:
@@ -372,14 +377,42 @@ def test_few_multiprocessors_bound_tokens_and_many_do_not() -> None:
     job = RankLayout(host=host_named("h800-8nic"), nodes=1, per_node=8)
 
     def per_byte(sms: int | None) -> float:
-        routing = Routing(tokens=4096, hidden=7168, top_k=8, experts=256, groups=4, sms=sms)
-        found = choices(CollectiveQuery(operation="dispatch", library=deepep, routing=routing), job)
+        found = choices(CollectiveQuery(operation="dispatch", library=deepep, routing=routed(sms)), job)
         assert sms is None or [choice.algorithm for choice in found] == ["node-limited"]
         return float(found[0].seconds_per_byte)
 
-    gpus = expected_reach(job, Routing(tokens=1, hidden=1, top_k=8, experts=256, groups=4))[1]
+    gpus = expected_reach(job, routed())[1]
     assert per_byte(4) == pytest.approx(2 * gpus / (4 * 38.7e9))
     assert per_byte(None) == per_byte(20) == per_byte(132) < per_byte(7)
+
+
+def test_multiprocessors_that_mean_nothing() -> None:
+    assert copying_fault(host_named("h800-8nic"), 132) is None
+    assert copying_fault(host_named("h800-8nic"), 133) == "`h800-sxm` has 132 multiprocessors"
+    assert "take every multiprocessor" in str(copying_fault(host_named("h800-8nic"), 20, "straight"))
+    assert "of `mi300x` copies is not known" in str(copying_fault(host_named("mi300x-8nic"), 20))
+
+
+def test_bins_that_groups_let_draws_hit() -> None:
+    """Two bins of two groups each, one group taken: one bin. Two of four groups: one bin in one case of three."""
+    assert grouped_hits(2.0, 8, 4, 1, 2) == 1
+    assert grouped_hits(2.0, 8, 4, 2, 1) == 1
+    both = 1 - 2 / 4 * 1 / 3  # two items of a pool of four, two of them in each bin
+    assert grouped_hits(2.0, 8, 4, 2, 2) == pytest.approx(1 / 3 * 1 + 2 / 3 * 2 * both)
+    assert grouped_hits(4.0, 8, 4, 2, 2) == pytest.approx(2 * both)
+    assert grouped_hits(8.0, 8, 4, 2, 2) == pytest.approx(2)
+    assert grouped_hits(3.0, 6, 1, 1, 2) == expected_hits(3.0, 6, 2, 2)
+
+
+@pytest.mark.parametrize("bins", [2, 4, 8, 16])
+def test_grouped_hits_is_the_mean_over_draws(bins: int) -> None:
+    """DeepSeek-V3's 8 of 256 experts from 4 of 8 groups, drawn at random."""
+    dice = np.random.default_rng(7)
+    groups = np.argsort(dice.random((4000, 8)), axis=1)[:, :4]
+    picked = np.argsort(dice.random((4000, 128)), axis=1)[:, :8]
+    experts = np.take_along_axis(groups, picked // 32, axis=1) * 32 + picked % 32
+    hit = [len(np.unique(row // (256 // bins))) for row in experts]
+    assert grouped_hits(float(bins), 256, 8, 4, 8) == pytest.approx(np.mean(hit), rel=0.01)
 
 
 def test_messages_that_the_host_posts_bound_tokens_that_go_straight() -> None:
