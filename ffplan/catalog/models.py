@@ -99,6 +99,8 @@ class Transformer(Frozen):
             wrong = ("kv_heads", "`kv_heads` does not divide `heads`", "write kv_heads that divide heads")
         elif self.experts is not None and self.experts.top_k > self.experts.routed:
             wrong = ("experts", "a token goes to more experts than there are", "write a smaller `top_k`")
+        elif self.experts is not None and (self.experts.top_groups or 1) > (self.experts.groups or 1):
+            wrong = ("experts", "a token goes to more groups of experts than there are", "write more `groups`")
         elif self.experts is not None and self.experts.dense_layers > self.layers:
             wrong = ("experts", "more dense layers than layers", "write fewer `dense_layers`")
         if wrong:

@@ -386,3 +386,16 @@ def test_multiprocessors_that_no_dispatch_has(options: tuple[str, ...], words: s
     run = ffplan("collective", "deepseek-v3-2048", "--gpus", "8", *given)
     assert run.code == 2
     assert words in " ".join(run.err.split())
+
+
+@pytest.mark.parametrize("groups", ["top_groups: 2", "groups: 2, top_groups: 4"])
+def test_groups_that_no_token_can_reach_are_located(groups: str, tmp_path: Path) -> None:
+    shape = "layers: 8, hidden: 1024, heads: 8, ffn: 4096, vocabulary: 32000, sequence: 2048"
+    text = ESTIMATED.replace("SERVER", "hgx-h100-8nic").replace("PRECISION", "bf16")
+    experts = f"experts: {{routed: 8, top_k: 2, ffn: 512, {groups}}}"
+    file = tmp_path / "runs.yaml"
+    file.write_text(text.replace("model: llama3-8b", f"shape: {{{shape}, {experts}}}"))
+    run = ffplan("accuracy", "training", "--cases", str(file))
+    assert run.code == 2
+    assert "runs.yaml:9:" in run.err
+    assert "a token goes to more groups of experts than there are" in run.err
