@@ -65,8 +65,9 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
             ends, label = (link_share * low, link_share * value, high), f"{host.scale_up_name} link between two GPUs"
         found += [Resource(name, gpu, label, ends) for gpu in host.gpus]
     if rates is not None and rates.channel is not None:
-        label, each = "multiprocessors that copy tokens", f"{rates.channel.value:g} GB/s of a multiprocessor"
-        channel, shared = spread(rates.channel), (1.0, 1.0, 1.0)
+        label, channel, shared = "multiprocessors that copy tokens", spread(rates.channel), (1.0, 1.0, 1.0)
+        one = isinstance(channel[1], int | float)  # arrays of many designs need no words
+        each = f"{channel[1]:g} GB/s of a multiprocessor" if one else ""
         found += [Resource("sm", gpu, label, channel, both_ways=shared, basis=each) for gpu in host.gpus]
     if rates is not None and rates.nvls is not None and host.joined:
         ranks = rates.nvls.ranks.value

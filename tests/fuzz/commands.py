@@ -71,6 +71,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     ),
     "--max-mape": ("5 %", "100 %", "0.1", "x"),
     "--max-nodes": ("2", "4", "8"),
+    "--sms": ("4", "20", "133"),
     "--measured": ("x", "fire-flyer-2"),
     "--memory": ("40 GiB", "80 GB", "1 TB", "0.9", "x"),
     "--months": ("1", "12", "24", "0"),

@@ -39,7 +39,7 @@ def scale_up(**changed: Any) -> Any:
 
 def rates(**changed: Any) -> Any:
     """Return rates of collectives, none of them measured but those given."""
-    names = ("links", "ring", "peer", "send", "alltoall", "pcie", "nvls", "ll", "launch")
+    names = ("links", "ring", "peer", "send", "alltoall", "pcie", "channel", "nvls", "ll", "launch")
     return SimpleNamespace(**{**dict.fromkeys(names), **changed})
 
 
