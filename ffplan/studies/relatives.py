@@ -66,13 +66,17 @@ def same_line(one: Accelerator, two: Accelerator) -> bool:
     H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
     A100 are nearer to its own.
     """
-    made = one.process is not None and one.process == two.process and one.vendor == two.vendor
-    return made and (one.nvlink is None) == (two.nvlink is None)
+    return _made_alike(one, two) and (one.nvlink is None) == (two.nvlink is None)
 
 
 def same_chip(one: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators have one kind of chip, whose long GEMMs are bound by power."""
     return one.chip is not None and one.chip == two.chip
+
+
+def _made_alike(one: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators are known to be of one maker and process."""
+    return one.process is not None and one.process == two.process and one.vendor == two.vendor
 
 
 def same_energy(one: Accelerator, two: Accelerator) -> bool:
@@ -83,8 +87,7 @@ def same_energy(one: Accelerator, two: Accelerator) -> bool:
     """
     if same_chip(one, two):
         return True
-    kin = one.process is not None and one.process == two.process and one.vendor == two.vendor
-    return kin and one.chip is not None and two.chip is not None
+    return _made_alike(one, two) and one.chip is not None and two.chip is not None
 
 
 def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:

@@ -228,7 +228,7 @@ class ParallelPlans:
     dispatch_bytes: float = 2.0
     """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
     dispatch_sms: float = 0.0
-    """Multiprocessors that the dispatcher takes; 0 for the usual ones [1]."""
+    """Multiprocessors that the dispatcher takes; 0 where copies have no limit and hiding costs the usual [1]."""
     mtp_layers: float = 0.0
     """Layers that predict further tokens, on the last stage [1]."""
     in_turn: bool = False
