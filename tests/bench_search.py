@@ -48,7 +48,7 @@ def main() -> None:
     cold = shortest(lambda: evaluate_space(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
     warm = shortest(lambda: evaluate_space(run, space, GPUS, limit))
     found = evaluate_space(run, space, GPUS, limit)
-    chosen = [single(found.plans, found.step.shape, at) for at in best(found, SAMPLE)]
+    chosen = [single(found.plans, found.step.shape, at) for at in best(found.step, SAMPLE)]
 
     def loop() -> None:
         for item in chosen:

@@ -126,13 +126,14 @@ def compare(
     if batch is None:
         raise UsageError("compare: a model needs a batch")
     return study.compare(
-        found, labels, base, _compared(designs, found, base, model, batch, gpus=gpus, plan=plan, search=search)
+        found, labels, base, _compared(designs, found, labels, base, model, batch, gpus=gpus, plan=plan, search=search)
     )
 
 
 def _compared(
     designs: tuple[str | Path | Design, ...],
     found: tuple[Assessment, ...],
+    labels: tuple[str, ...],
     base: int,
     model: str,
     batch: int,
@@ -145,8 +146,7 @@ def _compared(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare import comparable
-    from ffplan.studies.compare_training import compare_training
-    from ffplan.studies.job_layout import most_gpus
+    from ffplan.studies.compare_training import compare_training, shared_size
     from ffplan.studies.usual_job import JobReports
 
     given = [load(design) for design in designs]
@@ -155,8 +155,8 @@ def _compared(
     reports = JobReports(
         [(item.resolved, item.catalog) for item in given], part, fields, searching=search or plan is None
     )
-    count = gpus or min(most_gpus(item.resolved) for item in given)
-    return compare_training(found, base, reports, batch, count, comparable=comparable(found))
+    count = gpus or shared_size(reports)
+    return compare_training(found, labels, base, reports, batch, count, comparable=comparable(found))
 
 
 def collective(

@@ -102,10 +102,11 @@ def _training(
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search
     batches = batches_of(plan.batch)
-    total = len(files) * (len(batches) + (len(FRACTIONS) if job.tokens is not None else 0))
+    own = len({most_gpus(design) for design, _ in resolved} - {gpus})
+    total = len(files) * (len(batches) + own + (len(FRACTIONS) if job.tokens is not None else 0))
     step = partial(progress.another, total)
     reports = JobReports(resolved, part, plan, searching=searching, step=step)
-    found = compare_training(designs, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
+    found = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
     money = None
     if job.tokens is not None:
         wanted = (gpus, plan.batch, job.tokens)

@@ -64,7 +64,7 @@ SeedOption = Annotated[int, typer.Option("--seed", min=0, max=2**31, help="Seed 
 
 NodesOption = Annotated[
     int | None,
-    typer.Option("--nodes", "-n", min=2, help="Nodes of the job; all of the first compute group if omitted."),
+    typer.Option("--nodes", "-n", min=2, help="Nodes of the job; all of the largest kind if omitted."),
 ]
 
 SizeOption = Annotated[

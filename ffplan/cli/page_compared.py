@@ -52,6 +52,7 @@ def compared_notes(found: Comparison, sources: Iterable[Source]) -> tuple[Origin
     figures = Figures(found, "comparison", currency, sources, found.labels)
     notes = list(_values(found, figures))
     notes += _job(found.training, figures) if found.training else []
+    notes += _own_sizes(found.training, found.money, figures) if found.training else []
     notes += _money(found.money, figures) if found.money else []
     return (*notes, *prose_notes(found, figures))
 
@@ -90,6 +91,21 @@ def _job(job: TrainingComparison, figures: Figures) -> Iterator[Origin]:
             spot, how = Spot("Tokens/s/GPU", f"batch {size.batch:,}", column, side=column), JOB_ROWS["tokens_s_gpu"][1]
             of = figures.named(f"{path}.step_s", f"{path}.capital_ratio")
             yield from figures.note(spot, f"{path}.tokens_s_gpu", how=how, parts=of)
+
+
+def _own_sizes(job: TrainingComparison, money: MoneyComparison | None, figures: Figures) -> Iterator[Origin]:
+    """Yield the origin of the job on all accelerators of each design."""
+    how = "tokens of a batch / step, on the most accelerators that one job can span"
+    for column, own in enumerate(job.own_sizes):
+        path = f"training.own_sizes[{column}]"
+        spot = Spot("Training", "tokens/s on all its GPUs", column, side=column)
+        yield from figures.note(spot, f"{path}.tokens_s", how=how, parts=figures.named(f"{path}.gpus"))
+        for at, row in enumerate(money.scales if money is not None else ()):
+            if (row.gpus, row.batch) == (own.gpus, job.batch):
+                spot = Spot("Run, ", "days on all its GPUs", column, side=column)
+                of = figures.named(f"{path}.gpus")
+                how_long = "tokens of the run / tokens a second / goodput, on the most accelerators of the design"
+                yield from figures.note(spot, f"money.scales[{at}].sides[{column}].days", how=how_long, parts=of)
 
 
 def _money(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:

@@ -92,6 +92,8 @@ def _run(path: str) -> list[str]:
 
 
 def _compared(found: Comparison) -> Iterator[Said]:
+    if found.training is not None:
+        yield found.training.size_basis, "training.size_basis", ["training.gpus", "training.own_sizes[*].gpus"]
     if found.money is not None:
         yield from _money(found.money, found.training)
     elif found.training is not None:

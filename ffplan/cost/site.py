@@ -212,12 +212,16 @@ def spares(
         server: the compute server, by catalogue id.
         stated: spare nodes that the design states [1]; as many of the compute server are bought.
     """
+    bought: dict[tuple[str, str], float] = {}
+    for item in items:  # rounded once for each part, however the groups of a design divide it
+        if item.quantity > 0:
+            kind = (item.category, item.part)
+            bought[kind] = bought.get(kind, 0) + item.quantity
     found: dict[str, int] = {}
-    for item in items:
-        if stated is not None and (item.category, item.part) == ("servers", server):
-            found[item.part] = stated
-            continue
-        share = owned.inputs.get(SPARE_OF.get(item.category, "spare_switches"))
-        if share is not None and share.likely and item.quantity > 0:
-            found[item.part] = found.get(item.part, 0) + int(share.likely * item.quantity + 0.5)
+    for (category, part), quantity in bought.items():
+        share = owned.inputs.get(SPARE_OF.get(category, "spare_switches"))
+        if stated is not None and (category, part) == ("servers", server):
+            found[part] = stated
+        elif share is not None and share.likely:
+            found[part] = found.get(part, 0) + int(share.likely * quantity + 0.5)
     return tuple(Item("spares", part, count) for part, count in found.items() if count)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
@@ -229,6 +229,22 @@ class _Resolver:
             )
 
 
+def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
+    """Return groups with those of equal nodes as one, in the place of the first: how a file divides them is no fact."""
+    equal: dict[tuple[Any, ...], list[ResolvedGroup]] = {}
+    for group in groups:
+        seats = (group.group.role, group.group.per_rack, group.group.rack_units)
+        equal.setdefault((*seats, *group.kind), []).append(group)
+    return tuple(
+        replace(
+            members[0],
+            group=members[0].group.model_copy(update={"count": sum(member.group.count for member in members)}),
+            written=tuple(member.position for member in members),
+        )
+        for members in equal.values()
+    )
+
+
 def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]) -> ResolvedGroup:
     """Return a group of nodes that another file than a design names.
 
@@ -272,7 +288,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     ]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
-    whole = tuple(group for group in groups if group is not None)
+    whole = _joined([group for group in groups if group is not None])
     first = next((group for group in whole if group.group.role == "compute"), None)
     libraries = resolver.libraries(spec, first.accelerator.library if first and first.accelerator else "nccl")
     for group in whole:

@@ -5,6 +5,7 @@ Where many designs are assessed at once, counts and figures are arrays of one sh
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
@@ -34,10 +35,17 @@ class ResolvedGroup:
     """Positions of the NIC slots that this fabric joins."""
     left_out: tuple[Nic, ...] = ()
     """NICs of the server's file that the nodes are bought without."""
+    written: tuple[int, ...] = ()
+    """Positions under `nodes` of all groups in the file that this one joins."""
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""
         return tuple(minimum(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
+
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """What two groups share whose nodes are alike to a job: server, NICs on the fabric, and zones."""
+        return self.server.id, self.fabric_nics, len(self.left_out), self.group.zones
 
     @property
     def accelerators_per_node(self) -> int:
@@ -214,8 +222,33 @@ class ResolvedDesign:
 
     @property
     def compute(self) -> ResolvedGroup:
-        """The first group of compute nodes; every design has one."""
-        return next(group for group in self.groups if group.group.role == "compute")
+        """The compute nodes that jobs run on: all that are alike, of the kind with the most accelerators.
+
+        Neither the order of the groups nor how they divide equal nodes makes a difference. Every design has one.
+        """
+        groups = [self.groups[at] for at in self.job_groups]
+        if len(groups) == 1:
+            return groups[0]
+        count = sum(group.group.count for group in groups)
+        return replace(groups[0], group=groups[0].group.model_copy(update={"count": count}))
+
+    @property
+    def job_groups(self) -> tuple[int, ...]:
+        """Positions in `groups` of the compute nodes that jobs run on."""
+        kinds: dict[tuple[Any, ...], list[int]] = {}
+        for at, group in enumerate(self.groups):
+            if group.group.role == "compute":
+                kinds.setdefault(group.kind, []).append(at)
+        if len(kinds) == 1:
+            return tuple(*kinds.values())
+
+        def size(kind: tuple[Any, ...]) -> tuple[Any, ...]:
+            members = [self.groups[at] for at in kinds[kind]]
+            count: Any = sum(group.group.count for group in members)
+            nodes = count if isinstance(count, int) else int(count.max())  # one kind for all designs of an array
+            return -members[0].accelerators_per_node * nodes, -nodes, kind
+
+        return tuple(kinds[min(kinds, key=size)])
 
     @property
     def accelerators(self) -> int:

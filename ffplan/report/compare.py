@@ -13,7 +13,7 @@ from ffplan.report.train import plan_words
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, TrainingComparison
+    from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, OwnSize, TrainingComparison
     from ffplan.results.cost import Waiting
     from ffplan.results.design import Assessment, CostReport
     from ffplan.results.run import Band
@@ -229,6 +229,8 @@ def _body(c: Comparison) -> Body:
     ]
     title = " against ".join(names) + (": totals are not comparable" if c.incomparable else "")
     first = [Remarks(("Totals are not comparable.", *c.incomparable))] if c.incomparable else []
+    if c.training is not None and _own_sizes_differ(c.training):
+        first.append(Remarks((c.training.size_basis,)))
     if c.money is not None:
         first.append(Remarks(c.money.headline))
         blocks = [*_money(c, c.money), *blocks]
@@ -286,6 +288,8 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
         ),
         ("cost of that wait", tuple(_wait(side.waiting) for side in money.sides)),
     ]
+    if c.training is not None and _own_sizes_differ(c.training):
+        rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
     found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P10 to P90", tuple(c.labels), tuple(rows))]
     for item in money.differences:
         swings = tuple(
@@ -349,8 +353,29 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
         ("tokens/s/GPU", tuple(_cell(side.tokens_s_gpu, number) for side in size.sides)),
         ("MFU", tuple(_cell(side.mfu, percent) for side in size.sides)),
         ("capital a token/s", _capital(c, job, size)),
+        *([("tokens/s on all its GPUs", tuple(map(_on_all, job.own_sizes)))] if _own_sizes_differ(job) else []),
     )
     return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
+
+
+def _own_sizes_differ(job: TrainingComparison) -> bool:
+    """Return whether a design could give more accelerators to the job than are compared."""
+    return any(own.gpus > job.gpus for own in job.own_sizes)
+
+
+def _on_all(own: OwnSize) -> str:
+    """Return the speed of the job on all accelerators of a design, with their number."""
+    return f"{number(own.tokens_s)} ({own.gpus:,})" if own.tokens_s is not None else f"cannot run ({own.gpus:,})"
+
+
+def _days_on_all(money: MoneyComparison, job: TrainingComparison) -> tuple[str, ...]:
+    """Return the days of the run on all accelerators of each design, with their number."""
+    cells = []
+    for at, own in enumerate(job.own_sizes):
+        row = next(row for row in money.scales if (row.gpus, row.batch) == (own.gpus, job.batch))
+        days = row.sides[at].days
+        cells.append(f"{'-' if days is None else short(days)} ({own.gpus:,})")
+    return tuple(cells)
 
 
 def _batches(c: Comparison, job: TrainingComparison) -> Matrix:

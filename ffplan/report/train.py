@@ -183,7 +183,7 @@ def _search(report: TrainReport) -> list[Grid]:
     lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
     idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
     refused = tuple((f"{item.plans:,}", item.label) for item in report.refused)
-    title = f"{report.searched:,} plans evaluated, {report.feasible:,} can run; the others"
+    title = f"{report.searched:,} plans, {report.timed:,} timed, {report.feasible:,} can run; the others"
     return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
 
 

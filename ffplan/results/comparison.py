@@ -101,6 +101,16 @@ class JobSize:
 
 
 @record
+class OwnSize:
+    """The job on every accelerator that one job can span on a design, at the batch asked for."""
+
+    gpus: int
+    """Accelerators of the job."""
+    tokens_s: float | None
+    """Tokens a second; null where the job cannot run at that size."""
+
+
+@record
 class TrainingComparison:
     """The same training job on every design, each with its fastest plan."""
 
@@ -108,6 +118,10 @@ class TrainingComparison:
     """Catalogue id of the model."""
     gpus: int
     """Accelerators of the job."""
+    size_basis: str
+    """Why the job has that many accelerators, a sentence."""
+    own_sizes: tuple[OwnSize, ...]
+    """The job at the most accelerators of each design, in their order."""
     batch: int
     """Batch that was asked for."""
     currency: str | None

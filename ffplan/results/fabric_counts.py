@@ -220,7 +220,7 @@ class FabricReport:
     port_gbyte_s: float
     """Rate of an endpoint port of a compute node, one direction [GB/s]."""
     scale_up: ScaleUpReport | None
-    """The scale-up tier of the first compute group; null where it has none."""
+    """The scale-up tier of the compute nodes; null where it has none."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
     core_policy: str | None

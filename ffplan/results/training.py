@@ -192,9 +192,11 @@ class TrainReport(Result):
     error_basis: str
     """Runs behind that error."""
     searched: int
-    """Plans that a search evaluated; 0 without one."""
+    """Plans of the space of a search; 0 without one."""
+    timed: int
+    """Plans of that space that were timed: those whose structure is possible."""
     feasible: int
-    """Of those, plans that can run."""
+    """Of those, plans that can run, before their refinement."""
     refused: tuple[Refused, ...]
     """The others, by reason."""
     rows: tuple[TrainRow, ...]

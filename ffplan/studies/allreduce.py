@@ -147,7 +147,7 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
 def allreduces(
     design: ResolvedDesign, plan: FabricPlan | None, *, all_scales: bool = True
 ) -> tuple[CollectiveReport, ...]:
-    """Return the allreduce over the first compute group, for each library that the design names.
+    """Return the allreduce over the compute nodes, for each library that the design names.
 
     It spans all nodes of the group, or those of one zone where nothing joins the zones.
 

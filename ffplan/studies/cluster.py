@@ -30,7 +30,7 @@ def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
 
 
 def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
-    """Return the machine of a design's first compute group.
+    """Return the machine of a design's compute nodes.
 
     All groups of a node cross the fabric at the same time, each with a fraction of the links; a group takes as many
     nodes as its ranks need.

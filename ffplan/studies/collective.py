@@ -60,7 +60,7 @@ def rank_layout(
     *,
     by_domain: bool = True,
 ) -> RankLayout:
-    """Return the ranks of jobs on a design's first compute group; numbers are arrays over the jobs.
+    """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
 
     Args:
         design: the design.

@@ -29,6 +29,7 @@ from ffplan.studies.cost import (
     swing_row,
 )
 from ffplan.studies.cost_parts import waiting
+from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.ledger import Ledger
 from ffplan.studies.nic_prices import with_nic_prices
 from ffplan.studies.usual_job import TimedJob, timed_job
@@ -221,10 +222,12 @@ def _money_side(side: Side, asked: Asked) -> MoneySide:
 def _scales(
     reports: JobReports, sides: list[Side], batches: list[int], gpus: int, batch: int, tokens: float
 ) -> tuple[ScaleRow, ...]:
-    """Return the run at other numbers of accelerators, and at other batches."""
+    """Return the run at other numbers of accelerators, all of each design among them, and at other batches."""
     each = max(side.ledger.design.compute.accelerators_per_node for side in sides)
     counts = [round(gpus * part / each) * each for part in FRACTIONS]
+    whole = sorted(most_gpus(side.ledger.design) for side in sides)
     sizes = [(count, batch) for count in counts if count >= each] + [(gpus, size) for size in batches]
+    sizes += [(count, batch) for count in whole]
     found = []
     for count, size in dict.fromkeys(sizes):
         row = []

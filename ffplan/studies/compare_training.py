@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
+from ffplan.base.formatting import listed
+from ffplan.results.comparison import JobSide, JobSize, OwnSize, TrainingComparison
 from ffplan.studies.files_read import files_of
+from ffplan.studies.job_layout import most_gpus
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 
@@ -71,13 +73,45 @@ def batches_of(batch: int) -> list[int]:
     return list(dict.fromkeys(max(1, round(batch * factor)) for factor in STEPS))
 
 
+def shared_size(reports: JobReports) -> int:
+    """Return the most accelerators that one job can span on every design [1]."""
+    return min(most_gpus(design) for design, _ in reports.designs)
+
+
+def _size_basis(reports: JobReports, labels: Sequence[str], gpus: int) -> str:
+    """Return why a job that is compared has a number of accelerators, and which designs could give it more."""
+    most = [most_gpus(design) for design, _ in reports.designs]
+    if gpus < min(most):
+        return f"The job has {gpus:,} accelerators, as asked for."
+    larger = [f"`{label}` could give {count:,}" for label, count in zip(labels, most, strict=True) if count > gpus]
+    if not larger:
+        return f"The job has {gpus:,} accelerators, the most that one job can span on each design."
+    least = next(label for label, count in zip(labels, most, strict=True) if count == gpus)
+    return f"The job has {gpus:,} accelerators, the most that `{least}` gives to one job; {listed(larger)}."
+
+
+def _own_size(reports: JobReports, at: int, batch: int) -> OwnSize:
+    """Return the job on all accelerators of a design."""
+    most = most_gpus(reports.designs[at][0])
+    report = reports.of(at, most, batch)
+    return OwnSize(most, None if isinstance(report, Exception) else report.rows[0].tokens_s)
+
+
 def compare_training(
-    assessments: Sequence[Assessment], baseline: int, reports: JobReports, batch: int, gpus: int, *, comparable: bool
+    assessments: Sequence[Assessment],
+    labels: Sequence[str],
+    baseline: int,
+    reports: JobReports,
+    batch: int,
+    gpus: int,
+    *,
+    comparable: bool,
 ) -> TrainingComparison:
-    """Return one job on every design, at three batches.
+    """Return one job on every design, at three batches, and on all accelerators of each.
 
     Args:
         assessments: the designs.
+        labels: label of each design.
         baseline: position of the design that ratios refer to.
         reports: the job on every design, by accelerators and batch.
         batch: the batch asked for [1].
@@ -93,6 +127,8 @@ def compare_training(
     return TrainingComparison(
         model=reports.model.id,
         gpus=gpus,
+        size_basis=_size_basis(reports, labels, gpus),
+        own_sizes=tuple(_own_size(reports, at, batch) for at in range(len(assessments))),
         batch=batch,
         currency=next(iter(costs)) if len(costs) == 1 else None,
         sizes=tuple(sizes),

@@ -113,8 +113,8 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
     wanted = design.spec.communication
     if wanted is None:
         return
-    several = any(g.group.role == "compute" for g in design.groups if g is not design.compute)
-    group = f" of the first compute group, `{design.compute.server.id}`" if several else ""
+    several = sum(group.group.role == "compute" for group in design.groups) > len(design.job_groups)
+    group = f" of the largest kind, `{design.compute.server.id}`; the others take no part" if several else ""
     yield (
         f"Allreduce: all nodes{group}, ranks in the order of leaves and zones{_rails(design, plan)}; no congestion "
         "(`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "

@@ -278,13 +278,16 @@ def _with_named(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
 
 def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDesign:
     place = path[len("nodes[") :].partition("]")[0]
-    if not place.isdecimal() or path != f"nodes[{place}].count" or int(place) >= len(design.groups):
-        raise UsageError(f"`{path}`: the design has {len(design.groups)} groups of nodes")
+    written = design.spec.nodes
+    if not place.isdecimal() or path != f"nodes[{place}].count" or int(place) >= len(written):
+        raise UsageError(f"`{path}`: the design has {len(written)} groups of nodes")
     if np.any(array != np.floor(array)) or np.any((array < 1) | (array > MOST_COUNT)):
         raise UsageError(f"`{path}`: counts must be whole, at least 1 and at most {MOST_COUNT:,}")
     groups = list(design.groups)
-    group = groups[int(place)]
-    groups[int(place)] = replace(group, group=group.group.model_copy(update={"count": array.astype(np.int64)}))
+    at = next(at for at, group in enumerate(groups) if int(place) in group.written)
+    others = sum(written[position].count for position in groups[at].written if position != int(place))
+    counts = array.astype(np.int64) + others
+    groups[at] = replace(groups[at], group=groups[at].group.model_copy(update={"count": counts}))
     return replace(design, groups=tuple(groups))
 
 

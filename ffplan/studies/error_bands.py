@@ -19,18 +19,23 @@ class ErrorBand:
     """Runs, in words."""
 
 
-CALIBRATED = ErrorBand(0.06, 0.045, 338, "published runs, each source predicted without it")
-"""Plans that name their software stack: `ffplan accuracy training --leave-one-out source`."""
-UNNAMED = ErrorBand(0.075, 0.045, 315, "published runs of dense models, each software stack predicted without it")
-"""Plans that name no stack: `ffplan accuracy training --leave-one-out stack`, with usual kernels; the mean over
-accelerators and stacks."""
-UNNAMED_EXPERTS = ErrorBand(
-    0.165, 0.045, 23, "published runs of mixtures of experts, each software stack predicted without it"
+WITHIN = 0.045
+"""Part of an error between the runs of one source, from `ffplan accuracy training --leave-one-out source` [1]."""
+DENSE = ErrorBand(0.075, WITHIN, 315, "published runs of dense models, each software stack predicted without it")
+"""Dense models on calibrated accelerators: `ffplan accuracy training --leave-one-out stack`; the mean over accelerators
+and stacks."""
+EXPERTS = ErrorBand(
+    0.165, WITHIN, 23, "published runs of mixtures of experts, each software stack predicted without it"
 )
-"""The same of models with experts, with the usual dispatcher."""
-SIBLING = ErrorBand(0.068, 0.045, 338, "published runs, each accelerator predicted without it")
+"""The same of models with experts."""
+SIBLING = ErrorBand(0.068, WITHIN, 338, "published runs, each accelerator predicted without it")
 """Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
-KIN = ErrorBand(0.052, 0.045, 191, "published runs, each kind of chip predicted without it")
+KIN = ErrorBand(0.052, WITHIN, 191, "published runs, each kind of chip predicted without it")
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
-ESTIMATED = ErrorBand(0.145, 0.045, 338, "published runs, each chip predicted without its process")
+ESTIMATED = ErrorBand(0.145, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
+
+
+def widest(*bands: ErrorBand) -> ErrorBand:
+    """Return the band with the largest error."""
+    return max(bands, key=lambda band: band.mean)

@@ -1,4 +1,4 @@
-"""The ranks of a job on a design's first compute group, for one job or for arrays of them."""
+"""The ranks of a job on a design's compute nodes, for one job or for arrays of them."""
 
 from __future__ import annotations
 

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from ffplan.base.outcomes import BomLine
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Phase
     from ffplan.studies.cost_parts import Purchase
     from ffplan.studies.ledger import Ledger
+
+
+def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:
+    """Return the nodes of every group of a design that stand after a phase [1]."""
+    return [sum(phase.nodes[at] for at in group.written) for group in design.groups]
 
 
 def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
@@ -32,11 +38,10 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
     nodes = sum(phase.nodes)
     edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE_ROLES)
     above = ledger.fabric.switches - edge
-    counts = dict(zip((group.position for group in design.groups), phase.nodes, strict=True))
     found: dict[tuple[str, str], int] = {}
     servers = {group.server.id: 0 for group in design.groups}
-    for group in design.groups:
-        servers[group.server.id] += counts[group.position]
+    for group, count in zip(design.groups, _counts(design, phase), strict=True):
+        servers[group.server.id] += count
     whole_of = {group.server.id: 0 for group in design.groups}
     for group in design.groups:
         whole_of[group.server.id] += group.group.count
@@ -150,7 +155,7 @@ class _Standing:
         self.racks = ceil_div(ledger.site.racks * self.nodes, self.whole)
         self.roles: dict[str, int] = {}
         self.accelerators, self.nodes_w = 0, 0.0
-        for group, node, count in zip(design.groups, ledger.nodes, phase.nodes, strict=False):
+        for group, node, count in zip(design.groups, ledger.nodes, _counts(design, phase), strict=False):
             self.roles[group.group.role] = self.roles.get(group.group.role, 0) + count
             self.nodes_w += count * node.maximum_w
             if group.group.role == "compute":

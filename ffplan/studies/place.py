@@ -40,7 +40,7 @@ def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: 
     Args:
         wired: the design.
         order: one of `rank_order.ORDERS`.
-        nodes: nodes of the job [1]; all of the first compute group if None.
+        nodes: nodes of the job [1]; all that jobs run on if None.
         size: bytes of each node [byte].
         seed: seed of the random order.
 

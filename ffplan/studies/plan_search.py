@@ -25,7 +25,7 @@ from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE, Parallel
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.search_space import EvaluatedSpace, Refinement, best, evaluate_space, refined, search_space, single
+from ffplan.training.search_space import EvaluatedSpace, Refinement, best, evaluate_space, fastest, search_space
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
@@ -41,7 +41,6 @@ def _refinement(asked: TrainRequest) -> Refinement:
         units="unit_layers" not in asked.fixed,
         reduced=not asked.fixed & GRADIENTS and not asked.plan.reduces_whole,
         moments=moments and asked.plan.optimizer_dtype == "fp32",
-        policies="recompute" not in asked.fixed,
     )
 
 
@@ -97,7 +96,7 @@ def _enough(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, coun
     most = most_gpus(design)
     while count < most:
         count = min(2 * count, most)
-        if best(evaluated(stand, asked, count), 1):
+        if best(evaluated(stand, asked, count).step, 1):
             return f"{plural(count, 'accelerator')} would do"
     return "no number of this design's accelerators would do"
 
@@ -107,7 +106,7 @@ def _hopeless(design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, fo
     count, (_, *options) = asked.gpus[0], relaxations(stand.run.plans)
     lead = f"none of {found.candidates:,} plans can run"
     for fields in options:
-        if best(evaluated(_without(stand, fields), asked, count), 1):
+        if best(evaluated(_without(stand, fields), asked, count).step, 1):
             given = " and ".join(f"`{name}: {getattr(asked.plan, name)}`" for name in fields)
             return f"{lead} with {given}; leave {'it' if len(fields) == 1 else 'both'} out"
     free = options[-1] if options else {}
@@ -123,7 +122,7 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, tra
     count = asked.gpus[0]
     stand = train_setup(design, catalog, replace(asked, plan=batched(asked.plan, 1)), transformer)
     for batch in (near_batch(stand, count), count):
-        if best(evaluated(with_batch(stand, batch), asked, count), 1):
+        if best(evaluated(with_batch(stand, batch), asked, count).step, 1):
             return batch_words(batch, asked.gpus, search=True)
     return batch_words(None, asked.gpus)
 
@@ -151,18 +150,18 @@ class Tried:
     stand: TrainSetup
     found: EvaluatedSpace
     winners: list[ParallelPlans]
-    """The best plans, each refined, the fastest first."""
+    """The best plans of all options and refinements, the fastest first."""
 
 
 def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer, top: int) -> Tried:
     """Return the best plans of a space; none where none can run."""
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
-    winners = [single(found.plans, found.step.shape, at) for at in best(found, top)]
-    wanted = _refinement(asked)
+    refinement = _refinement(asked)
     if stand.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
-        wanted = replace(wanted, units=False)
-    return Tried(asked, stand, found, refined(stand.run, winners, stand.limit, wanted, stand.host_limit))
+        refinement = replace(refinement, units=False)
+    winners = fastest(stand.run, found, stand.limit, refinement, top, stand.host_limit)
+    return Tried(asked, stand, found, winners)
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:
@@ -221,7 +220,7 @@ def search(
     asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True, gains=gains)
     feasible = found.candidates - sum(found.refused.values())
-    counts = (found.candidates, feasible, found.refused)
+    counts = (found.candidates, int(found.step.size), feasible, found.refused)
     size = float(parameters(stand.shape))
     kept = asked.plan.schedule
     known = "1f1b, plain or interleaved" if kept == "1f1b" else kept

@@ -35,7 +35,7 @@ class RouteRequest:
     routing: str = "static"
     order: str = "aligned"
     nodes: int | None = None
-    """Nodes of the job; all of the first compute group if omitted."""
+    """Nodes of the job; all that jobs run on if omitted."""
     flows: Flows | None = None
     """Flows of a matrix, in place of a kind of traffic."""
     beside: str | None = None

@@ -33,11 +33,6 @@ class Software:
     named: bool
     """True where the plan names its stack, or its source does."""
 
-    def measured_on(self, part: Accelerator) -> bool:
-        """Return whether the plan names its stack, and the stack has constants of this accelerator."""
-        rates = part.training
-        return self.named and self.stack is not None and rates is not None and rates.set in self.stack.constants
-
     @property
     def settings(self) -> dict[str, Any]:
         """Fields of a plan that the recipes of a named stack write, with their values."""

@@ -138,7 +138,7 @@ class Sweep:
         """
         known: set[str] = set()
         if gridded(design):
-            known = set(design_grid(design, {"nodes[0].count": [float(design.groups[0].group.count)]}).columns)
+            known = set(design_grid(design, {"nodes[0].count": [float(design.spec.nodes[0].count)]}).columns)
         others = [name for name in self.query.metrics if name not in known]
         if not others:
             return bool(known)

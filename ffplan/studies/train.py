@@ -148,7 +148,7 @@ def _ways_out(
     count = int(made.gpus)
     job = Job(stand, asked.plan, count, most_gpus(design))
     yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, made, wrong.reason))
-    if len(asked.gpus) == 1 and best(evaluated(stand, asked, count), 1):
+    if len(asked.gpus) == 1 and best(evaluated(stand, asked, count).step, 1):
         yield "--search finds the fastest"
     yield _nearest(stand, asked.plan, made, count)
 

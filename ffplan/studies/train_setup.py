@@ -16,7 +16,7 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED, UNNAMED_EXPERTS, ErrorBand
+from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, ErrorBand, widest
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.relatives import power_ratio, same_chip, same_energy, with_relative
 from ffplan.studies.software import Software, software_of
@@ -231,22 +231,22 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     return basis
 
 
-def _band(own: Accelerator, near: Accelerator | None, model: Model, *, measured: bool) -> ErrorBand:
-    """Return the error of times on an accelerator: calibrated, or with the efficiencies of a relative.
+def _band(own: Accelerator, near: Accelerator | None, model: Model) -> ErrorBand:
+    """Return the error of times of a class of runs: the widest of that of the model and that of the accelerator.
+
+    The class counts, not the options: a named stack may be another release, and narrows nothing.
 
     Args:
         own: the accelerator.
-        near: the relative; None where it is calibrated.
+        near: the relative whose efficiencies it has; None where it is calibrated.
         model: the model.
-        measured: the plan names its software, which was measured there.
     """
     experts = model.transformer is not None and model.transformer.experts is not None
-    unnamed = UNNAMED_EXPERTS if experts else UNNAMED
+    kind = EXPERTS if experts else DENSE
     if near is None:
-        return CALIBRATED if measured else unnamed
+        return kind
     kin = KIN if same_energy(own, near) else ESTIMATED
-    found = SIBLING if same_chip(own, near) else kin
-    return found if measured or found.mean > unnamed.mean else unnamed
+    return widest(kind, SIBLING if same_chip(own, near) else kin)
 
 
 def train_report(
@@ -258,7 +258,7 @@ def train_report(
     size: float,
     rows: list[TrainRow],
     assumptions: tuple[str, ...],
-    counts: tuple[int, int, dict[str, int]] = (0, 0, {}),
+    counts: tuple[int, int, int, dict[str, int]] = (0, 0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
 ) -> TrainReport:
     """Return the report.
@@ -271,7 +271,7 @@ def train_report(
         size: parameters of the model [1].
         rows: plans with time and memory.
         assumptions: assumptions behind the result.
-        counts: plans that a search evaluated, those that can run, and the others by reason.
+        counts: plans of the space of a search, those timed, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
     rates, own = part.training, design.compute.accelerator
@@ -281,10 +281,10 @@ def train_report(
     software = software_for(design, catalog, part, asked.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
-    band = _band(own, near, asked.model, measured=software.measured_on(part))
+    band = _band(own, near, asked.model)
     speeds = software.rates(part, asked.plan)
     curve = speeds.curve if asked.plan.attention != "unfused" else None
-    refused = sorted(counts[2].items(), key=lambda item: -item[1])
+    refused = sorted(counts[3].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -305,7 +305,8 @@ def train_report(
         run=None,
         error_basis=f"{band.runs} {band.basis}",
         searched=counts[0],
-        feasible=counts[1],
+        timed=counts[1],
+        feasible=counts[2],
         refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),
         rows=tuple(rows),
         skipped=skipped,

@@ -161,10 +161,10 @@ AXES = (
 """Every axis, in the order in which a search nests them."""
 STRUCTURE = tuple(axis.array for axis in AXES if axis.values is not None)
 """Axes of the structure of plans, which a search tries."""
-OPTIONS = {"recompute": (0, 1, 2), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3), "gradient_bytes": (4, 2)}
+OPTIONS = {"recompute": (0, 1, 2, 3, 4, 5), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3), "gradient_bytes": (4, 2)}
 """Options that a search tries with every structure, and their values."""
 UNITS = (1, 2, 4, 8)
-"""Layers of a unit of ZeRO 3 that a search tries on the best plans."""
+"""Layers of a unit of ZeRO 3 that a search tries."""
 COLLECTIVES = ("experts", "gradients", "parameters", "pipeline", "tensor")
 """Collectives that can be hidden by computing."""
 RANK_ORDER = ("tensor", "context", "data", "pipeline")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints, Number
+from ffplan.base.array_math import Bools, Floats, Ints, Number
 from ffplan.base.record import record
-from ffplan.training.axes import AXES, NUMBERS, OPTIONS, RECOMPUTE, STRUCTURE, UNITS, ParallelPlans, divisors
+from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.step import step_parts, step_time
 
@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from ffplan.training.train_run import TrainRun
 
 
+PLACED = (*STRUCTURE, "data", "gpus")
+"""Numbers of a plan that its structure gives."""
 HALF = 2.0
 """Bytes of a number at 16 bits [byte]."""
+FSDP = 3
+"""The ZeRO stage that gathers weights, in units of layers."""
 
 
 @record
@@ -52,6 +56,10 @@ class EvaluatedSpace:
     """Plans of the whole space that cannot run, by reason."""
     candidates: int
     """Plans of the whole space."""
+    options: dict[str, tuple[int, ...]]
+    """Values of every option."""
+    floor: Floats
+    """Time below which no refinement of a plan comes, whether it fits into memory or not [s]."""
 
 
 def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
@@ -145,6 +153,8 @@ def evaluate_space(
             code=np.zeros((0, *(1,) * len(OPTIONS)), dtype=np.int8),
             refused=refused,
             candidates=candidates,
+            options=space.options,
+            floor=np.zeros((0, *(1,) * len(OPTIONS))),
         )
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
@@ -157,36 +167,61 @@ def evaluate_space(
         if count:
             refused[name] = refused.get(name, 0) + count
     return EvaluatedSpace(
-        plans=plans, step=np.where(more == 0, whole, np.inf), code=more, refused=refused, candidates=candidates
+        plans=plans,
+        step=np.where(more == 0, whole, np.inf),
+        code=more,
+        refused=refused,
+        candidates=candidates,
+        options=space.options,
+        floor=_floor(plans, parts, whole),
     )
 
 
-def best(found: EvaluatedSpace, top: int) -> list[tuple[int, ...]]:
-    """Return the positions of the best plans, one of each structure, the fastest first."""
-    if found.step.size == 0:
+def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> Floats:
+    """Return a time below which no refinement of a plan comes, whether it fits into memory or not [s].
+
+    Moments of 2 bytes change the optimizer alone; units of ZeRO 3 what is gathered and reduced, and the waiting and the
+    bubble that this fills. Gradients reduced at 2 bytes are no faster than those kept so, which is an option.
+    """
+    moved = sum(parts[name] for name in ("parameters", "gradients", "launches", "bubble"))
+    least: Floats = seconds - parts["optimizer"] - parts["offload"] - np.where(plans.zero == FSDP, moved, 0.0)
+    return least
+
+
+def best(seconds: Floats, top: int) -> list[tuple[int, ...]]:
+    """Return the positions of the best plans, one of each structure, the fastest first.
+
+    Args:
+        seconds: times of steps, structures along the first axis [s]; infinite where a plan cannot run.
+        top: how many.
+    """
+    if seconds.size == 0:
         return []
-    flat = found.step.reshape(found.step.shape[0], -1)
-    least = flat.min(axis=1)
+    seconds = _rounded(seconds)
+    least = _fastest_option(seconds)
     order = np.argsort(least, kind="stable")[:top]
-    rest = found.step.shape[1:]
     return [
-        (int(row), *(int(at) for at in np.unravel_index(int(flat[row].argmin()), rest)))
+        (int(row), *(int(at) for at in np.unravel_index(int(seconds[row].argmin()), seconds.shape[1:])))
         for row in order
         if np.isfinite(least[row])
     ]
 
 
-PARTLY = tuple(at for at, name in enumerate(RECOMPUTE) if at not in OPTIONS["recompute"])
-"""Policies of recomputation that a search tries on the best plans only."""
+def _rounded(seconds: Floats) -> Floats:
+    """Return times rounded to twelve digits: vectorised powers differ in the last bit by place in an array, which must
+    not choose among plans that take equally long."""
+    mantissa, exponent = np.frexp(seconds)
+    rounded: Floats = np.ldexp(np.round(np.ldexp(mantissa, 40)), exponent - 40)
+    return rounded
+
+
 LATER = ("shard", "offload", *ROOM)
 """Faults that depend on the options of a plan."""
-REFINED = ("unit_layers", "reduced_bytes", "optimizer_bytes", "recompute")
-"""Numbers of a plan that refinement replaces."""
 
 
 @record
 class Refinement:
-    """What the best plans of a space are tried with, beyond the space."""
+    """What the structures of a space are tried with, beyond its options."""
 
     units: bool
     """Units of ZeRO 3 of other sizes."""
@@ -194,39 +229,89 @@ class Refinement:
     """Gradients kept at 4 bytes and reduced at 2."""
     moments: bool
     """Moments of the optimizer at 2 bytes."""
-    policies: bool
-    """Policies of recomputation that keep a part of a layer."""
 
 
-def refined(
-    run: TrainRun, plans: list[ParallelPlans], limit: float, wanted: Refinement, host_limit: float | None = None
+def _refinements(base: ParallelPlans, options: dict[str, tuple[int, ...]], tried: Refinement) -> dict[str, Floats]:
+    """Return every combination of options and refinements, as arrays that broadcast against structures in rows.
+
+    Values that only make sense together share an axis: ZeRO stages with units, kept gradients with reduced ones.
+    """
+    units = UNITS if tried.units else (float(base.unit_layers),)
+    sharded = [(zero, unit) for zero in options["zero"] for unit in (units if zero == FSDP else (base.unit_layers,))]
+    kept = [
+        (size, reduced)
+        for size in options["gradient_bytes"]
+        for reduced in ((0.0, HALF) if tried.reduced and size > HALF else (base.reduced_bytes,))
+    ]
+    states = (base.optimizer_bytes, *((base.optimizer_bytes - 2 * HALF,) if tried.moments else ()))
+    axes = (options["recompute"], options["sequence_parallel"], sharded, kept, states)
+
+    def along(axis: int, values: Any) -> Floats:
+        return np.array(values, dtype=float).reshape(-1, *(1,) * (len(axes) - 1 - axis))
+
+    return {
+        "recompute": along(0, axes[0]),
+        "sequence_parallel": along(1, axes[1]),
+        "zero": along(2, [zero for zero, _ in sharded]),
+        "unit_layers": along(2, [unit for _, unit in sharded]),
+        "gradient_bytes": along(3, [size for size, _ in kept]),
+        "reduced_bytes": along(3, [reduced for _, reduced in kept]),
+        "optimizer_bytes": along(4, states),
+    }
+
+
+def fastest(
+    run: TrainRun,
+    space: EvaluatedSpace,
+    limit: float,
+    tried: Refinement,
+    top: int,
+    host_limit: float | None = None,
 ) -> list[ParallelPlans]:
-    """Return plans each with the fastest of its refinements, the fastest plan first.
+    """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
+
+    Structures are refined whose bound is no longer than the time of enough others, so that the plans are the first of
+    the same list for every `top`. A bound counts options that fit with the smallest states of the optimizer.
 
     Args:
         run: workload and machine.
-        plans: plans of plain numbers that fit.
+        space: an evaluated space.
         limit: device memory [byte].
-        wanted: what is tried.
+        tried: what is tried beyond the options of the space.
+        top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
-    found = []
-    for plan in plans:
-        units = UNITS if wanted.units and plan.zero == 3 else (float(plan.unit_layers),)
-        reduced = (0.0, 2.0) if wanted.reduced and plan.gradient_bytes > HALF else (float(plan.reduced_bytes),)
-        states = (plan.optimizer_bytes, plan.optimizer_bytes - 4.0) if wanted.moments else (plan.optimizer_bytes,)
-        again = (plan.recompute, *PARTLY) if wanted.policies else (plan.recompute,)
-        axes = (units, reduced, np.array(states, dtype=float), np.array(again, dtype=float))
-        grid = [axis.ravel() for axis in np.meshgrid(*axes, indexing="ij")]
-        fields: dict[str, Any] = dict(zip(REFINED, grid, strict=True))
-        tried = replace(plan, **fields)
-        seconds = np.asarray(step_time(step_parts(replace(run, plans=tried)))) + np.zeros(len(grid[0]))
-        full = violations(run.shape, tried, limit, host_limit)
-        seconds = np.where(sum(np.asarray(full[name]) for name in ROOM if name in full), np.inf, seconds)
-        at = int(seconds.argmin())
-        one: dict[str, Any] = {name: float(axis[at]) for name, axis in zip(REFINED, grid, strict=True)}
-        found.append((float(seconds[at]), replace(plan, **one)))
-    return [plan for _, plan in sorted(found, key=lambda item: item[0])]
+    fields: Any = _refinements(space.plans, space.options, tried)
+    shape = np.broadcast_shapes(*(values.shape for values in fields.values()))
+    small = replace(space.plans, optimizer_bytes=fields["optimizer_bytes"].min())
+    bound = _fastest_option(np.where(_refused(run, small, space.step.shape, limit, host_limit), np.inf, space.floor))
+    least = np.sort(_fastest_option(space.step))
+    enough = least[top - 1] if top <= least.size else np.inf
+    rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
+    structures: Any = {
+        name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
+    }
+    plans = replace(space.plans, **structures, **fields)
+    refused = _refused(run, plans, (rows.size, *shape), limit, host_limit)
+    seconds = np.where(refused, np.inf, step_time(step_parts(replace(run, plans=plans))))
+    return [single(plans, seconds.shape, position) for position in best(seconds, top)]
+
+
+def _refused(
+    run: TrainRun, plans: ParallelPlans, shape: tuple[int, ...], limit: float, host_limit: float | None
+) -> Bools:
+    """Return where the options of plans are refused whose structures are possible."""
+    faults = violations(run.shape, plans, limit, host_limit)
+    refused = np.zeros(shape, dtype=bool)
+    for name in LATER:
+        refused |= np.asarray(faults.get(name, False))
+    return refused
+
+
+def _fastest_option(seconds: Floats) -> Floats:
+    """Return the least time of every structure [s]."""
+    least: Floats = seconds.min(axis=tuple(range(1, seconds.ndim)))
+    return least
 
 
 def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | None:

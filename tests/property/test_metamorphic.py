@@ -152,3 +152,41 @@ def test_a_fabric_that_is_written_and_read_has_no_difference(text: str) -> None:
     assert (report.missing, report.extra, report.miswired, report.absent) == ((), (), (), ())
     assert report.same == len(own.fabric.network.links)
     assert len(np.unique(built.ends)) == built.ends.size
+
+
+def with_groups(text: str, groups: list[dict[str, Any]]) -> str:
+    """Return a design with other groups of nodes."""
+    start, end = text.index("nodes:"), text.index("fabric:")
+    lines = ["  - {" + ", ".join(f"{key}: {value}" for key, value in group.items()) + "}\n" for group in groups]
+    return f"{text[:start]}nodes:\n{''.join(lines)}{text[end:]}"
+
+
+def groups_of(text: str) -> list[dict[str, Any]]:
+    groups: list[dict[str, Any]] = yaml.load(text, Loader=yaml.BaseLoader)["nodes"]
+    return groups
+
+
+@given(designs(), st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 99))
+@settings(max_examples=60)
+def test_equal_nodes_are_one_group_however_a_file_divides_them(text: str, cuts: list[int], seed: int) -> None:
+    text += MORE
+    before, firsts, others = assessed(text), [], []
+    for group in groups_of(text):
+        sizes = [cut for cut in cuts if cut < int(group["count"])][:1]
+        sizes.append(int(group["count"]) - sum(sizes))
+        firsts.append({**group, "count": sizes[0]})
+        others += [{**group, "count": size} for size in sizes[1:]]
+    random.Random(seed).shuffle(others)
+    assert same(assessed(with_groups(text, firsts + others))) == same(before)
+
+
+@given(designs())
+@settings(max_examples=60)
+def test_the_order_of_groups_changes_no_total(text: str) -> None:
+    text += MORE
+    before, after = assessed(text), assessed(with_groups(text, groups_of(text)[::-1]))
+    assert plain(after.fabric.switches) == plain(before.fabric.switches)
+    assert plain(after.fabric.links) == plain(before.fabric.links)
+    assert [report.time_s for report in after.communication] == [report.time_s for report in before.communication]
+    assert after.power.facility_kw == pytest.approx(before.power.facility_kw)
+    assert (after.cost and after.cost.total) == pytest.approx(before.cost and before.cost.total)

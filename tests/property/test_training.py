@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.studies.diagnosis import diagnose
 from ffplan.training.accelerator_rates import accelerator_rates
-from ffplan.training.axes import NUMBERS, ParallelPlans
+from ffplan.training.axes import NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import peak_bytes, stage_bytes
-from ffplan.training.search_space import best, evaluate_space, search_space, single
+from ffplan.training.search_space import (
+    PLACED,
+    Refinement,
+    best,
+    evaluate_space,
+    fastest,
+    search_space,
+    single,
+)
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
 from tests.support import host_named, shape_named
@@ -157,7 +166,7 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
     found = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, part.memory.value)
     assert found.candidates == sum(found.refused.values()) + int(np.isfinite(found.step).sum())
-    winners = best(found, 3)
+    winners = best(found.step, 3)
     if not winners:
         assert not np.isfinite(found.step).any()
         return
@@ -170,6 +179,53 @@ def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     other = single(found.plans, found.step.shape, at)
     why = diagnose(shape, other, part.memory.value)
     assert (why is None) == bool(np.isfinite(found.step[at]))
+
+
+def every_refinement(options: Mapping[str, tuple[int, ...]], tried: Refinement) -> list[dict[str, float]]:
+    """Return each combination of options and refinements, written out."""
+    combinations = []
+    for again, split, zero, kept in product(*(options[name] for name in OPTIONS)):
+        for unit in UNITS if tried.units and zero == 3 else (1,):
+            for reduced in (0.0, 2.0) if tried.reduced and kept == 4 else (0.0,):
+                for states in (12.0, 8.0) if tried.moments else (12.0,):
+                    values = (again, split, zero, kept, unit, reduced, states)
+                    names = (*OPTIONS, "unit_layers", "reduced_bytes", "optimizer_bytes")
+                    combinations.append(dict(zip(names, map(float, values), strict=True)))
+    return combinations
+
+
+@settings(max_examples=10, deadline=None)
+@given(
+    st.sampled_from(MODELS),
+    st.sampled_from([(8, 16), (12, 24), (16, 16)]),
+    st.floats(4e9, 2e11),
+    st.builds(Refinement, units=st.booleans(), reduced=st.booleans(), moments=st.booleans()),
+)
+def test_the_fastest_plans_are_those_of_brute_force_however_many_are_wanted(
+    name: str, job: tuple[int, int], limit: float, tried: Refinement
+) -> None:
+    """Every structure with every option and refinement, one evaluation each, knows nothing faster."""
+    part = system().host.accelerator
+    assert part is not None
+    shape, (gpus, batch) = shape_named(name), job
+    base = ParallelPlans(
+        gpus=1.0, batch=float(batch), micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, gradient_bytes=4.0
+    )
+    start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
+    space = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, limit)
+    structures: Any = {field: np.ravel(getattr(space.plans, field))[:, None] for field in PLACED}
+    written = every_refinement(space.options, tried)
+    numbers: Any = {field: np.array([fields[field] for fields in written]) for field in written[0]}
+    plans = replace(space.plans, **structures, **numbers)
+    code = reason_codes(violations(shape, plans, limit))
+    least = np.where(code == 0, step_time(step_parts(replace(start, plans=plans))), np.inf).min(axis=1)
+    brute = np.sort(least[np.isfinite(least)])
+    listed = fastest(start, space, limit, tried, 12)
+    times = [float(step_time(step_parts(replace(start, plans=plan)))) for plan in listed]
+    assert times == pytest.approx(brute[:12].tolist(), rel=1e-9)
+    for top in (1, 3):
+        fewer = fastest(start, space, limit, tried, top)
+        assert [asdict(plan) for plan in fewer] == [asdict(plan) for plan in listed[:top]]
 
 
 def sharded_step(

@@ -7,17 +7,18 @@ from typing import Any
 
 import pytest
 
+from ffplan import search
 from ffplan.calibration.calibrate import runs
 from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED, UNNAMED_EXPERTS, ErrorBand
+from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, ErrorBand
 from tests.constants import constants, fits
 from tests.left_out import case_paths, fingerprint, stored
 from tests.support import ffplan
 
-BANDS = {"source": CALIBRATED, "accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
+BANDS = {"accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
 
 
 def replayed() -> list[dict[str, Any]]:
@@ -37,13 +38,22 @@ def test_bands_are_the_errors_of_what_was_left_out(kind: str) -> None:
     assert sum(row["n"] for row in found["rows"]) == BANDS[kind].runs
 
 
-@pytest.mark.parametrize(("band", "experts"), [(UNNAMED, False), (UNNAMED_EXPERTS, True)])
-def test_bands_of_plans_that_name_no_software(band: ErrorBand, experts: bool) -> None:
+@pytest.mark.parametrize(("band", "experts"), [(DENSE, False), (EXPERTS, True)])
+def test_bands_of_models(band: ErrorBand, experts: bool) -> None:
     """Means over accelerators and stacks, of dense models and of mixtures of experts."""
     kinds = [row for row in stored()["stack"]["kinds"] if row["experts"] == experts]
     assert band.mean == pytest.approx(sum(row["mape"] for row in kinds) / len(kinds), abs=0.005)
     assert sum(row["n"] for row in kinds) == band.runs
-    assert band.within == CALIBRATED.within
+
+
+@pytest.mark.parametrize("model", ["llama3-70b", "deepseek-v3", "grok1-314b"])
+@pytest.mark.parametrize("design", ["superpod-h100-4su", "gb200-nvl72-16", "mi355x-pod"])
+def test_no_option_of_a_plan_narrows_the_band(design: str, model: str) -> None:
+    plain = search(design, model, batch=1024, top=1)
+    experts = plain.error_band >= EXPERTS.mean
+    assert experts or model == "llama3-70b"
+    for stack in ("megatron-core-2024", "nemo-2025"):
+        assert search(design, model, batch=1024, top=1, stack=stack).error_band == plain.error_band
 
 
 def test_the_part_within_a_source() -> None:
@@ -55,8 +65,7 @@ def test_the_part_within_a_source() -> None:
         for found in sources.values()
         if len(found) > 1
     ]
-    assert {band.within for band in BANDS.values()} == {CALIBRATED.within}
-    assert sum(apart) / len(apart) == pytest.approx(CALIBRATED.within, abs=0.002)
+    assert sum(apart) / len(apart) == pytest.approx(WITHIN, abs=0.002)
 
 
 def test_a_part_of_the_errors_computed_anew() -> None:

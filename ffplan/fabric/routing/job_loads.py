@@ -42,14 +42,14 @@ class JobNodes:
 
 
 def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
-    """Return the endpoints of every node of the first compute group, shape (nodes, rails)."""
-    return traffic.ports_of(fabric.network.endpoints, [design.groups.index(design.compute)])
+    """Return the endpoints of every node that jobs run on, shape (nodes, rails)."""
+    return traffic.ports_of(fabric.network.endpoints, list(design.job_groups))
 
 
 def pick_job(
     design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int, *, least: int = 2
 ) -> JobNodes:
-    """Return a job on the first compute group.
+    """Return a job on the compute nodes that are alike.
 
     Args:
         design: the design.
@@ -64,7 +64,7 @@ def pick_job(
     """
     every = all_nodes(design, fabric)
     if nodes is not None and nodes > len(every):
-        raise StudyError(f"{nodes:,} nodes are more than the {len(every):,} of the first compute group")
+        raise StudyError(f"{nodes:,} nodes are more than the {len(every):,} that jobs run on")
     rows = in_order(fabric.network, every, order, seed)[: nodes or len(every)]
     if len(rows) < least:
         raise StudyError("a job needs two nodes or more")

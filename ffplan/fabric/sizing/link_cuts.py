@@ -77,7 +77,7 @@ def tree_cuts(
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
     if some(plan.uplinks) and some(leaves > 1):
-        shared = design.rails_per_leaf
+        shared = min(design.rails_per_leaf, len(group.fabric_nics))  # other groups may have more rails
         under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
         wanted = ceil_div(in_a_tree, under_a_leaf)
         crossing = ((wanted > 1) | (leaves < rails // shared)) & (leaves > 1)

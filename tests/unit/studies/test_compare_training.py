@@ -26,7 +26,9 @@ def side(ratio: float | None) -> JobSide:
 def training(*ratios: float | None) -> TrainingComparison:
     """Return a job on two designs at several batches."""
     sizes = tuple(JobSize(batch=2**at, sides=(side(ratio), side(1.0))) for at, ratio in enumerate(ratios))
-    return TrainingComparison(model="m", gpus=1024, batch=1, currency="USD", sizes=sizes, catalog=())
+    return TrainingComparison(
+        model="m", gpus=1024, size_basis="", own_sizes=(), batch=1, currency="USD", sizes=sizes, catalog=()
+    )
 
 
 def test_sentences() -> None:
@@ -55,6 +57,20 @@ def test_a_job_on_two_designs() -> None:
     assert "a token of fire-flyer-2 is" in report["verdicts"][0]
     alone: Any = json.loads(ffplan(f"train fire-flyer-2 --search --top 1 --format json {JOB}").out)
     assert job["sizes"][1]["sides"][0]["tokens_s"] == pytest.approx(alone["rows"][0]["tokens_s"])
+
+
+def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
+    """Of 1,016 and 10,000 accelerators 1,016 are compared, which is said; each design's own speed is that of `train`."""
+    job = "--model llama3-70b --batch 512"
+    run = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}")
+    assert "The job has 1,016 accelerators, the most that `superpod-h100-4su` gives to one" in run.out
+    assert "`fire-flyer-2` could give 10,000." in run.out.replace("\n", " ")
+    report: Any = json.loads(ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --format json").out)
+    for name, own in zip(("superpod-h100-4su", "fire-flyer-2"), report["training"]["own_sizes"], strict=True):
+        alone: Any = json.loads(ffplan(f"train {name} --search --top 1 --format json {job}").out)
+        assert own["tokens_s"] == pytest.approx(alone["rows"][0]["tokens_s"])
+    asked = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --gpus 512 --format json")
+    assert json.loads(asked.out)["training"]["size_basis"] == "The job has 512 accelerators, as asked for."
 
 
 def test_capital_in_two_currencies_names_them() -> None:

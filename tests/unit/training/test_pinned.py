@@ -19,7 +19,7 @@ from ffplan.training.rooflines import (
     sharded_tokens,
     tensor_parallel_ways,
 )
-from ffplan.training.search_space import Refinement, refined
+from ffplan.training.search_space import Refinement, evaluate_space, fastest, search_space
 from ffplan.training.step import step_parts
 from tests.support import shape_named
 from tests.unit.training.test_step import run
@@ -167,13 +167,11 @@ def test_a_pooling_keeps_eight_bytes_for_each_position() -> None:
 
 
 def test_gradients_are_reduced_at_other_widths_only_where_that_is_asked_and_less() -> None:
-    item = run(gradient_bytes=4.0, reduced_bytes=0.0, zero=0.0)
-    nothing = Refinement(units=False, reduced=False, moments=False, policies=False)
-    for kept, asked, widths in ((4.0, True, {0.0, 2.0}), (4.0, False, {0.0}), (2.0, True, {0.0})):
-        plan = replace(item.plans, gradient_bytes=kept)
-        (found,) = refined(item, [plan], float("inf"), replace(nothing, reduced=asked))
-        assert found.reduced_bytes in widths
-        assert found.reduced_bytes == max(widths)  # the narrower never takes longer
+    start = run(batch=64.0)
+    for kept, asked, width in ((4, True, 2.0), (4, False, 0.0), (2, True, 0.0)):
+        space = evaluate_space(start, search_space(start.shape, 64, 8, {"gradient_bytes": kept, "zero": 0}), 64, 1e13)
+        (plan,) = fastest(start, space, 1e13, Refinement(units=False, reduced=asked, moments=False), 1)
+        assert plan.reduced_bytes == width  # the narrower never takes longer
 
 
 def test_stages_send_whole_activations_where_no_rank_holds_a_part_of_them() -> None:
