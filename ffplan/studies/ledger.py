@@ -288,6 +288,6 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
 def _build(ledger: Ledger) -> str:
     """Return what the error of a design's speed belongs to: its servers and its fabric, not its name or its prices."""
     spec = ledger.design.spec
-    servers = [f"{group.server} with {group.nics} NICs" if group.nics else group.server for group in spec.nodes]
+    servers = [f"{group.server.id} with {len(group.nics)} NICs" for group in ledger.design.groups]
     parts = [*servers, spec.fabric.model_dump_json(exclude_defaults=True)]
     return sha256("\n".join(parts).encode()).hexdigest()[:8]
