@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import GIB, plural, stored
+from ffplan.base.formatting import GIB, gib, plural, stored
 from ffplan.training.group_collectives import overlap_cost
 
 if TYPE_CHECKING:
@@ -15,15 +15,12 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainRow
     from ffplan.training.conv_step import ConvRun
+    from ffplan.training.memory import MemoryMargins
     from ffplan.training.train_run import TrainRun
 
 
 DAY_S = 86_400.0
 """Seconds of a day [s]."""
-LEFT = (
-    "2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit. Memory is what is "
-    "allocated: PyTorch's allocator reserved 19 to 30 % more in torchtitan's runs of 8B."
-)
 SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
@@ -128,6 +125,16 @@ def _software(run: TrainRun, plan: PlanFields) -> list[str]:
     return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
 
 
+def _left(margins: MemoryMargins) -> str:
+    """Return what of device memory is left to the runtime, in words."""
+    left = f"{gib(margins.device)} of device memory are left to driver, libraries and fragments"
+    beyond = f"what {margins.runtime} reserves beyond that is not known here"
+    if margins.reserved is not None:
+        low, high = (100 * share for share in margins.reserved)
+        beyond = f"the allocator of {margins.runtime} was seen to reserve {low:.0f} to {high:.0f} % more"
+    return f"{left}; --memory sets the limit. Memory is what is allocated: {beyond}."
+
+
 def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
@@ -157,7 +164,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     if plan.elementwise == "eager":
         found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:
-        found.append(LEFT)
+        found.append(_left(run.margins))
     if run.shape.experts is not None:
         found.append(_experts(run, plan))
     if run.speeds.launch > 0:
@@ -235,4 +242,4 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
         "Convolutions reach the GEMM rate fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",
     ]
-    return (*found, *(() if given else (LEFT,)))
+    return (*found, *(() if given else (_left(run.margins),)))

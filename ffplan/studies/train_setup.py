@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.training.memory import MemoryMargins
 
 EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
 """Fields of a plan that mean nothing to a model without experts."""
-RESERVED_BYTES = 2.0 * GIB
-"""Device memory that driver, libraries and fragments take where no limit is given [byte]."""
 
 
 @record
@@ -110,8 +109,8 @@ def check_available(design: ResolvedDesign, count: int) -> None:
         )
 
 
-def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, float, Cluster]:
-    """Return accelerator, device memory [byte] and machine.
+def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, Cluster]:
+    """Return accelerator and machine.
 
     Raises:
         RefusedError: where there are no accelerators, or the library for gradients cannot run.
@@ -120,7 +119,6 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
     part, _ = with_relative(part, catalog)
-    limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
     system = asked.system or cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
@@ -128,7 +126,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
             infeasible=False,
             fields=("reducer",),
         )
-    return part, limit, system
+    return part, system
 
 
 def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
@@ -141,6 +139,16 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
     return software_of(catalog, part, plan.stack, design.document)
+
+
+def memory_for(asked: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
+    """Return the device memory that tensors may fill [byte], and what the runtime takes beyond them.
+
+    A limit that the request gives is kept to; runs were published on cards, and never say what they would not exceed.
+    """
+    if asked.memory is None:
+        return software.room(part), software.margins
+    return asked.memory, replace(software.margins, counted_over=0.0)
 
 
 def settled(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainRequest:
@@ -193,14 +201,16 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             infeasible=False,
             fields=("reducer",),
         )
-    part, limit, system = cluster_for(design, catalog, asked)
+    part, system = cluster_for(design, catalog, asked)
     software = software_for(design, catalog, part, plan)
+    limit, margins = memory_for(asked, part, software)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     run = TrainRun(
         shape_of(transformer, **replaced),
         parallel_plans(plan, 1.0),
         software.rates(part, plan),
         software.machine(system),
+        margins=margins,
     )
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.studies.diagnosis import diagnose
+from ffplan.studies.memory_verdict import memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import NUMBERS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
-from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.memory import MemoryMargins, peak_bytes, stage_bytes, temporary_bytes, worst_of
 from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
@@ -127,6 +128,30 @@ def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, ParallelPlans]])
     assert together.tolist() == pytest.approx(apart, rel=1e-9)
     memory = np.broadcast_to(peak_bytes(shape_named(name), many), (len(items),))
     assert memory.tolist() == pytest.approx([float(peak_bytes(shape_named(name), item)) for item in items])
+
+
+@given(plans(), st.floats(1e9, 1e12), st.floats(0, 0.5), st.floats(0, 8), st.floats(0, 0.2))
+def test_what_fits_fits_with_all_that_its_runtime_may_take(
+    drawn: tuple[str, ParallelPlans], limit: float, share: float, temporary: float, over: float
+) -> None:
+    """Three verdicts without a gap: what fits has room for reserve and temporaries, what is refused none for itself."""
+    name, item = drawn
+    if not possible(name, item):
+        return
+    margins = MemoryMargins(
+        runtime="x", device=0.0, reserved=(share / 2, share), temporary=temporary, counted_over=over
+    )
+    shape = shape_named(name)
+    most = float(peak_bytes(shape, item))
+    taken = float(np.max(temporary_bytes(shape, item, margins)))
+    worst = float(worst_of(most, taken, margins))
+    assert 0 <= taken <= temporary / item.optimizer_bytes * most
+    assert worst >= most
+    refused = diagnose(shape, item, limit, over=over) is not None
+    assert refused == (most > (1 + over) * limit)
+    verdict = memory_fields(margins, limit, most, worst, taken)
+    assert (verdict["memory_verdict"] == "fits") == (worst <= limit) == (verdict["memory_words"] is None)
+    assert not (refused and verdict["memory_verdict"] == "fits")
 
 
 @given(plans(), st.floats(1e9, 1e12))
