@@ -14,7 +14,7 @@ from ffplan.studies.train_rows import MORE, gains_at, parts_at, plan_row, releva
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
-from ffplan.training.memory import worst_of
+from ffplan.training.memory_margins import worst_of
 from ffplan.training.mfu import achieved
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.sensitivity import faster, without_path
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ffplan.studies.software import Software
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.memory import MemoryMargins
+    from ffplan.training.memory_margins import MemoryMargins
 
 
 def conv_run(

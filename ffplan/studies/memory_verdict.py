@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import GIB, gib, percent
 
 if TYPE_CHECKING:
-    from ffplan.training.memory import MemoryMargins
+    from ffplan.training.memory_margins import MemoryMargins
 
 FITS, EDGE = "fits", "edge"
 """Verdicts on plans that are not refused."""

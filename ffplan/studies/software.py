@@ -10,7 +10,7 @@ from ffplan.catalog.runtimes import USUAL, Runtime
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.group_collectives import sharded_over
-from ffplan.training.memory import MemoryMargins
+from ffplan.training.memory_margins import MemoryMargins
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainRow
     from ffplan.training.conv_step import ConvRun
-    from ffplan.training.memory import MemoryMargins
+    from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
 
 

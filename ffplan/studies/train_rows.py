@@ -14,14 +14,8 @@ from ffplan.studies.memory_verdict import memory_fields
 from ffplan.studies.plan_rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
-from ffplan.training.memory import (
-    fullest_candidates,
-    host_bytes,
-    peak_bytes,
-    stage_bytes,
-    temporary_bytes,
-    worst_of,
-)
+from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
+from ffplan.training.memory_margins import temporary_bytes, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.sensitivity import RESOURCES, faster, without_path

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.training.memory import MemoryMargins
+    from ffplan.training.memory_margins import MemoryMargins
 
 EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
 """Fields of a plan that mean nothing to a model without experts."""

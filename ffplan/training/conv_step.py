@@ -24,7 +24,7 @@ from ffplan.training.conv_layers import (
     queue_end,
 )
 from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
-from ffplan.training.memory import UNKNOWN_MARGINS, MemoryMargins
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
 from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 

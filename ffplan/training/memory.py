@@ -44,26 +44,6 @@ PARTS = ("weights", "gradients", "optimizer", "activations", "logits", "working"
 
 
 @record
-class MemoryMargins:
-    """What a runtime takes of device memory beyond the tensors that are counted here."""
-
-    runtime: str
-    """Catalogue id of the runtime."""
-    device: float
-    """What driver, libraries and fragments take, and no tensor can have [byte]."""
-    reserved: tuple[float, float] | None
-    """What its allocator reserves beyond them, as a fraction of them, at least and at most [1]; None where unknown."""
-    temporary: float
-    """What Adam takes for a moment of each parameter of its shard [byte]; 0 where unknown."""
-    counted_over: float
-    """What published runs of the stack count beyond their room, as a fraction of it, at most [1]."""
-
-
-UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary=0.0, counted_over=0.0)
-"""Margins of runs that are timed and not judged."""
-
-
-@record
 class RankParameters:
     """Parameters of a rank [1]."""
 
@@ -204,7 +184,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
 
     Source:
         [1]; [2]. The scores are free before the backward pass of the layers begins. What a runtime takes
-        beyond them is in `worst_bytes`; buffers of its libraries are left out.
+        beyond them is in `memory_margins`; buffers of its libraries are left out.
     """
     p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
@@ -266,53 +246,12 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     return found
 
 
-def _most(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:
+def largest(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:
     """Return the largest of the stages that may be the fullest, by a size of theirs [byte]."""
     most: Number = 0.0
     for stage in fullest_candidates(shape, plans).values():
         most = np.maximum(most, size(stage_bytes(shape, plans, stage)))
     return most
-
-
-def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return what the optimizer takes for a moment, on the stage where it is most.
-
-    Args:
-        shape: the model.
-        plans: the plans: o bytes of states a parameter.
-        margins: t bytes of each parameter of a shard.
-
-    Returns:
-        Memory [byte].
-
-    Equation:
-        max over the stages of `peak_bytes`: t O / o, states of the optimizer on the device O
-
-    Source:
-        Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
-    """
-    return _most(shape, plans, lambda parts: margins.temporary * parts.optimizer / plans.optimizer_bytes)
-
-
-def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
-    """Return the memory up to which a runtime may go.
-
-    Args:
-        allocated: what tensors have M [byte].
-        temporary: what the optimizer takes for a moment t [byte].
-        margins: the runtime: a fraction r reserved beyond what is allocated, at most.
-
-    Returns:
-        Memory [byte].
-
-    Equation:
-        (1 + r) M + t
-
-    Source:
-        Definition: blocks that activations leave stay reserved, in pieces that may have no room for a larger tensor.
-    """
-    reserved = margins.reserved[1] if margins.reserved else 0.0
-    return (1.0 + reserved) * allocated + temporary
 
 
 def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -331,7 +270,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    return _most(shape, plans, lambda parts: parts.total)
+    return largest(shape, plans, lambda parts: parts.total)
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -351,7 +290,7 @@ def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         Definition; buffers of the framework, and gradients on their way, are left out.
     """
-    return _most(shape, plans, lambda parts: parts.host)
+    return largest(shape, plans, lambda parts: parts.host)
 
 
 def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:

@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.group_collectives import Cluster, GroupPlacement, overlap_cost, place_group
-from ffplan.training.memory import UNKNOWN_MARGINS, MemoryMargins
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
 from ffplan.training.model_shape import ModelShape, moe_fraction
 from ffplan.training.parallel_plan import layers_of, strides
 

@@ -21,7 +21,8 @@ from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
 from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
-from ffplan.training.memory import MemoryMargins, peak_bytes, stage_bytes, temporary_bytes, worst_of
+from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.memory_margins import MemoryMargins, temporary_bytes, worst_of
 from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun

@@ -113,8 +113,8 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (job(H100_JOB, "tokens_per_second: 1"),)),
     ),
     "memory-at-edge": (
-        (H100, (job("model: llama-13b, gpus: 64, batch: 64, plan: {zero: 1, micro_batch: 1}"),)),
-        (H100, (job("model: llama-13b, gpus: 64, batch: 64, plan: {zero: 1, micro_batch: 1, recompute: full}"),)),
+        (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 2}}"),)),
+        (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 1}}"),)),
     ),
     "no-path-redundancy": (("l40s-8-roce", ()), (H100, ())),
     "no-spares": (

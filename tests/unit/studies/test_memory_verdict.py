@@ -13,7 +13,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.software import software_of
-from ffplan.training.memory import temporary_bytes
+from ffplan.training.memory_margins import temporary_bytes
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
@@ -21,7 +21,7 @@ from tests.support import document, ffplan
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.training.memory import MemoryMargins
+    from ffplan.training.memory_margins import MemoryMargins
 
 SEVEN = {"layers": 32, "hidden": 4096, "heads": 32, "ffn": 11008, "gated": True, "vocabulary": 32000, "sequence": 4096}
 """Llama 2 7B."""
@@ -123,7 +123,7 @@ def test_a_limit_that_is_given_is_kept_to() -> None:
 
 def test_states_without_a_main_copy_can_be_said() -> None:
     """Weights, gradients and both moments at 16 bits: 8 bytes a parameter."""
-    job = "superpod-h100-4su --model llama3-8b --gpus 8 --batch 64 --tp 2 --zero 0 --micro-batch 1"
+    job = "superpod-h100-4su --model llama3-8b --gpus 8 --batch 64 --tp 2 --micro-batch 1"
     plain = first_row(*job.split())
     low = first_row(*job.split(), *["--main-params", "none", "--optimizer-dtype", "bf16", "--grad-dtype", "bf16"])
     assert (plain["plan"]["optimizer_bytes"], low["plan"]["optimizer_bytes"]) == (12, 4)
