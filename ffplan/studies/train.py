@@ -30,6 +30,7 @@ from ffplan.studies.train_setup import (
     TrainSetup,
     check_available,
     cluster_for,
+    host_room,
     memory_for,
     settled,
     setup_assumptions,
@@ -102,10 +103,11 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
         made = parallel_plans(asked.plan, float(count))
-        wrong = diagnose(stand.shape, made, stand.limit, stand.host_limit, over=stand.run.margins.counted_over)
+        here = replace(stand, host_limit=host_room(design, asked.plan, count))
+        wrong = diagnose(here.shape, made, here.limit, here.host_limit, over=here.run.margins.counted_over)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            ways = (*_published(catalog, asked, wrong), *_ways_out(design, stand, asked, made, wrong))
+            ways = (*_published(catalog, asked, wrong), *_ways_out(design, here, asked, made, wrong))
             words = "; ".join(text for text in (wrong.message, *ways) if text)
             raise RefusedError(
                 words,

@@ -156,6 +156,8 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     found += _software(run, plan)
+    if (plan.offload != "none" or plan.offload_layers) and run.system.host.pcie is None:
+        found.append(f"No PCIe link of `{run.system.host.id}` is known: copies to host memory lack that term.")
     if plan.mtp_layers:
         found.append(
             f"The last stage has {plural(plan.mtp_layers, 'layer')} more, to predict further tokens, each "

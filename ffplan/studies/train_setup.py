@@ -74,15 +74,20 @@ HOST_SHARE = 0.8
 """Part of the host memory, or of the drives, that may hold what is offloaded [1]; the rest is left to others."""
 
 
-def host_room(design: ResolvedDesign, plan: PlanFields) -> float:
+def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
     """Return the host memory that a rank may fill, or what it may of the node's drives where the plan offloads to them
     [byte]; without limit where the catalogue lacks the size of host memory.
+
+    Args:
+        design: the design.
+        plan: the plan.
+        gpus: accelerators of the job, of which those on a node share it [1].
 
     Raises:
         RefusedError: where the plan offloads to drives whose rates the catalogue lacks.
     """
     node = design.compute
-    each = max(1, node.accelerators_per_node)
+    each = max(1, min(node.accelerators_per_node, gpus))
     if plan.offload_to == "drives":
         drives = node.server.drives if isinstance(node.server, Server) else None
         if drives is None or drives.gbyte_s is None:
@@ -214,7 +219,9 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
     )
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
-    return TrainSetup(shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan), run=run)
+    return TrainSetup(
+        shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan, max(asked.gpus)), run=run
+    )
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:

@@ -1,0 +1,69 @@
+"""Copies to host memory share what lies between: links, PCIe switches, root ports and memory, of those that run."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.catalog.store import Catalog
+from ffplan.node.host import Host
+from ffplan.node.host_copies import host_copies, host_shares
+from tests.support import host_named
+
+SERVERS = [name for name in Catalog().ids_of("server") if host_named(name).gpus]
+
+
+@cache
+def server(name: str) -> Host:
+    return host_named(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "alone", "shared"),
+    [
+        ("p4d-24xlarge", 13.5, 6.75),  # two A100 below a switch of 13.5 GB/s
+        ("dgx-a100-640gb", 27.0, 13.5),  # the switch before the root port of 37.5
+        ("fire-flyer-2-node", 27.0, 18.75),  # two A100 below a root port of 37.5, no switch
+        ("l40s-8gpu", 27.0, 6.75),  # four below a switch
+        ("hgx-h100-8nic", 55.4, 55.4),  # a switch for each
+    ],
+)
+def test_all_at_once_share_the_way_up_of_their_switch(name: str, alone: float, shared: float) -> None:
+    found = host_copies(server(name))
+    assert found is not None
+    assert (found.alone, found.shared) == (pytest.approx(alone, abs=0.05), pytest.approx(shared, abs=0.05))
+
+
+@given(st.sampled_from(SERVERS), st.data())
+def test_no_resource_carries_more_than_it_has(name: str, data: st.DataObject) -> None:
+    """Of the accelerators that run, those below a switch or a port pass its rate together, and all pass the memory's."""
+    host = server(name)
+    running = data.draw(st.integers(1, len(host.gpus)))
+    shares = host_shares(host, running)
+    each = min(shares.values())
+    assert each > 0
+    assert each * running <= host.memory_gbyte_s[1] * (1 + 1e-12)
+    for port in host.ports:
+        below = sum(gpu in port.gpus for gpu in host.gpus[:running])
+        if port.limits is not None and port.gpus:
+            assert each * below <= port.limits.one_way.value * (1 + 1e-12)
+        if port.pcie_switch and host.pcie is not None and port.gpus:
+            assert each * below <= host.pcie[1] * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_fewer_that_run_have_more_each(name: str) -> None:
+    """Arrays of numbers give what plain numbers do."""
+    host = server(name)
+    counts = np.arange(1.0, len(host.gpus) + 1)
+    rates = [min(host_shares(host, float(count)).values()) for count in counts]
+    assert rates == sorted(rates, reverse=True)
+    together = np.min(np.broadcast_arrays(*host_shares(host, counts).values()), axis=0)
+    assert together.tolist() == pytest.approx(rates)
+    copies = host_copies(host)
+    if copies is not None:
+        assert (copies.alone, copies.shared) == (pytest.approx(rates[0]), pytest.approx(rates[-1]))
