@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 from functools import cache
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffplan.catalog.parts import memory_bytes
 from ffplan.catalog.store import Catalog
-from ffplan.node.host import Host
+from ffplan.design.resolve import resolve
+from ffplan.design.training import PlanFields
+from ffplan.inputs.document import read_document
 from ffplan.node.host_copies import host_copies, host_shares
-from tests.support import host_named
+from ffplan.studies.train_setup import host_room
+from ffplan.training.data_parallel import host_rates
+from tests.support import ROOT, host_named
+
+if TYPE_CHECKING:
+    from ffplan.node.host import Host
 
 SERVERS = [name for name in Catalog().ids_of("server") if host_named(name).gpus]
 
@@ -40,7 +50,7 @@ def test_all_at_once_share_the_way_up_of_their_switch(name: str, alone: float, s
 
 @given(st.sampled_from(SERVERS), st.data())
 def test_no_resource_carries_more_than_it_has(name: str, data: st.DataObject) -> None:
-    """Of the accelerators that run, those below a switch or a port pass its rate together, and all pass the memory's."""
+    """Of the accelerators that run, those below a switch or a port pass its rate together."""
     host = server(name)
     running = data.draw(st.integers(1, len(host.gpus)))
     shares = host_shares(host, running)
@@ -67,3 +77,22 @@ def test_fewer_that_run_have_more_each(name: str) -> None:
     copies = host_copies(host)
     if copies is not None:
         assert (copies.alone, copies.shared) == (pytest.approx(rates[0]), pytest.approx(rates[-1]))
+
+
+def test_an_offloaded_optimizer_has_the_host_memory_of_the_ranks_that_run() -> None:
+    """Of eight GPUs of a p4d, two below a switch: memory by those that run, and half a link each from two on."""
+    host = server("p4d-24xlarge")
+    for gpus, link in ((1, 13.5), (2, 6.75), (4, 6.75), (8, 6.75), (16, 6.75)):
+        run: Any = SimpleNamespace(system=SimpleNamespace(host=host), plans=SimpleNamespace(gpus=float(gpus)))
+        rate, memory = host_rates(run)
+        assert float(rate) == pytest.approx(link * 1e9)
+        assert float(memory) == pytest.approx(host.memory_gbyte_s[1] / min(gpus, 8) * 1e9)
+
+
+def test_room_in_host_memory_is_shared_by_the_ranks_that_run() -> None:
+    """Four fifths of it, over four ranks of four GPUs, and over eight of a node, however many nodes there are."""
+    design = resolve(read_document(ROOT / "designs" / "aws-p5-64.yaml"), Catalog())
+    held = memory_bytes(design.compute.server)
+    assert held is not None
+    for gpus, ranks in ((4, 4), (8, 8), (16, 8)):
+        assert host_room(design, PlanFields(), gpus) == pytest.approx(0.8 * held / ranks)
