@@ -114,7 +114,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 rooflines=(),
                 path_lost=None if left is None else float(left[row]),
                 memory_gib=memory.total_gib,
-                **memory_fields(run.margins, limit, allocated, worst_of(allocated, 0.0, run.margins), 0.0),
+                **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
                 offloaded_gib=0.0,
                 limit_gib=limit / GIB,
                 stages=(memory,),

@@ -17,9 +17,10 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.node.host_copies import host_copies, host_shares
+from ffplan.studies.train_assumptions import copy_gaps
 from ffplan.studies.train_setup import host_room
 from ffplan.training.data_parallel import host_rates
-from tests.support import ROOT, host_named
+from tests.support import ROOT, assess_file, host_named
 
 if TYPE_CHECKING:
     from ffplan.node.host import Host
@@ -45,7 +46,8 @@ def server(name: str) -> Host:
 def test_all_at_once_share_the_way_up_of_their_switch(name: str, alone: float, shared: float) -> None:
     found = host_copies(server(name))
     assert found is not None
-    assert (found.alone, found.shared) == (pytest.approx(alone, abs=0.05), pytest.approx(shared, abs=0.05))
+    assert found.alone == pytest.approx(alone, abs=0.05)
+    assert found.shared == pytest.approx(shared, abs=0.05)
 
 
 @given(st.sampled_from(SERVERS), st.data())
@@ -76,7 +78,8 @@ def test_fewer_that_run_have_more_each(name: str) -> None:
     assert together.tolist() == pytest.approx(rates)
     copies = host_copies(host)
     if copies is not None:
-        assert (copies.alone, copies.shared) == (pytest.approx(rates[0]), pytest.approx(rates[-1]))
+        assert copies.alone == pytest.approx(rates[0])
+        assert copies.shared == pytest.approx(rates[-1])
 
 
 def test_an_offloaded_optimizer_has_the_host_memory_of_the_ranks_that_run() -> None:
@@ -96,3 +99,22 @@ def test_room_in_host_memory_is_shared_by_the_ranks_that_run() -> None:
     assert held is not None
     for gpus, ranks in ((4, 4), (8, 8), (16, 8)):
         assert host_room(design, PlanFields(), gpus) == pytest.approx(0.8 * held / ranks)
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_root_port_without_a_figure_is_said_to_be_unknown(name: str) -> None:
+    """No CPU reads as one without a limit: what a sheet or a bound says names each whose figure is missing."""
+    host = server(name)
+    bare = {port.cpu for port in host.ports if port.gpus and port.limits is None}
+    assert set(host.without_limit()) == bare
+    words = " ".join(copy_gaps(host))
+    assert all(f"`{cpu}`" in words for cpu in bare)
+    assert ("root-port" in words) == bool(bare)
+    assert ("PCIe link" in words) == (host.pcie is None)
+
+
+def test_the_bound_of_an_allreduce_says_what_it_lacks() -> None:
+    """L40S without NVLink send through root ports of an EPYC 9575F, of which no limit is known; Rome's is."""
+    for design, lacks in (("l40s-8-roce", ("epyc-9575f",)), ("fire-flyer-2", ())):
+        for report in assess_file(design).communication:
+            assert report.bound.lacks == lacks
