@@ -16,9 +16,18 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import CALIBRATED, ESTIMATED, KIN, SIBLING, UNNAMED, UNNAMED_EXPERTS, ErrorBand
+from ffplan.studies.error_bands import (
+    CALIBRATED,
+    ESTIMATED,
+    KIN,
+    SIBLING,
+    UNFITTED,
+    UNNAMED,
+    UNNAMED_EXPERTS,
+    ErrorBand,
+)
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.relatives import power_ratio, same_chip, same_energy, with_relative
+from ffplan.studies.relatives import fitted, power_ratio, same_chip, same_energy, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
@@ -248,7 +257,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     return basis
 
 
-def _band(own: Accelerator, near: Accelerator | None, model: Model, *, measured: bool) -> ErrorBand:
+def _band(own: Accelerator, near: Accelerator | None, model: Model, *, measured: bool, by_fit: bool) -> ErrorBand:
     """Return the error of times on an accelerator: calibrated, or with the efficiencies of a relative.
 
     Args:
@@ -256,9 +265,12 @@ def _band(own: Accelerator, near: Accelerator | None, model: Model, *, measured:
         near: the relative; None where it is calibrated.
         model: the model.
         measured: the plan names its software, which was measured there.
+        by_fit: its constants, or the relative's, are of a fit that stands in the catalogue.
     """
     experts = model.transformer is not None and model.transformer.experts is not None
     unnamed = UNNAMED_EXPERTS if experts else UNNAMED
+    if not by_fit:
+        return max(UNFITTED, unnamed, key=lambda band: band.mean)
     if near is None:
         return CALIBRATED if measured else unnamed
     kin = KIN if same_energy(own, near) else ESTIMATED
@@ -298,7 +310,7 @@ def train_report(
     software = software_for(design, catalog, part, asked.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
-    band = _band(own, near, asked.model, measured=software.measured_on(part))
+    band = _band(own, near, asked.model, measured=software.measured_on(part), by_fit=fitted(near or own, catalog))
     speeds = software.rates(part, asked.plan)
     curve = speeds.curve if asked.plan.attention != "unfused" else None
     refused = sorted(counts[2].items(), key=lambda item: -item[1])
