@@ -173,10 +173,6 @@ class Catalog:
         position = self._folder_of(name)
         return None if position is None else self._place(name, position)
 
-    def shipped(self, name: str) -> bool:
-        """Return whether part `name` is of the shipped catalogue, and no folder of the user replaces it."""
-        return self._folder_of(name) == len(self._roots) - 1
-
     def entry(self, name: str) -> Entry:
         """Return part `name` with its document; a price book with the prices of the books that it extends.
 

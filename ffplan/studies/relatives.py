@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from ffplan.base.paths import data_folder
 from ffplan.catalog.parts import Accelerator
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
         catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
             and memory bandwidth it repeats.
     """
-    if catalog.shipped(part.id):
+    place = catalog.locate(part.id)
+    if place is not None and place[0].is_relative_to(data_folder("catalogs")):
         return True
     known = type(catalog)()
     others = (known.entry(name).part for name in known.ids_of("accelerator"))

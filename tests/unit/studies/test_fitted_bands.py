@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.paths import data_folder
-from ffplan.inputs.composer import compose
-from tests.support import ffplan
+from tests.support import document, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,4 +62,4 @@ def test_a_template_writes_no_fitted_constants(kind: str, field: str) -> None:
         run = ffplan(f"catalog new {kind}{more}")
         assert run.code == 0
         assert f"\n# {field}:" in run.out
-        assert field not in compose(run.out.encode(), "new.yaml").data
+        assert field not in document(run.out).data
