@@ -15,7 +15,6 @@ from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.cluster import cluster_of
 from ffplan.studies.software import software_of
-from ffplan.studies.train_setup import RESERVED_BYTES
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import best, evaluate_space, search_space, single
@@ -38,13 +37,14 @@ def main() -> None:
     shape = shape_of(model.transformer)
     plans = parallel_plans(PlanFields(batch=BATCH), 1.0)
 
+    software = software_of(catalog, part, None, design.document)
+
     def fresh() -> TrainRun:
-        software = software_of(catalog, part, None, design.document)
         return TrainRun(shape, plans, software.rates(part, PlanFields()), cluster_of(design, catalog))
 
     run = fresh()
     space = search_space(shape, GPUS, run.system.domain, {})
-    limit = part.memory.value - RESERVED_BYTES
+    limit = software.room(part)
     cold = shortest(lambda: evaluate_space(replace(run, system=replace(run.system, known={})), space, GPUS, limit))
     warm = shortest(lambda: evaluate_space(run, space, GPUS, limit))
     found = evaluate_space(run, space, GPUS, limit)

@@ -60,6 +60,11 @@ def listed(words: Iterable[str]) -> str:
     return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
 
 
+def ids_listed(ids: Iterable[str]) -> str:
+    """Return catalogue ids as a list in a sentence, such as `` `a` and `b` ``."""
+    return listed(f"`{name}`" for name in ids)
+
+
 def first_few(words: Iterable[str], most: int = 3) -> str:
     """Return the first words of a list, each once, and the number of others, such as `a, b, c and 5 more`."""
     each = list(dict.fromkeys(words))

@@ -14,7 +14,6 @@ from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, sta
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
 from ffplan.studies.relatives import same_energy, unlike
-from ffplan.studies.software import Software
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -52,7 +51,7 @@ def _key(replay: TrainingReplay, by: By) -> str:
 
 def _unnamed(replay: TrainingReplay) -> TrainingReplay:
     """Return runs as of a plan that names no software: usual kernels and dispatcher, what stacks have in common."""
-    return replace(replay, software=Software(None, replay.software.kernels, named=False))
+    return replace(replay, software=replace(replay.software, stack=None, named=False))
 
 
 def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[TrainingReplay]:

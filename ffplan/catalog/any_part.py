@@ -13,6 +13,7 @@ from ffplan.catalog.ownership import OwnershipProfile
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook, RentBook
 from ffplan.catalog.reliability import FailureStudy, JobMix, ReliabilityProfile, XidTable
+from ffplan.catalog.runtimes import Runtime
 from ffplan.catalog.stacks import SoftwareStack
 
 AnyPart = Annotated[
@@ -29,6 +30,7 @@ AnyPart = Annotated[
     | PriceBook
     | ReliabilityProfile
     | RentBook
+    | Runtime
     | Server
     | SoftwareStack
     | StorageServer

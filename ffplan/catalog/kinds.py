@@ -27,6 +27,7 @@ KINDS = {
     "job-mix": "reliability.JobMix",
     "library": "library.Library",
     "attention-rates": "kernels.AttentionRates",
+    "runtime": "runtimes.Runtime",
     "stack": "stacks.SoftwareStack",
     "model": "models.Model",
 }
@@ -53,6 +54,7 @@ OTHER_WORDS = {
     "job": "job-mix",
     "trace": "job-mix",
     "kernel": "attention-rates",
+    "allocator": "runtime",
     "framework": "stack",
     "software": "stack",
 }

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure
+from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure, FractionFigure
 from ffplan.catalog.kernels import AttentionKernel
 from ffplan.catalog.parts import Part
+from ffplan.catalog.runtimes import USUAL
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 Dispatcher = Literal["alltoall", "allgather", "deepep", "hybrid"]
 """How tokens reach experts: every copy for itself, all tokens to every rank, or once for each node, by DeepEP or
@@ -41,6 +45,15 @@ class StackSettings(Frozen):
     """Bytes of a gradient as kept and added up, and as reduced unless `grad_reduce_dtype` is given."""
     grad_reduce_dtype: Literal["fp32", "bf16"] | None = None
     """Precision in which gradients are reduced; that in which they are kept if omitted."""
+    source: Text | None = None
+    """Key under `sources` of what says so; given where a setting is."""
+    note: Text | None = None
+    """Runs that are otherwise, and other conditions."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Fields of a plan that are given, with their values."""
+        return self.model_dump(exclude_none=True, exclude={"source", "note"})
 
 
 class SoftwareStack(Part):
@@ -68,6 +81,11 @@ class SoftwareStack(Part):
     the title of their source have it; plans that name the stack write their own."""
     settings: StackSettings = StackSettings()
     """Fields of a plan that its recipes fix; a plan that names the stack has them unless it writes its own."""
+    runtime: Identifier = USUAL
+    """Catalogue id of the runtime, which has the margins of device memory."""
+    counted_over: FractionFigure | None = None
+    """Part by which the memory counted of its published runs, which did fit, exceeds its room, at most. A plan that
+    names the stack is at the edge up to there, and refused beyond; none if omitted."""
     sharding_nics: CountFigure | None = None
     """NICs of a node that the collectives of ZeRO 3 use; all if omitted."""
     sharding_calls: CountFigure | None = None
@@ -77,15 +95,16 @@ class SoftwareStack(Part):
 
     @model_validator(mode="after")
     def _sourced(self) -> SoftwareStack:
-        if self.recipe not in self.sources:
-            raise PydanticCustomError(
-                "rule",
-                "{message}",
-                {
-                    "rule": "stack",
-                    "message": f"the source `{self.recipe}` is not under `sources`",
-                    "remedy": f"write one of {', '.join(self.sources)}",
-                    "field": "recipe",
-                },
-            )
+        if self.settings.fields and self.settings.source is None:
+            raise _unsourced("`settings` has no source", self.sources, "settings")
+        for field, key in (("recipe", self.recipe), ("settings", self.settings.source)):
+            if key is not None and key not in self.sources:
+                raise _unsourced(f"the source `{key}` is not under `sources`", self.sources, field)
         return self
+
+
+def _unsourced(message: str, known: Iterable[str], field: str) -> PydanticCustomError:
+    """Return the fault of a field whose source is missing."""
+    remedy = f"write one of {', '.join(known)}"
+    context = {"rule": "stack", "message": message, "remedy": remedy, "field": field}
+    return PydanticCustomError("rule", "{message}", context)

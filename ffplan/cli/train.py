@@ -28,6 +28,7 @@ from ffplan.cli.train_options import (
     GpusOption,
     GradDtypeOption,
     GradReduceDtypeOption,
+    MainParamsOption,
     MemoryOption,
     ModelOption,
     OptimizerDtypeOption,
@@ -245,8 +246,8 @@ def _finish(report: TrainReport, wanted: PlanFields, save: str | None) -> None:
 
 
 PLAIN = ("batch", "sequence", "zero", "recompute", "precision", "schedule", "reducer", "preset", "stack", "attention")
-WIDTHS = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype")
-"""Fields of a plan that an option gives as it is: of all kinds, and precisions."""
+MORE = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype", "main_params", "sequence_parallel")
+"""Fields of a plan that an option gives as it is."""
 
 
 @with_axes
@@ -271,6 +272,7 @@ def train(
     grad_dtype: GradDtypeOption = None,
     grad_reduce_dtype: GradReduceDtypeOption = None,
     optimizer_dtype: OptimizerDtypeOption = None,
+    main_params: MainParamsOption = None,
     search: SearchOption = False,
     top: TopOption = None,
     memory: MemoryOption = None,
@@ -298,8 +300,7 @@ def train(
     options = {
         **{axis.field: axes[option_name(axis)] for axis in AXES},
         **dict(zip(PLAIN, plain, strict=True)),
-        **dict(zip(WIDTHS, (grad_dtype, grad_reduce_dtype, optimizer_dtype), strict=True)),
-        "sequence_parallel": sp,
+        **dict(zip(MORE, (grad_dtype, grad_reduce_dtype, optimizer_dtype, main_params, sp), strict=True)),
         "overlap": overlap_names(overlap),
     }
     given = {name: value for name, value in options.items() if value is not None}

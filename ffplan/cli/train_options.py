@@ -121,7 +121,7 @@ PresetOption = Annotated[
     typer.Option(
         "--preset",
         metavar="NAME",
-        help="Settings of a framework: megatron-core, deepspeed, fsdp or deepseek; options given override them.",
+        help="Settings of a framework: megatron-core, nemo, deepspeed, fsdp or deepseek; options given override them.",
     ),
 ]
 GradDtypeOption = Annotated[
@@ -135,6 +135,15 @@ GradDtypeOption = Annotated[
 OptimizerDtypeOption = Annotated[
     str | None,
     typer.Option("--optimizer-dtype", metavar="NAME", help="Precision of Adam's moments: fp32 or bf16."),
+]
+MainParamsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--main-params",
+        metavar="NAME",
+        help="Precision of the optimizer's own copy of the parameters: fp32, bf16, or none, where it updates the "
+        "parameters themselves; fp32 if omitted.",
+    ),
 ]
 GradReduceDtypeOption = Annotated[
     str | None,

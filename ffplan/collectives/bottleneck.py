@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.collectives.rank_layout import RankLayout
-    from ffplan.node.host import Port
+    from ffplan.node.host import Host, Port
     from ffplan.node.resources import Resource
 
 LEAST_USE = 1e-12
@@ -139,6 +139,17 @@ def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees:
     found = _rates(known, lines, trees=trees)
     guess = minimum(*(most for most, public in found if public), float("inf"))
     return minimum(*(most for most, public in found if not public), guess), guess
+
+
+def lacking(host: Host, lines: Iterable[Line]) -> tuple[str, ...]:
+    """Return the CPUs whose root ports a ledger loads and whose limit is unknown, so that no bound has that term.
+
+    Args:
+        host: the node.
+        lines: the ledger, of plain numbers.
+    """
+    loaded = {key[1] for key, use in totals(lines).items() if key[0] == "root_port" and use[0] + use[1] > LEAST_USE}
+    return host.without_limit(loaded)
 
 
 def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool = False, trees: bool = False) -> Bound:

@@ -2,6 +2,8 @@
 
 A plan names a preset and overrides single fields of it.
 
+The widths of gradients are those of the stacks in the catalogue, which have their sources.
+
 Sources:
     [1] NVIDIA/dgxc-benchmarking v25.02 to v25.05, NeMo recipes: `grad_reduce_in_fp32 = False`, distributed optimizer,
         overlap of gradients, parameters, tensor parallelism and point-to-point.
@@ -17,17 +19,20 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-Preset = Literal["megatron-core", "deepspeed", "fsdp", "deepseek"]
+Preset = Literal["megatron-core", "nemo", "deepspeed", "fsdp", "deepseek"]
 
+MEGATRON: dict[str, Any] = {
+    "zero": 1,
+    "grad_dtype": "fp32",
+    "grad_reduce_dtype": "fp32",
+    "main_params": "fp32",
+    "optimizer_dtype": "fp32",
+    "overlap": ("gradients", "parameters", "tensor", "pipeline"),
+}
+"""Fields of Megatron-LM with --bf16, which adds gradients up at 32 bits: 18 bytes of states a parameter before ZeRO."""
 PRESETS: dict[str, dict[str, Any]] = {
-    "megatron-core": {
-        "zero": 1,
-        "grad_dtype": "bf16",
-        "grad_reduce_dtype": "bf16",
-        "main_params": "fp32",
-        "optimizer_dtype": "fp32",
-        "overlap": ("gradients", "parameters", "tensor", "pipeline"),
-    },
+    "megatron-core": MEGATRON,
+    "nemo": {**MEGATRON, "grad_dtype": "bf16", "grad_reduce_dtype": "bf16"},
     "deepspeed": {
         "zero": 1,
         "weights_copy": True,
@@ -60,4 +65,4 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dispatch_dtype": "fp8",
     },
 }
-"""Fields of a plan by preset. [1], [2], [3], [4] in this order."""
+"""Fields of a plan by preset: `nemo` [1], `deepspeed` [2], `fsdp` [3], `deepseek` [4]."""

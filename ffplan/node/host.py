@@ -11,7 +11,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Drives, Nic, RootPortLimits, 
 from ffplan.node.link_graph import LinkGraph, link_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from ffplan.base.array_math import Number
     from ffplan.catalog.collectives import CollectiveRates
@@ -55,6 +55,8 @@ class Port:
 
     id: str
     socket: str
+    cpu: str
+    """Catalogue id of the CPU of its socket."""
     gpus: tuple[str, ...]
     nics: tuple[str, ...]
     limits: RootPortLimits | None
@@ -142,6 +144,15 @@ class Host:
         """Payload rate of all NICs on the fabric together, one direction [GB/s]."""
         return sum(r * nic.line_efficiency.value for r, nic in zip(self.nic_gbyte_s, self.nics, strict=True))
 
+    def without_limit(self, ports: Iterable[str] | None = None) -> tuple[str, ...]:
+        """Return the CPUs of root ports whose limit is unknown, each once: a gap that is no limit of zero cost.
+
+        Args:
+            ports: root ports that are asked about; those with GPUs if omitted.
+        """
+        used = set(ports) if ports is not None else {port.id for port in self.ports if port.gpus}
+        return tuple(dict.fromkeys(port.cpu for port in self.ports if port.limits is None and port.id in used))
+
     def port_of(self, device: str) -> Port | None:
         """Return the root port of a GPU or a NIC."""
         return next((port for port in self.ports if device in port.gpus or device in port.nics), None)
@@ -164,6 +175,7 @@ def _ports(server: Server, cpus: Sequence[Cpu], on_fabric: set[str]) -> tuple[Po
                 Port(
                     id=port.id,
                     socket=socket.id,
+                    cpu=cpu.id,
                     gpus=gpus,
                     nics=nics,
                     limits=port.limits or cpu.root_port,

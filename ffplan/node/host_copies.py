@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import Number, minimum
+from ffplan.base.array_math import Number, maximum, minimum
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.node.host import Host
+    from ffplan.node.host import Host, Port
 
 
 @record
@@ -45,6 +45,44 @@ def pcie_line_rate(generation: float, lanes: float) -> float:
     return float(lanes * 2.0 ** (generation - 3) * 8 * 128 / 130 / 8)
 
 
+def _below(host: Host, port: Port, running: Number) -> Number:
+    """Return the accelerators below a root port that run, where the first `running` of a node do [1]."""
+    below: Number = 0
+    for gpu in port.gpus:
+        below = below + (running > host.gpus.index(gpu))
+    return maximum(below, 1)
+
+
+def host_shares(host: Host, running: Number) -> dict[str, Number]:
+    """Return what every resource between accelerators and host memory leaves to each, while all copy at once.
+
+    Args:
+        host: the node.
+        running: accelerators of the node that run, its first [1].
+
+    Returns:
+        Rates of an accelerator, one direction [GB/s], by the resource's name; those that are unknown are left out.
+
+    Equation:
+        PCIe link L; PCIe switch L / n, root port P / n with n below it that run; host memory M / running
+
+    Source:
+        Shared resources of a node; An et al., arXiv 2408.14158, section IV-C: two accelerators share a root port. A
+        PCIe switch has the lanes of one accelerator to the CPU (recalled of DGX A100, p4d and servers of L40S).
+    """
+    ports = [port for port in host.ports if port.gpus]
+    found: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
+    if host.pcie is not None:
+        found["PCIe link"] = link = host.pcie[1]
+        switches = [port for port in ports if port.pcie_switch and len(port.gpus) > 1]
+        if switches:
+            found["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))
+    limits = [(port, port.limits.one_way.value) for port in ports if port.limits is not None]
+    if limits:
+        found["root port"] = minimum(*(rate / _below(host, port, running) for port, rate in limits))
+    return found
+
+
 def host_copies(host: Host) -> HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
 
@@ -55,20 +93,13 @@ def host_copies(host: Host) -> HostCopies | None:
         Rates of an accelerator [GB/s]; None where its PCIe link is unknown.
 
     Equation:
-        alone = min(link, root port, host memory); shared = min(link, root port / accelerators below it, host memory /
-        accelerators of the node)
+        min over `host_shares` of one accelerator, and of all of a node
 
     Source:
-        Shared resources of a node; An et al., arXiv 2408.14158, section IV-C: two accelerators share a root port.
+        Definition.
     """
     if host.pcie is None or not host.gpus:
         return None
-    link, memory = host.pcie[1], host.memory_gbyte_s[1]
-    ports = [port for port in host.ports if port.limits is not None and port.gpus]
-    alone = minimum(link, memory)
-    terms: dict[str, Number] = {"PCIe link": link, "host memory": memory / len(host.gpus)}
-    if ports:
-        alone = minimum(alone, *(port.limits.one_way.value for port in ports if port.limits))
-        terms["root port"] = min(port.limits.one_way.value / len(port.gpus) for port in ports if port.limits)
-    binds = min(terms, key=lambda name: terms[name])
-    return HostCopies(alone, minimum(*terms.values()), binds)
+    one, every = host_shares(host, 1), host_shares(host, len(host.gpus))
+    binds = min(every, key=lambda name: every[name])
+    return HostCopies(minimum(*one.values()), minimum(*every.values()), binds)

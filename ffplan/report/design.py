@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
+from ffplan.base.formatting import amount, data_size, duration, ids_listed, kilowatts, listed, number, plural, span
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.fabric_counts import RouterSwitches
@@ -399,7 +399,8 @@ def design_words(a: Assessment) -> tuple[str, ...]:
         bound = (
             f"{first.bound.limited_by_label}: long messages reach {number(first.bound.algbw_gbyte_s, 3)} GB/s at most"
         )
-        said.append(f"What binds it: {bound}.")
+        bare = f"; no root-port limit of {ids_listed(first.bound.lacks)} is known" if first.bound.lacks else ""
+        said.append(f"What binds it: {bound}{bare}.")
     if a.cost:
         each = a.cost.per_accelerator
         per = f", {amount(each)} for each accelerator" if each is not None else ""

@@ -72,7 +72,7 @@ def _steps(report: TrainReport) -> Grid:
             f"{row.tokens_s_gpu:,.0f}",
             f"{row.tflops_gpu:,.0f}",
             _mfu(report, row),
-            f"{row.memory_gib:.1f}",
+            f"{row.memory_gib:.1f}" + (" edge" if row.memory_words else ""),
         ]
         rows.append((*cells, f"{100 * row.efficiency:.1f}") if not searched else tuple(cells))
     unit = "tok" if report.unit == "tokens" else "img"
@@ -170,6 +170,8 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     if row.gains and row.gains[0].faster >= LEAST:
         gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
         said.append(f"What binds it: {row.binding_label}; {gain}.")
+    if row.memory_words is not None:
+        said.append(f"Memory is at the edge: {row.memory_words}.")
     if row.path_lost is not None and row.path_lost < KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)

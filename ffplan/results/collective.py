@@ -87,6 +87,8 @@ class CollectiveBound:
     """Name of the next term."""
     terms: tuple[Term, ...]
     """Every term, the tightest first."""
+    lacks: tuple[str, ...]
+    """CPUs whose root ports it loads and whose limit the catalogue lacks: it may be lower than this says."""
 
 
 @record

@@ -119,7 +119,18 @@ class TrainRow:
     path_lost: float | None
     """Part of its rate that it keeps while a NIC lacks one of its ports to several planes [1]; null on one plane."""
     memory_gib: float
-    """Memory of the fullest stage [GiB]."""
+    """Memory that tensors take on the fullest stage [GiB]."""
+    memory_verdict: str
+    """fits, or edge: what the runtime reserves, or takes for a moment, may not fit. A plan that does not fit is
+    refused."""
+    memory_words: str | None
+    """Why it is at the edge; null where it fits."""
+    reserved_low_gib: float | None
+    """What the runtime's allocator reserves for it, at least [GiB]; null where its margin is unknown."""
+    reserved_high_gib: float | None
+    """The same at most [GiB]."""
+    transient_gib: float
+    """What the optimizer takes for a moment while it updates its shard [GiB]; 0 also where that is unknown."""
     offloaded_gib: float
     """What host memory, or the drives of the node, hold of a rank [GiB]."""
     limit_gib: float

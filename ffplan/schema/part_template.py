@@ -30,6 +30,8 @@ SOURCES = (
 )
 APART = ("announced", "note")
 """Fields of an example that say nothing of another part."""
+FITTED = ("training", "constants")
+"""Fields that a fit to measured runs writes (`ffplan calibrate`): those of another part are not right."""
 NONE = {"announced": True, "extends": "usd-2026"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")
@@ -49,9 +51,9 @@ def _entries(catalog: Catalog, kind: str, like: str | None) -> list[Any]:
 
 
 def _mended(value: Any) -> Any:
-    """Return example data whose figures name our source, without the evidence of the part that they are from."""
+    """Return example data whose figures and settings name our source, without the evidence of their own part."""
     if isinstance(value, dict):
-        if "source" in value and ("value" in value or "likely" in value):
+        if isinstance(value.get("source"), str):
             kept = {name: _mended(item) for name, item in value.items() if name not in EVIDENCE}
             return {**kept, "source": SOURCE}
         return {name: _mended(item) for name, item in value.items()}
@@ -124,7 +126,8 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
         f'  {SOURCE}: {{title: "TODO: publication, section, page", date: "2026", grade: estimate, status: R}}',
     ]
     names = [name for name in found["properties"] if name not in HEAD]
-    required = [name for name in names if name in found["required"] or (name in example and name not in APART)]
+    shown = set(example) - {*APART, *FITTED}
+    required = [name for name in names if name in found["required"] or name in shown]
     for name in [*required, *(name for name in names if name not in required)]:
         own = next((data[name] for data in examples if name in data), NONE.get(name, ""))
         lines += ["", *_comment(found["properties"][name].get("description", ""))]

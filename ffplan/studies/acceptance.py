@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan import __version__
+from ffplan.base.formatting import ids_listed
 from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
@@ -157,13 +158,16 @@ def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
             )
     copies = host_copies(host)
     if copies is not None and _pcie_known(part):
+        bare = host.without_limit()
+        lacks = f"; no root-port limit of {ids_listed(bare)} is known" if bare else ""
         for way in ("to-device", "to-host"):
             label = f"copy {way.replace('-', ' ')}"
             how = _tool(part, "nvbandwidth")
             alone, shared = float(copies.alone), float(copies.shared)
             sheet.add(f"copy-{way}", f"{label}, alone", "accelerator", "GB/s", alone, how=how, basis="PCIe link")
             name, words_ = f"copy-{way}-shared", f"{label}, all at once"
-            sheet.add(name, words_, "accelerator", "GB/s", shared, how=how, basis=f"{copies.binds}, shared")
+            basis = f"{copies.binds}, shared{lacks}"
+            sheet.add(name, words_, "accelerator", "GB/s", shared, how=how, basis=basis)
     peer = part.collectives.peer if part.collectives else None
     if peer is not None and (host.joined or host.pairs):
         basis = part.sources[peer.source].title

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Truth, some
+from ffplan.base.formatting import ids_listed
 from ffplan.base.outcomes import LedgerLine
 from ffplan.base.record import record
 from ffplan.collectives.algorithms import ALGORITHMS
-from ffplan.collectives.bottleneck import Line, solve
+from ffplan.collectives.bottleneck import Line, lacking, solve
 from ffplan.collectives.bounds import ring_factor
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
@@ -118,6 +119,7 @@ def allreduce_bound(query: CollectiveQuery, job: RankLayout, size: float) -> tup
         limited_by_label=result.binding.label,
         runner_up=runner_up.name if runner_up else None,
         terms=result.terms,
+        lacks=lacking(job.host, best.lines),
     )
     return made, best
 
@@ -129,13 +131,9 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
         return ()
     node, accelerator = node_of(design), group.accelerator
     sentences = []
-    bare = [
-        cpu.id
-        for socket, cpu in zip(group.server.sockets, group.cpus, strict=True)
-        if cpu.root_port is None and any(port.limits is None for port in socket.root_ports)
-    ]
+    bare = node.without_limit(port.id for port in node.ports)
     if bare and (not node.joined or any(library.method == "hfreduce" for library in design.libraries)):
-        sentences.append(f"No root-port limit of `{bare[0]}` is known: that term is left out.")
+        sentences.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
     if accelerator is not None and accelerator.pcie is None:
         sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
     asked = (

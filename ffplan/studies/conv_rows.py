@@ -9,10 +9,12 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
+from ffplan.studies.memory_verdict import memory_fields
 from ffplan.studies.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
+from ffplan.training.memory_margins import worst_of
 from ffplan.training.mfu import achieved
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.sensitivity import faster, without_path
@@ -27,9 +29,12 @@ if TYPE_CHECKING:
     from ffplan.studies.software import Software
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.group_collectives import Cluster
+    from ffplan.training.memory_margins import MemoryMargins
 
 
-def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software) -> ConvRun:
+def conv_run(
+    model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
+) -> ConvRun:
     """Return a network on a machine, with the plan as written.
 
     Args:
@@ -38,6 +43,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster,
         part: the accelerator.
         system: the machine.
         software: the stack.
+        margins: what its runtime takes of device memory beyond tensors.
 
     Raises:
         RefusedError: at 8 bits.
@@ -59,6 +65,7 @@ def conv_run(model: Model, plan: PlanFields, part: Accelerator, system: Cluster,
         gradient=gradient,
         bucket=bucket,
         kept=float(plan.kept_bytes),
+        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
     )
 
 
@@ -85,6 +92,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
         rate = float(achieved(item.batch * image_flops(run.layers), time, item.gpus))
         bought = gains_at(seconds, after, row)
         memory = _memory(one)
+        allocated = memory.total_gib * GIB
         rows.append(
             TrainRow(
                 plan=plan_row(1.0, item, run.system),
@@ -106,6 +114,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
                 rooflines=(),
                 path_lost=None if left is None else float(left[row]),
                 memory_gib=memory.total_gib,
+                **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
                 offloaded_gib=0.0,
                 limit_gib=limit / GIB,
                 stages=(memory,),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.formatting import GIB, gib, plural
+from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
@@ -24,10 +24,10 @@ class Diagnosis:
     """A name of `constraints.REASONS`."""
     message: str
     remedy: str
+    over: float = 0.0
+    """Part by which device memory exceeds its limit [1]; 0 of other reasons."""
 
 
-COUNTED_OVER = 0.15
-"""What the memory of a published run counts over its limit, at most: Llama 3 405B, whose chunks are assumed [1]."""
 WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
@@ -62,10 +62,7 @@ def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
     where = "every rank" if plans.pipeline == 1 else named
     words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
     remedy = f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}"
-    if most <= (1 + COUNTED_OVER) * limit:
-        over, tried = f"{COUNTED_OVER * 100:.0f} %", f"ffplan train --memory {np.ceil(most / GIB):.0f}GiB"
-        remedy += f"; a published run counts up to {over} over this limit too: `{tried}` times this plan"
-    return Diagnosis("memory", words, remedy)
+    return Diagnosis("memory", words, remedy, over=most / limit - 1)
 
 
 def _batches(plans: ParallelPlans) -> str:
@@ -166,7 +163,12 @@ def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> 
 
 
 def diagnose(
-    shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
+    shape: ModelShape,
+    plans: ParallelPlans,
+    limit: float | None,
+    host_limit: float | None = None,
+    *,
+    over: float = 0.0,
 ) -> Diagnosis | None:
     """Return why one plan cannot run, or None.
 
@@ -175,11 +177,12 @@ def diagnose(
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
+        over: part of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:
         return explain(shape, plans, REASONS[code])
-    if limit is not None and float(peak_bytes(shape, plans)) > limit:
+    if limit is not None and float(peak_bytes(shape, plans)) > (1 + over) * limit:
         return _memory(shape, plans, limit)
     if host_limit is not None and "host-memory" in (found := violations(shape, plans, None, host_limit)):
         return _host_memory(shape, plans, host_limit) if bool(np.any(found["host-memory"])) else None

@@ -34,6 +34,13 @@ KIN = ErrorBand(0.052, WITHIN, 191, "published runs, each kind of chip predicted
 """Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
 ESTIMATED = ErrorBand(0.145, WITHIN, 338, "published runs, each chip predicted without its process")
 """Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
+UNFITTED = ErrorBand(
+    ESTIMATED.mean,
+    ESTIMATED.within,
+    ESTIMATED.runs,
+    f"{ESTIMATED.basis}; no fit of this part's own constants stands in the catalogue",
+)
+"""Accelerators whose constants somebody else wrote: they may be no nearer than those of a chip of another process."""
 
 
 def widest(*bands: ErrorBand) -> ErrorBand:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, percent, plural, span, stored
+from ffplan.studies.job_layout import node_of
 from ffplan.studies.storage_basis import stood_in
+from ffplan.studies.train_assumptions import copy_gaps
 
 if TYPE_CHECKING:
     from ffplan.reliability.job import JobCase, JobOutcome
@@ -177,6 +179,8 @@ def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, on
         found += stood_in(storage)
     if job.copy_gbyte_s is None:
         found.append("The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing.")
+    else:
+        found += copy_gaps(node_of(basis.design))
     if any(row in job.survives for row in job.units):
         found += _paths(basis, asked, job)
     if float(one.mtbf_s) < float(one.restart_s):

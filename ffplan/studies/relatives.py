@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import log
 from typing import TYPE_CHECKING
 
+from ffplan.base.paths import data_folder
 from ffplan.catalog.parts import Accelerator
 
 if TYPE_CHECKING:
@@ -39,6 +40,30 @@ def distance(one: Accelerator, two: Accelerator) -> float:
     if peaks[0] is None or peaks[1] is None:
         return float("inf")
     return abs(log(peaks[0] / peaks[1])) + abs(log(one.memory_bandwidth.value / two.memory_bandwidth.value))
+
+
+def _constants(part: Accelerator) -> tuple[object, ...] | None:
+    """Return what a fit of an accelerator rests on and gives: peak, memory bandwidth, constants; None without one."""
+    if part.training is None:
+        return None
+    figures = {name: value["value"] for name, value in part.training.model_dump().items() if isinstance(value, dict)}
+    return _peak(part), part.memory_bandwidth.value, part.training.set, figures
+
+
+def fitted(part: Accelerator, catalog: Catalog) -> bool:
+    """Return whether the constants of an accelerator are of a fit that stands in the shipped catalogue.
+
+    Args:
+        part: an accelerator with constants.
+        catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
+            and memory bandwidth it repeats.
+    """
+    place = catalog.locate(part.id)
+    if place is not None and place[0].is_relative_to(data_folder("catalogs")):
+        return True
+    known = type(catalog)()
+    others = (known.entry(name).part for name in known.ids_of("accelerator"))
+    return any(isinstance(other, Accelerator) and _constants(other) == _constants(part) for other in others)
 
 
 def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:

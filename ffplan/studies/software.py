@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
 from ffplan.catalog.kernels import AttentionRates
+from ffplan.catalog.runtimes import USUAL, Runtime
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.group_collectives import sharded_over
+from ffplan.training.memory_margins import MemoryMargins
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
@@ -30,13 +34,15 @@ class Software:
     """The stack; None where the plan names none."""
     kernels: AttentionRates | None
     """Rates of attention kernels; None where the accelerator names no table."""
+    runtime: Runtime
+    """The runtime, which has the margins of device memory."""
     named: bool
     """True where the plan names its stack, or its source does."""
 
     @property
     def settings(self) -> dict[str, Any]:
         """Fields of a plan that the recipes of a named stack write, with their values."""
-        return self.stack.settings.model_dump(exclude_none=True) if self.named and self.stack is not None else {}
+        return self.stack.settings.fields if self.named and self.stack is not None else {}
 
     def settled(self, plan: PlanFields) -> PlanFields:
         """Return a plan in which the settings of a named stack stand in for the fields that it leaves out.
@@ -59,6 +65,23 @@ class Software:
         if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
             return plan
         return plan.model_copy(update={"routing": self.stack.benchmark_routing})
+
+    def room(self, part: Accelerator) -> float:
+        """Return the device memory that tensors may fill on an accelerator [byte]."""
+        return part.memory.value - self.runtime.device.value
+
+    @property
+    def margins(self) -> MemoryMargins:
+        """What the runtime takes of device memory beyond tensors."""
+        reserved, taken = self.runtime.reserved, self.runtime.temporary
+        over = self.stack.counted_over if self.stack is not None else None
+        return MemoryMargins(
+            runtime=self.runtime.id,
+            device=self.runtime.device.value,
+            reserved=reserved.range if reserved else None,
+            temporary=float(taken.value) if taken else 0.0,
+            counted_over=over.value if over else 0.0,
+        )
 
     def machine(self, system: Cluster) -> Cluster:
         """Return a machine whose ZeRO 3 uses as many NICs of a node as the stack does."""
@@ -102,7 +125,8 @@ def software_of(
             their software.
 
     Raises:
-        InputError: where there is no such stack, or the stack names a table of kernels that does not exist.
+        InputError: where there is no such stack, or the stack names a table of kernels or a runtime that does not
+            exist.
     """
     rates = part.training
     stack = None
@@ -115,7 +139,9 @@ def software_of(
     kernels = None
     if rates is not None and rates.kernels is not None:
         kernels = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
-    return Software(stack, kernels, named is not None)
+    by = stack or part
+    runtime = catalog.get(Runtime, stack.runtime if stack else USUAL, catalog.entry(by.id).document, ("runtime",))
+    return Software(stack, kernels, runtime, named is not None)
 
 
 def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
@@ -130,6 +156,15 @@ def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
             catalog.get(AttentionRates, table, catalog.entry(stack.id).document, ("attention", table))
 
 
+def stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
+    """Yield every stack of a catalogue; those that are looked at only count as not read."""
+    seen = catalog.fork()
+    for name in seen.ids_of("stack"):
+        stack = seen.entry(name).part
+        assert isinstance(stack, SoftwareStack)
+        yield stack
+
+
 def stack_of_source(catalog: Catalog, title: str) -> str | None:
     """Return the stack whose repository the title of a source names; where it names several, the last of them.
 
@@ -139,11 +174,9 @@ def stack_of_source(catalog: Catalog, title: str) -> str | None:
         catalog: the parts; those that are looked at only count as not read.
         title: title of a source of measured runs.
     """
-    seen, best, plain = catalog.fork(), (-1, 0, ""), title.lower()
-    for name in seen.ids_of("stack"):
-        stack = seen.entry(name).part
-        assert isinstance(stack, SoftwareStack)
+    best, plain = (-1, 0, ""), title.lower()
+    for stack in stacks_of(catalog):
         for words in stack.repositories:
             at = plain.rfind(words.lower())
-            best = max(best, (at, len(words), name)) if at >= 0 else best
+            best = max(best, (at, len(words), stack.id)) if at >= 0 else best
     return best[2] or None

@@ -12,6 +12,7 @@ from ffplan.studies.conv_rows import conv_rows, conv_run
 from ffplan.studies.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.plan_search import evaluated
+from ffplan.studies.software import stacks_of
 from ffplan.studies.train_assumptions import conv_assumptions
 from ffplan.studies.train_remedies import (
     Job,
@@ -29,6 +30,8 @@ from ffplan.studies.train_setup import (
     TrainSetup,
     check_available,
     cluster_for,
+    host_room,
+    memory_for,
     settled,
     setup_assumptions,
     software_for,
@@ -59,9 +62,10 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
         RefusedError: where it cannot run on one of them.
         UncalibratedError: where the accelerators have no training constants.
     """
-    part, limit, system = cluster_for(design, catalog, asked)
+    part, system = cluster_for(design, catalog, asked)
     software = software_for(design, catalog, part, asked.plan)
-    run = conv_run(asked.model, asked.plan, part, system, software)
+    limit, margins = memory_for(asked, part, software)
+    run = conv_run(asked.model, asked.plan, part, system, software, margins)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
@@ -99,10 +103,12 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
         made = parallel_plans(asked.plan, float(count))
-        wrong = diagnose(stand.shape, made, stand.limit, stand.host_limit)
+        here = replace(stand, host_limit=host_room(design, asked.plan, count))
+        wrong = diagnose(here.shape, made, here.limit, here.host_limit, over=here.run.margins.counted_over)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            words = "; ".join(text for text in (wrong.message, *_ways_out(design, stand, asked, made, wrong)) if text)
+            ways = (*_published(catalog, asked, wrong), *_ways_out(design, here, asked, made, wrong))
+            words = "; ".join(text for text in (wrong.message, *ways) if text)
             raise RefusedError(
                 words,
                 infeasible=wrong.reason in ROOM,
@@ -139,6 +145,15 @@ def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, tra
     plan = batched(asked.plan, guess)
     near = _nearest(with_batch(stand, guess), plan, parallel_plans(plan, float(count)), count)
     return f"{words}; with --batch {guess}, {near}"
+
+
+def _published(catalog: Catalog, asked: TrainRequest, wrong: Diagnosis) -> Iterator[str]:
+    """Yield the stack whose published runs are counted as far over the memory of their cards as a refused plan."""
+    if asked.plan.stack is not None or asked.memory is not None:
+        return
+    near = [stack.id for stack in stacks_of(catalog) if stack.counted_over and stack.counted_over.value >= wrong.over]
+    if wrong.reason == "memory" and near:
+        yield f"a published run of `{near[0]}`, which did fit, is counted as far over: --stack {near[0]} times the plan"
 
 
 def _ways_out(

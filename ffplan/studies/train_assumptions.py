@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import GIB, plural, stored
+from ffplan.base.formatting import GIB, gib, ids_listed, plural, stored
 from ffplan.training.group_collectives import overlap_cost
 
 if TYPE_CHECKING:
@@ -13,17 +13,15 @@ if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.collectives.timing import CollectiveQuery
     from ffplan.design.training import PlanFields
+    from ffplan.node.host import Host
     from ffplan.results.training import TrainRow
     from ffplan.training.conv_step import ConvRun
+    from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
 
 
 DAY_S = 86_400.0
 """Seconds of a day [s]."""
-LEFT = (
-    "2 GiB of device memory are left to driver, libraries and fragments; --memory sets the limit. Memory is what is "
-    "allocated: PyTorch's allocator reserved 19 to 30 % more in torchtitan's runs of 8B."
-)
 SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
@@ -54,8 +52,8 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
             found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
         if not host.joined and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
             found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
-        if not host.joined and any(port.limits is None for port in host.ports if port.gpus):
-            found.append(f"No root-port limit of `{host.cpus[0].id}` is known: that term is left out.")
+        if not host.joined and (bare := host.without_limit()):
+            found.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
         if query.operation == "all-to-all":
             found.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
         if query.operation in ("all-gather", "reduce-scatter"):
@@ -128,6 +126,26 @@ def _software(run: TrainRun, plan: PlanFields) -> list[str]:
     return [f"Element-wise kernels are as fast as in published runs of the stack `{run.speeds.stack}`."]
 
 
+def copy_gaps(host: Host) -> list[str]:
+    """Return which limits of copies between accelerators and host memory are unknown, one sentence each."""
+    found = []
+    if host.pcie is None:
+        found.append(f"No PCIe link of `{host.id}` is known: copies to host memory lack that term.")
+    if bare := host.without_limit():
+        found.append(f"No root-port limit of {ids_listed(bare)} is known: copies to host memory lack that term.")
+    return found
+
+
+def _left(margins: MemoryMargins) -> str:
+    """Return what of device memory is left to the runtime, in words."""
+    left = f"{gib(margins.device)} of device memory are left to driver, libraries and fragments"
+    beyond = f"what {margins.runtime} reserves beyond that is not known here"
+    if margins.reserved is not None:
+        low, high = (100 * share for share in margins.reserved)
+        beyond = f"the allocator of {margins.runtime} was seen to reserve {low:.0f} to {high:.0f} % more"
+    return f"{left}; --memory sets the limit. Memory is what is allocated: {beyond}."
+
+
 def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tuple[str, ...]:
     """Return the assumptions behind times and memory of training.
 
@@ -149,6 +167,8 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
     found += _software(run, plan)
+    if plan.offload != "none" or plan.offload_layers:
+        found += copy_gaps(run.system.host)
     if plan.mtp_layers:
         found.append(
             f"The last stage has {plural(plan.mtp_layers, 'layer')} more, to predict further tokens, each "
@@ -157,7 +177,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     if plan.elementwise == "eager":
         found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:
-        found.append(LEFT)
+        found.append(_left(run.margins))
     if run.shape.experts is not None:
         found.append(_experts(run, plan))
     if run.speeds.launch > 0:
@@ -235,4 +255,4 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
         "Convolutions reach the GEMM rate fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",
     ]
-    return (*found, *(() if given else (LEFT,)))
+    return (*found, *(() if given else (_left(run.margins),)))

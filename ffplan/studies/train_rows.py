@@ -10,10 +10,12 @@ import numpy as np
 from ffplan.base.formatting import GIB
 from ffplan.results.plan import PlanRow
 from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
+from ffplan.studies.memory_verdict import memory_fields
 from ffplan.studies.plan_rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
 from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
+from ffplan.training.memory_margins import temporary_bytes, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.sensitivity import RESOURCES, faster, without_path
@@ -183,6 +185,8 @@ def _row(
     model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
     causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
     hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
+    allocated = float(np.max(peak_bytes(shape, p)))
+    temporary = float(np.max(temporary_bytes(shape, p, run.margins)))
     return TrainRow(
         plan=plan_row(float(shape.sequence), p, run.system),
         idle=asked - int(p.gpus),
@@ -202,7 +206,8 @@ def _row(
         gains=bought,
         rooflines=plan_rooflines(run),
         path_lost=None,
-        memory_gib=float(np.max(peak_bytes(shape, p))) / GIB,
+        memory_gib=allocated / GIB,
+        **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, temporary, run.margins)), temporary),
         offloaded_gib=float(np.max(host_bytes(shape, p))) / GIB,
         limit_gib=limit / GIB,
         stages=stages_of(shape, p),

@@ -16,9 +16,9 @@ from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of
-from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, ErrorBand, widest
+from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, UNFITTED, ErrorBand, widest
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.relatives import power_ratio, same_chip, same_energy, with_relative
+from ffplan.studies.relatives import fitted, power_ratio, same_chip, same_energy, with_relative
 from ffplan.studies.software import Software, software_of
 from ffplan.studies.train_assumptions import drives_assumption, fsdp_assumption, training_assumptions
 from ffplan.training.constraints import WORDS, RefusedError
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.training.memory_margins import MemoryMargins
 
 EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
 """Fields of a plan that mean nothing to a model without experts."""
-RESERVED_BYTES = 2.0 * GIB
-"""Device memory that driver, libraries and fragments take where no limit is given [byte]."""
 
 
 @record
@@ -75,15 +74,20 @@ HOST_SHARE = 0.8
 """Part of the host memory, or of the drives, that may hold what is offloaded [1]; the rest is left to others."""
 
 
-def host_room(design: ResolvedDesign, plan: PlanFields) -> float:
+def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
     """Return the host memory that a rank may fill, or what it may of the node's drives where the plan offloads to them
     [byte]; without limit where the catalogue lacks the size of host memory.
+
+    Args:
+        design: the design.
+        plan: the plan.
+        gpus: accelerators of the job, of which those on a node share it [1].
 
     Raises:
         RefusedError: where the plan offloads to drives whose rates the catalogue lacks.
     """
     node = design.compute
-    each = max(1, node.accelerators_per_node)
+    each = max(1, min(node.accelerators_per_node, gpus))
     if plan.offload_to == "drives":
         drives = node.server.drives if isinstance(node.server, Server) else None
         if drives is None or drives.gbyte_s is None:
@@ -110,8 +114,8 @@ def check_available(design: ResolvedDesign, count: int) -> None:
         )
 
 
-def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, float, Cluster]:
-    """Return accelerator, device memory [byte] and machine.
+def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, Cluster]:
+    """Return accelerator and machine.
 
     Raises:
         RefusedError: where there are no accelerators, or the library for gradients cannot run.
@@ -120,7 +124,6 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
     part, _ = with_relative(part, catalog)
-    limit = asked.memory if asked.memory is not None else part.memory.value - RESERVED_BYTES
     system = asked.system or cluster_of(design, catalog, asked.plan.reducer)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
@@ -128,7 +131,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
             infeasible=False,
             fields=("reducer",),
         )
-    return part, limit, system
+    return part, system
 
 
 def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, plan: PlanFields) -> Software:
@@ -141,6 +144,16 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
         near = did_you_mean(plan.stack, known, what="stack")
         raise RefusedError(f"no software stack `{plan.stack}`; {near}", infeasible=False, fields=("stack",))
     return software_of(catalog, part, plan.stack, design.document)
+
+
+def memory_for(asked: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
+    """Return the device memory that tensors may fill [byte], and what the runtime takes beyond them.
+
+    A limit that the request gives is kept to; runs were published on cards, and never say what they would not exceed.
+    """
+    if asked.memory is None:
+        return software.room(part), software.margins
+    return asked.memory, replace(software.margins, counted_over=0.0)
 
 
 def settled(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainRequest:
@@ -193,18 +206,22 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             infeasible=False,
             fields=("reducer",),
         )
-    part, limit, system = cluster_for(design, catalog, asked)
+    part, system = cluster_for(design, catalog, asked)
     software = software_for(design, catalog, part, plan)
+    limit, margins = memory_for(asked, part, software)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     run = TrainRun(
         shape_of(transformer, **replaced),
         parallel_plans(plan, 1.0),
         software.rates(part, plan),
         software.machine(system),
+        margins=margins,
     )
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
-    return TrainSetup(shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan), run=run)
+    return TrainSetup(
+        shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan, max(asked.gpus)), run=run
+    )
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
@@ -231,7 +248,7 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
     return basis
 
 
-def _band(own: Accelerator, near: Accelerator | None, model: Model) -> ErrorBand:
+def _band(own: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> ErrorBand:
     """Return the error of times of a class of runs: the widest of that of the model and that of the accelerator.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
@@ -240,9 +257,12 @@ def _band(own: Accelerator, near: Accelerator | None, model: Model) -> ErrorBand
         own: the accelerator.
         near: the relative whose efficiencies it has; None where it is calibrated.
         model: the model.
+        by_fit: its constants, or the relative's, are of a fit that stands in the catalogue.
     """
     experts = model.transformer is not None and model.transformer.experts is not None
     kind = EXPERTS if experts else DENSE
+    if not by_fit:
+        return widest(kind, UNFITTED)
     if near is None:
         return kind
     kin = KIN if same_energy(own, near) else ESTIMATED
@@ -281,7 +301,7 @@ def train_report(
     software = software_for(design, catalog, part, asked.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
-    band = _band(own, near, asked.model)
+    band = _band(own, near, asked.model, by_fit=fitted(near or own, catalog))
     speeds = software.rates(part, asked.plan)
     curve = speeds.curve if asked.plan.attention != "unfused" else None
     refused = sorted(counts[3].items(), key=lambda item: -item[1])

@@ -16,7 +16,7 @@ from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.plan_search import search
 from ffplan.studies.train import train
 from ffplan.studies.train_remedies import TOKENS
-from ffplan.studies.train_setup import TrainRequest, cluster_for, software_for
+from ffplan.studies.train_setup import TrainRequest, cluster_for, memory_for, software_for
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_step import conv_memory
@@ -98,8 +98,10 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
         UncalibratedError: where they have no training constants.
     """
     asked = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
-    part, limit, system = cluster_for(design, catalog, asked)
-    run = conv_run(model, asked.plan, part, system, software_for(design, catalog, part, asked.plan))
+    part, system = cluster_for(design, catalog, asked)
+    software = software_for(design, catalog, part, asked.plan)
+    limit, margins = memory_for(asked, part, software)
+    run = conv_run(model, asked.plan, part, system, software, margins)
     fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
     micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
     plan = asked.plan.model_copy(update={"micro_batch": micro})

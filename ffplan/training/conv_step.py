@@ -24,6 +24,7 @@ from ffplan.training.conv_layers import (
     queue_end,
 )
 from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
 from ffplan.training.overlap import with_overlap_cost
 from ffplan.training.step import PARTS
 
@@ -71,6 +72,8 @@ class ConvRun:
     """Size from which a bucket of gradients is full [byte]."""
     kept: float = 4.0
     """Bytes of a gradient as kept [byte]."""
+    margins: MemoryMargins = UNKNOWN_MARGINS
+    """What its runtime takes of device memory beyond tensors."""
 
 
 def data_parallel_only(model: Model) -> str:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import minimum
+from ffplan.node.host_copies import host_shares
 from ffplan.training import overlap
 from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
 from ffplan.training.group_collectives import group_time, hidden_fraction
@@ -72,15 +74,15 @@ def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> E
     return ExposedCollectives(again * once + across, gather)
 
 
-def host_rates(run: TrainRun) -> tuple[float, float]:
+def _running(run: TrainRun) -> Number:
+    """Return the accelerators of a node that run [1]."""
+    return np.minimum(max(1, len(run.system.host.gpus)), run.plans.gpus)
+
+
+def host_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
-    host = run.system.host
-    memory = host.memory_gbyte_s[1] / max(1, len(host.gpus)) * 1e9
-    link = (host.pcie[1] if host.pcie else float("inf")) * 1e9
-    for port in host.ports:
-        if port.gpus and port.limits is not None:
-            link = min(link, port.limits.one_way.value / len(port.gpus) * 1e9)
-    return min(link, memory), memory
+    shares = host_shares(run.system.host, _running(run))
+    return minimum(*shares.values()) * 1e9, shares["host memory"] * 1e9
 
 
 def drive_rates(run: TrainRun) -> tuple[Number, Number]:
@@ -93,7 +95,7 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     rates = host.drives.gbyte_s if host.drives else None
     if rates is None:
         raise ValueError(NO_DRIVES.format(host.id))
-    ranks = np.minimum(max(1, len(host.gpus)), run.plans.gpus)
+    ranks = _running(run)
     return rates[0] / ranks * 1e9, rates[1] / ranks * 1e9
 
 

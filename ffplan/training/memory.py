@@ -26,6 +26,8 @@ from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
 
@@ -181,8 +183,8 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         element-wise kernels run again, and 2 w T / t e t_e h where tokens are gathered for experts
 
     Source:
-        [1]; [2]. The scores are free before the backward pass of the layers begins. Memory that a framework reserves
-        beyond its allocations, and buffers of its libraries, are left out.
+        [1]; [2]. The scores are free before the backward pass of the layers begins. What a runtime takes
+        beyond them is in `memory_margins`; buffers of its libraries are left out.
     """
     p, count = plans, stage_layers(shape.layers, plans, stage)
     first_stage, last_stage = np.asarray(stage) == 0, np.asarray(stage) == p.pipeline - 1
@@ -244,6 +246,14 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     return found
 
 
+def largest(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:
+    """Return the largest of the stages that may be the fullest, by a size of theirs [byte]."""
+    most: Number = 0.0
+    for stage in fullest_candidates(shape, plans).values():
+        most = np.maximum(most, size(stage_bytes(shape, plans, stage)))
+    return most
+
+
 def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the memory of the fullest stage.
 
@@ -260,10 +270,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    most: Number = 0.0
-    for stage in fullest_candidates(shape, plans).values():
-        most = np.maximum(most, stage_bytes(shape, plans, stage).total)
-    return most
+    return largest(shape, plans, lambda parts: parts.total)
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -283,10 +290,7 @@ def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         Definition; buffers of the framework, and gradients on their way, are left out.
     """
-    most: Number = 0.0
-    for stage in fullest_candidates(shape, plans).values():
-        most = np.maximum(most, stage_bytes(shape, plans, stage).host)
-    return most
+    return largest(shape, plans, lambda parts: parts.host)
 
 
 def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ from ffplan.base.record import record
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.group_collectives import Cluster, GroupPlacement, overlap_cost, place_group
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
 from ffplan.training.model_shape import ModelShape, moe_fraction
 from ffplan.training.parallel_plan import layers_of, strides
 
@@ -25,6 +27,9 @@ class TrainRun:
     plans: ParallelPlans
     speeds: AcceleratorRates
     system: Cluster
+    _: KW_ONLY
+    margins: MemoryMargins = UNKNOWN_MARGINS
+    """What its runtime takes of device memory beyond tensors."""
 
     @property
     def hiding(self) -> float:

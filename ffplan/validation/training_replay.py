@@ -80,7 +80,7 @@ class TrainingReplay:
         if stack is not None and software.stack is not None and accelerator.training is not None:
             constants = {**software.stack.constants, accelerator.training.set: stack}
             own = software.stack.model_copy(update={"constants": constants})
-            software = Software(own, software.kernels, software.named)
+            software = replace(software, stack=own)
         return TrainRun(self.shape, self.plans, software.rates(accelerator, self.table.plan), self.system)
 
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.studies.diagnosis import diagnose
+from ffplan.studies.memory_verdict import memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations
@@ -22,6 +23,7 @@ from ffplan.training.fsdp import backward_wait, forward_wait
 from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import peak_bytes, stage_bytes
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins, temporary_bytes, worst_of
 from ffplan.training.search_space import (
     PLACED,
     Refinement,
@@ -138,6 +140,30 @@ def test_many_plans_are_reckoned_as_each(drawn: list[tuple[str, ParallelPlans]])
     assert memory.tolist() == pytest.approx([float(peak_bytes(shape_named(name), item)) for item in items])
 
 
+@given(plans(), st.floats(1e9, 1e12), st.floats(0, 0.5), st.floats(0, 8), st.floats(0, 0.2))
+def test_what_fits_fits_with_all_that_its_runtime_may_take(
+    drawn: tuple[str, ParallelPlans], limit: float, share: float, temporary: float, over: float
+) -> None:
+    """Three verdicts without a gap: what fits has room for reserve and temporaries, what is refused none for itself."""
+    name, item = drawn
+    if not possible(name, item):
+        return
+    margins = MemoryMargins(
+        runtime="x", device=0.0, reserved=(share / 2, share), temporary=temporary, counted_over=over
+    )
+    shape = shape_named(name)
+    most = float(peak_bytes(shape, item))
+    taken = float(np.max(temporary_bytes(shape, item, margins)))
+    worst = float(worst_of(most, taken, margins))
+    assert 0 <= taken <= temporary / item.optimizer_bytes * most
+    assert worst >= most
+    refused = diagnose(shape, item, limit, over=over) is not None
+    assert refused == (most > (1 + over) * limit)
+    verdict = memory_fields(margins, limit, most, worst, taken)
+    assert (verdict["memory_verdict"] == "fits") == (worst <= limit) == (verdict["memory_words"] is None)
+    assert not (refused and verdict["memory_verdict"] == "fits")
+
+
 @given(plans(), st.floats(1e9, 1e12))
 def test_a_refused_plan_says_why(drawn: tuple[str, ParallelPlans], limit: float) -> None:
     name, item = drawn
@@ -200,25 +226,30 @@ def every_refinement(options: Mapping[str, tuple[int, ...]], tried: Refinement) 
     st.sampled_from([(8, 16), (12, 24), (16, 16)]),
     st.floats(4e9, 2e11),
     st.builds(Refinement, units=st.booleans(), reduced=st.booleans(), moments=st.booleans()),
+    st.sampled_from([UNKNOWN_MARGINS, replace(UNKNOWN_MARGINS, reserved=(0.19, 0.3), temporary=4.0)]),
 )
 def test_the_fastest_plans_are_those_of_brute_force_however_many_are_wanted(
-    name: str, job: tuple[int, int], limit: float, tried: Refinement
+    name: str, job: tuple[int, int], limit: float, tried: Refinement, margins: MemoryMargins
 ) -> None:
-    """Every structure with every option and refinement, one evaluation each, knows nothing faster."""
+    """Every structure with every option and refinement, one evaluation each, knows nothing faster; plans at the edge of
+    memory count where none fits."""
     part = system().host.accelerator
     assert part is not None
     shape, (gpus, batch) = shape_named(name), job
     base = ParallelPlans(
         gpus=1.0, batch=float(batch), micro=1.0, tensor=1.0, pipeline=1.0, data=1.0, gradient_bytes=4.0
     )
-    start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system())
+    start = TrainRun(shape, base, accelerator_rates(part, "bf16"), system(), margins=margins)
     space = evaluate_space(start, search_space(shape, gpus, 8, {}), gpus, limit)
     structures: Any = {field: np.ravel(getattr(space.plans, field))[:, None] for field in PLACED}
     written = every_refinement(space.options, tried)
     numbers: Any = {field: np.array([fields[field] for fields in written]) for field in written[0]}
     plans = replace(space.plans, **structures, **numbers)
     code = reason_codes(violations(shape, plans, limit))
-    least = np.where(code == 0, step_time(step_parts(replace(start, plans=plans))), np.inf).min(axis=1)
+    seconds = np.where(code == 0, step_time(step_parts(replace(start, plans=plans))), np.inf)
+    edge = worst_of(peak_bytes(shape, plans), temporary_bytes(shape, plans, margins), margins) > limit
+    fitting = np.where(edge, np.inf, seconds)
+    least = (fitting if np.isfinite(fitting).any() else seconds).min(axis=1, initial=np.inf)
     brute = np.sort(least[np.isfinite(least)])
     listed = fastest(start, space, limit, tried, 12)
     times = [float(step_time(step_parts(replace(start, plans=plan)))) for plan in listed]

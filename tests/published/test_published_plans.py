@@ -70,9 +70,9 @@ def test_megatron_bridges_deepseek_v3_runs_with_its_layer_of_prediction(tmp_path
         "llama3-70b --gpus 64 --tp 4 --pp 4 --cp 2 --chunks 5 --batch 128",
     ],
 )
-def test_recipes_of_megatron_core_fit_h100(tmp_path: Path, plan: str) -> None:
+def test_recipes_of_nemo_fit_h100(tmp_path: Path, plan: str) -> None:
     """NVIDIA/dgxc-benchmarking v25.02 to v25.05: gradients kept and reduced in bf16, distributed optimizer."""
     design = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 128"))
-    row = first_row(design, f"--model {plan} --preset megatron-core")
+    row = first_row(design, f"--model {plan} --preset nemo")
     assert row["memory_gib"] < row["limit_gib"]
     assert (row["plan"]["gradient_bytes"], row["plan"]["reduced_bytes"], row["plan"]["optimizer_bytes"]) == (2, 2, 12)

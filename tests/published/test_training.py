@@ -18,9 +18,8 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.accuracy import score
-from ffplan.studies.diagnosis import COUNTED_OVER
 from ffplan.studies.train import train
-from ffplan.studies.train_setup import RESERVED_BYTES, TrainRequest
+from ffplan.studies.train_setup import TrainRequest
 from ffplan.training.memory import peak_bytes
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
@@ -206,22 +205,38 @@ def test_memory() -> None:
 
 
 def test_allocators_reserve_more_than_is_counted() -> None:
-    """What results say of memory: torchtitan's runs of 8B reserved 19 to 30 % more than is counted as allocated."""
+    """The margin of the catalogue: torchtitan's runs of 8B reserved 19 to 30 % more than is counted as allocated."""
     found = [row.measured / row.model - 1 for row in rows("torchtitan-h100", SIZES)]
     assert len(found) == 6
-    assert (round(min(found), 2), round(max(found), 2)) == (0.19, 0.3)
+    reserved = prepared("torchtitan-h100")["llama3-8b-memory"].software.margins.reserved
+    assert reserved == (round(min(found), 2), round(max(found), 2)) == (0.19, 0.3)
 
 
-def test_every_published_plan_fits_its_card() -> None:
-    """But for Llama 3 405B, whose chunks are assumed; `train` says that, and how to let such a plan through."""
+def test_megatron_lm_on_h800_takes_5_to_11_percent_more_than_is_counted() -> None:
+    """A model of 7B with gradients at 32 bits: 69.1 GiB under DP 8, 55.7 under TP 2, 49.8 under PP 2, 28.8 under TP 8.
+
+    Whether they are allocated or reserved is not said: they lie between what is counted and what may be reserved.
+    """
+    found = {row.measured: row.model for row in rows("megatron-h800", SIZES)}
+    assert found == pytest.approx({69.1: 65.3, 55.7: 50.0, 49.8: 45.0, 28.8: 25.7}, abs=0.05)
+    reserved = prepared("megatron-h800")["gpt-7b"].software.margins.reserved
+    assert reserved is not None
+    for measured, model in found.items():
+        assert -0.11 < model / measured - 1 < -0.05
+        assert model < measured < (1 + reserved[1]) * model
+
+
+def test_no_published_plan_is_refused() -> None:
+    """Llama 3 405B alone is counted beyond the room of its card, and its stack says how far."""
     over: dict[str, float] = {}
     for replay in runs(Catalog(), case_paths()):
-        limit = replay.accelerator.memory.value - RESERVED_BYTES
-        most = float(np.max(peak_bytes(replay.shape, replay.plans))) / limit - 1
-        if most > 0:
-            over[replay.file.id] = max(most, over.get(replay.file.id, 0.0))
+        limit, margins = replay.software.room(replay.accelerator), replay.software.margins
+        most = np.broadcast_to(peak_bytes(replay.shape, replay.plans), replay.columns["gpus"].shape) / limit - 1
+        assert most.max() <= margins.counted_over, replay.file.id
+        if most.max() > 0:
+            over[replay.file.id] = float(most.max())
     assert set(over) == {"llama3-405b"}
-    assert 0.10 < over["llama3-405b"] < COUNTED_OVER
+    assert 0.14 < over["llama3-405b"] < 0.15
 
 
 def test_fire_flyer_llama_13b() -> None:
@@ -244,7 +259,7 @@ def test_fire_flyer_plans_fit_their_cards() -> None:
     bench = prepared("fire-flyer")
     for table in ("llama-13b", "deepseek-moe"):
         replay = bench[table]
-        room = replay.accelerator.memory.value - RESERVED_BYTES
+        room = replay.software.room(replay.accelerator)
         assert np.all(peak_bytes(replay.shape, replay.plans) < room)
     plain = replace(bench["llama-13b"].plans, zero=0)
     assert np.all(peak_bytes(bench["llama-13b"].shape, plain) > 1.6 * room)

@@ -36,6 +36,7 @@ FOLDERS = {
     "ownership": "ownership",
     "library": "libraries",
     "attention-rates": "kernels",
+    "runtime": "runtimes",
     "stack": "stacks",
     "failure-study": "reliability",
     "xid-table": "reliability",

@@ -112,6 +112,10 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (job(H100_JOB, "tokens_per_second: 1.0e+12"),)),
         (H100, (job(H100_JOB, "tokens_per_second: 1"),)),
     ),
+    "memory-at-edge": (
+        (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 2}}"),)),
+        (H100, (job(f"{H100_JOB}, plan: {{tensor: 2, micro_batch: 1}}"),)),
+    ),
     "no-path-redundancy": (("l40s-8-roce", ()), (H100, ())),
     "no-spares": (
         (H100, (("site:\n", "ownership: {spare_nodes: 0 %}\nsite:\n"),)),

@@ -23,7 +23,7 @@ def job(host: Host, nodes: int, per_node: int) -> RankLayout:
 
 
 def port(gpus: tuple[str, ...], nics: tuple[str, ...], *, switch: bool) -> Port:
-    return Port(id="p", socket="s", gpus=gpus, nics=nics, limits=None, pcie_switch=switch)
+    return Port(id="p", socket="s", cpu="c", gpus=gpus, nics=nics, limits=None, pcie_switch=switch)
 
 
 def test_lines_of_one_resource_add_up() -> None:

@@ -60,7 +60,7 @@ def test_a_job_on_two_designs() -> None:
 
 
 def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
-    """Of 1,016 and 10,000 accelerators 1,016 are compared, and that is said; each design's own speed is that of `train`."""
+    """Of 1,016 and 10,000 accelerators 1,016 are compared, which is said; each own speed is that of `train`."""
     job = "--model llama3-70b --batch 512"
     run = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}")
     assert "The job has 1,016 accelerators, the most that `superpod-h100-4su` gives to one" in run.out

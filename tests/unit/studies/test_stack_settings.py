@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from ffplan.catalog.runtimes import Runtime
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
+from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
@@ -30,7 +33,36 @@ JOB = "train superpod-h100-4su --model llama3-8b --tp 2 --gpus 64 --batch 128 -f
 def software(name: str, *, named: bool = True) -> Software:
     part = Catalog().entry(name).part
     assert isinstance(part, SoftwareStack)
-    return Software(part, None, named)
+    runtime = Catalog().entry(part.runtime).part
+    assert isinstance(runtime, Runtime)
+    return Software(part, None, runtime, named)
+
+
+@pytest.mark.parametrize(
+    ("preset", "stacks"),
+    [
+        ("megatron-core", ("megatron-2021", "megatron-core-2024", "megatron-core-2026")),
+        ("nemo", ("nemo-2024", "nemo-2025", "megatron-bridge-2025")),
+    ],
+)
+def test_presets_keep_gradients_as_their_stacks_do(preset: str, stacks: tuple[str, ...]) -> None:
+    """Megatron-LM adds gradients up at 32 bits, 18 bytes of states a parameter; recipes of NeMo at 16."""
+    plan = PlanFields.model_validate(PRESETS[preset])
+    for name in stacks:
+        stack = software(name).stack
+        assert stack is not None
+        assert stack.settings.gradient_bytes == plan.kept_bytes
+        assert stack.settings.source in stack.sources
+    states = 2 + plan.kept_bytes + plan.optimizer_bytes
+    assert states == {"megatron-core": 18, "nemo": 16}[preset]
+
+
+def test_settings_have_a_source() -> None:
+    for settings, words in (({"gradient_bytes": 2}, "no source"), ({"gradient_bytes": 2, "source": "x"}, "`x`")):
+        known = software("torchtitan-2024").stack
+        assert known is not None
+        with pytest.raises(ValidationError, match=words):
+            SoftwareStack.model_validate({**known.model_dump(exclude_none=True), "settings": settings})
 
 
 @pytest.mark.parametrize(

@@ -486,7 +486,7 @@ def test_offload_runs_on_the_host() -> None:
 def test_activations_on_the_host_pass_beside_the_computing() -> None:
     """What is longer than the computing shows, and one layer of them where all layers of a stage go."""
     item = run()
-    each, link = micro_batch(item), host_rates(item)[0]
+    each, link = micro_batch(item), float(host_rates(item)[0])
     count = float(layers_of(item.shape.layers, item.plans)[0])
     kept = float(policy_kept_bytes(item.shape, item.plans, pace_fraction(item.shape, item.plans)))
 

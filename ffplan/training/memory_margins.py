@@ -1,0 +1,74 @@
+"""Device memory that a runtime takes beyond the tensors of a plan; takes floats and arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.training.memory import largest
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.model_shape import ModelShape
+
+
+@record
+class MemoryMargins:
+    """What a runtime takes of device memory beyond the tensors that are counted here."""
+
+    runtime: str
+    """Catalogue id of the runtime."""
+    device: float
+    """What driver, libraries and fragments take, and no tensor can have [byte]."""
+    reserved: tuple[float, float] | None
+    """What its allocator reserves beyond them, as a fraction of them, at least and at most [1]; None where unknown."""
+    temporary: float
+    """What Adam takes for a moment of each parameter of its shard [byte]; 0 where unknown."""
+    counted_over: float
+    """What published runs of the stack count beyond their room, as a fraction of it, at most [1]."""
+
+
+UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary=0.0, counted_over=0.0)
+"""Margins of runs that are timed and not judged."""
+
+
+def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
+    """Return what the optimizer takes for a moment, on the stage where it is most.
+
+    Args:
+        shape: the model.
+        plans: the plans: o bytes of states a parameter.
+        margins: t bytes of each parameter of a shard.
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        max over the stages of `peak_bytes`: t O / o, states of the optimizer on the device O
+
+    Source:
+        Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
+    """
+    return largest(shape, plans, lambda parts: margins.temporary * parts.optimizer / plans.optimizer_bytes)
+
+
+def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
+    """Return the memory up to which a runtime may go.
+
+    Args:
+        allocated: what tensors have M [byte].
+        temporary: what the optimizer takes for a moment t [byte].
+        margins: the runtime: a fraction r reserved beyond what is allocated, at most.
+
+    Returns:
+        Memory [byte].
+
+    Equation:
+        (1 + r) M + t
+
+    Source:
+        Definition: blocks that activations leave stay reserved, in pieces that may have no room for a larger tensor.
+    """
+    reserved = margins.reserved[1] if margins.reserved else 0.0
+    return (1.0 + reserved) * allocated + temporary
