@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ffplan.design.ownership import ResolvedOwnership
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
-    from ffplan.results.design import Assessment
+    from ffplan.results.design import Assessment, SiteSummary
     from ffplan.results.run import RunReport
     from ffplan.results.training import TrainReport
     from ffplan.studies.blast import SwitchLoss
@@ -117,6 +117,19 @@ class Examined:
 
         gpus = workload_gpus(self.study.design, workload)
         return timed_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
+
+    @cached_property
+    def site(self) -> SiteSummary | None:
+        """Purchase, power and racks of the whole site; None without accelerators.
+
+        Raises:
+            InputError: where the ownership is wrong.
+        """
+        if self.assessment.site is not None:
+            return self.assessment.site
+        from ffplan.studies.site import site_summary
+
+        return site_summary(self.study.design, self.catalog.fork())
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed, number, power
+from ffplan.base.formatting import ids_listed, listed, number, power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -128,38 +128,76 @@ def hold_job(
 
 def unpriced(cost: CostReport | None) -> str:
     """Return what a cost lacks, for `hold`; an empty text where it lacks nothing."""
-    parts = listed(f"`{item.part}`" for item in cost.missing) if cost else ""
+    parts = ids_listed(item.part for item in cost.missing) if cost else ""
     return f"no price of {parts}" if parts else ""
 
 
+def purchase(examined: Examined, limit: Money | None) -> float | None:
+    """Return the purchase, the whole bill of materials, in the currency of a limit; None where nothing is priced.
+
+    Nothing is added to the parts that a design without accelerators plans.
+
+    Args:
+        examined: the design.
+        limit: the limit; None where there is none.
+    """
+    cost = examined.assessment.cost
+    if limit is None or cost is None or not (cost.lines or cost.missing):
+        return None
+    site = examined.site
+    if site is None or site.purchase is None:
+        return cost.total
+    if site.currency == limit.currency:
+        return site.purchase
+    return site.purchase / examined.design.spec.site.exchange[limit.currency].amount
+
+
 def hold_money(
-    design: ResolvedDesign,
-    field: str,
-    cost: CostReport | None,
-    value: Callable[[CostReport], float | None],
-    limit: Money | None,
-    *,
-    what: str,
+    design: ResolvedDesign, field: str, actual: float | None, limit: Money | None, *, what: str, missing: str = ""
 ) -> Iterator[Finding]:
     """Yield a finding where an amount of money breaks its limit, or where it is not known in full.
 
     Args:
         design: the design, for places.
         field: field under `limits`.
-        cost: the cost of the design; None where it has no prices.
-        value: the amount that the limit holds [currency].
+        actual: the amount, in the limit's currency; None where nothing is priced.
         limit: the limit that the design declares; None where it declares none.
         what: the quantity, for the message.
+        missing: what the amount lacks.
     """
     if limit is None:
         return
-    actual = value(cost) if cost and (cost.lines or cost.missing) else None
-    missing = unpriced(cost)
     if actual is None:
         remedy = "name a price book under `cost` that prices something in scope"
     else:
         remedy = "spend less, or raise the limit"
     yield from hold(design, field, actual, limit.amount, limit.currency, what=what, remedy=remedy, missing=missing)
+
+
+def hold_facility(examined: Examined, field: str, figure: str, *, what: str) -> Iterator[Finding]:
+    """Yield a finding where a power of the whole site breaks its limit, or where it is not known in full.
+
+    Args:
+        examined: the design.
+        field: field under `limits`.
+        figure: field of `SiteSummary` [kW].
+        what: the quantity, for the message.
+    """
+    limit = getattr(examined.design.spec.limits, field)
+    if limit is None:
+        return
+    site, power = examined.site, examined.assessment.power
+    plain = {"facility_peak_kw": power.it_maximum_kw * power.pue, "facility_training_kw": power.facility_kw}
+    kilowatts = getattr(site, figure) if site is not None else plain[figure]  # without accelerators nothing is added
+    yield from hold_power(
+        examined.design,
+        field,
+        kilowatts * 1e3,
+        limit,
+        site.missing if site is not None else power.missing,
+        what=f"{what}, at PUE {power.pue:g},",
+        remedy="use fewer nodes or nodes of less power, cool with less, or raise the limit",
+    )
 
 
 def hold_power(

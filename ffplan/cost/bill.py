@@ -25,6 +25,8 @@ SHARES = (
     ("installation", "installation", 1),
 )
 """Lines that are a part of the hardware: input, description and sign."""
+PLANNED, STOOD_IN, BUILDING = "planned", "stood-in", "building"
+"""Scopes of lines: parts that the design plans, what its ownership profile adds, and an own building."""
 
 
 @record
@@ -49,11 +51,14 @@ def cents(value: Decimal) -> Decimal:
     return value.quantize(CENT, rounding=ROUND_HALF_EVEN)
 
 
-def _line(kind: str, part: str | None, description: str, quantity: float, price: Input, currency: str) -> BomLine:
+def _line(
+    kind: str, part: str | None, description: str, quantity: float, price: Input, currency: str, scope: str
+) -> BomLine:
     pieces = decimal(quantity)
     unit, low, high = (decimal(value) for value in (price.likely, price.low, price.high))
     return BomLine(
         kind=kind,
+        scope=scope,
         part=part,
         description=description,
         quantity=quantity,
@@ -69,7 +74,9 @@ def _line(kind: str, part: str | None, description: str, quantity: float, price:
     )
 
 
-def part_lines(items: Iterable[Item], prices: dict[str, Input], names: dict[str, str], currency: str) -> list[BomLine]:
+def part_lines(
+    items: Iterable[Item], prices: dict[str, Input], names: dict[str, str], currency: str, scope: str = PLANNED
+) -> list[BomLine]:
     """Return a line for every part with a price.
 
     Args:
@@ -77,9 +84,12 @@ def part_lines(items: Iterable[Item], prices: dict[str, Input], names: dict[str,
         prices: price of a part, by catalogue id.
         names: name of a part, by catalogue id.
         currency: currency of the prices.
+        scope: scope of the lines.
     """
     return [
-        _line(item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part], currency)
+        _line(
+            item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part], currency, scope
+        )
         for item in items
         if item.part in prices and item.quantity
     ]
@@ -98,6 +108,7 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) 
         likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
         yield BomLine(
             kind=name,
+            scope=STOOD_IN,
             part=None,
             description=f"{words}, {100 * found.likely:g} % of hardware",
             quantity=1,
@@ -129,6 +140,7 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
     return [
         BomLine(
             kind="phases",
+            scope=PLANNED,
             part=None,
             description="other prices of later phases",
             quantity=1,
@@ -166,18 +178,20 @@ def bill(
         currency: currency of prices and inputs.
     """
     own = part_lines(planned, prices, names, currency)
-    lines = own + part_lines(around, prices, names, currency)
+    lines = own + part_lines(around, prices, names, currency, STOOD_IN)
     lines += _phase_lines(account, lines, prices, currency)
     lines += list(_share_lines(lines, inputs, currency))
+    built = account.rated_w if account.facility == "own" else 0.0
     rules = (
-        ("cabling", "labour of a cable", account.links, "cabling_labour"),
-        ("racks", "rack cabinet", account.racks, "rack"),
-        ("racks", "rack power distribution unit", PDUS_PER_RACK * account.racks, "rack_pdu"),
-        ("cooling", "coolant distribution, per W of liquid-cooled load", account.liquid_w, "liquid_cooling"),
+        ("cabling", "labour of a cable", account.links, "cabling_labour", STOOD_IN),
+        ("racks", "rack cabinet", account.racks, "rack", STOOD_IN),
+        ("racks", "rack power distribution unit", PDUS_PER_RACK * account.racks, "rack_pdu", STOOD_IN),
+        ("cooling", "coolant distribution, per W of liquid-cooled load", account.liquid_w, "liquid_cooling", STOOD_IN),
+        ("building", "building, per W of rated IT power", built, "building", BUILDING),
     )
     lines += [
-        _line(kind, None, words, count, inputs[name], currency)
-        for kind, words, count, name in rules
+        _line(kind, None, words, count, inputs[name], currency, scope)
+        for kind, words, count, name, scope in rules
         if count and name in inputs
     ]
     total, low, high = (

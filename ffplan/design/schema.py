@@ -235,16 +235,19 @@ class Limits(Frozen):
     """Limits of the design; `ffplan check` reports every limit that the design exceeds."""
 
     replaced: ClassVar[dict[str, str]] = {
-        "total_power": "write `it_power` for servers, network and storage, or `facility_power` for what the site draws"
+        "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
+        "facility_power": "write `facility_peak` for what the feed must carry, or `facility_training` for training",
     }
 
     capex: MoneyAmount | None = None
-    """Largest cost of the priced scope."""
+    """Largest purchase: the whole bill of materials, with what the design leaves open, spares, racks and building."""
     cost_per_accelerator: MoneyAmount | None = None
-    """Most it may cost per accelerator."""
+    """Largest purchase per accelerator."""
     it_power: Power | None = None
     """Most IT power in training: servers, network and storage [W]."""
-    facility_power: Power | None = None
+    facility_peak: Power | None = None
+    """Most facility power with everything at its rated maximum, PUE included: what the feed must carry [W]."""
+    facility_training: Power | None = None
     """Most facility power in training: IT power times PUE, at the meter [W]."""
     power_per_rack: Power | None = None
     """Largest power of a rack, at the nodes' rated maximum where known [W]."""

@@ -5,7 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import amount, data_size, duration, ids_listed, kilowatts, listed, number, plural, span
+from ffplan.base.formatting import (
+    amount,
+    data_size,
+    duration,
+    ids_listed,
+    kilowatts,
+    listed,
+    number,
+    percent,
+    plural,
+    span,
+)
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.fabric_counts import RouterSwitches
@@ -229,17 +240,7 @@ def missing_power(missing: tuple[MissingFigure, ...]) -> str:
 
 def _power(p: PowerReport) -> Lines:
     partial = missing_power(p.missing)
-    lines = [
-        ("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}"),
-        (
-            "facility",
-            f"{number(p.facility_kw)} kW at PUE {p.pue:g}; {number(p.energy_mwh_per_year)} MWh a year, at 8,760 hours "
-            f"of training{partial}",
-        ),
-    ]
-    if p.electricity_per_year is not None and p.electricity_currency is not None:
-        cost = _money(p.electricity_per_year, p.electricity_currency)
-        lines.append(("electricity", f"{cost} a year, at 8,760 hours of training{partial}"))
+    lines = [("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}")]
     shared = len({node.role for node in p.nodes}) < len(p.nodes)
     for node in p.nodes:
         text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
@@ -249,7 +250,28 @@ def _power(p: PowerReport) -> Lines:
             text = f"{number(node.training_w)} W in training ({node.training_grade}){rated}{idle}; {text}"
         name = node.server if shared else f"{node.role} node"
         lines.append((name, text))
-    return Lines("Power", tuple(lines))
+    return Lines("Power of what the design plans", tuple(lines))
+
+
+def _site(a: Assessment) -> Lines | None:
+    """Return purchase, power and racks of the whole site."""
+    if (s := a.site) is None:
+        return None
+    lines = []
+    if s.purchase is not None:
+        parts = [("planned in the design", s.planned), ("that its profile adds", s.stood_in), ("building", s.building)]
+        of = " + ".join(f"{amount(value)} {name}" for name, value in parts if value)
+        without = f"; without {listed(s.left_out)}" if s.left_out else ""
+        lines.append(("purchase", f"{amount(s.purchase)} {s.currency} = {of}{without}"))
+    partial = missing_power(s.missing)
+    powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
+    use = f"at {percent(s.utilisation)} utilisation"
+    lines += [
+        ("facility", f"{powers}, at PUE {s.pue:g}{partial}"),
+        ("energy", f"{number(s.energy_mwh_year)} MWh a year {use}{partial}"),
+        ("racks", f"{s.racks:,}"),
+    ]
+    return Lines("Whole site, as in `ffplan cost`", tuple(lines))
 
 
 def _failures(found: ReliabilitySummary | None) -> Lines | None:
@@ -302,7 +324,7 @@ def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
         total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
     partial = f"; partial: no price of {listed(f'`{item.part}`' for item in c.missing)}" if c.missing else ""
     total += partial
-    lines = [("to buy", total)]
+    lines = [("planned parts", total)]
     lines += [
         (
             line.category.replace("-", " "),
@@ -323,7 +345,7 @@ def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
             names.remove("storage")
         if names:
             lines.append(("not priced", f"{', '.join(names)}: outside the design's cost scope"))
-    return Lines("Cost", tuple(lines))
+    return Lines("Cost of what the design plans", tuple(lines))
 
 
 def _findings(a: Assessment) -> Lines | None:
@@ -365,6 +387,7 @@ def _body(a: Assessment) -> Body:
         _fabric(a.fabric),
         *([_networks(a.networks)] if a.networks else []),
         *_communication(a),
+        _site(a),
         _power(a.power),
         _cost(a.cost, a),
         _storage(a.storage),
@@ -387,7 +410,10 @@ def design_words(a: Assessment) -> tuple[str, ...]:
         a: the assessment.
     """
     gpus, switches = plural(a.accelerators, "accelerator"), plural(a.fabric.switches.total, "switch", "switches")
-    power = f"{kilowatts(a.power.it_kw)} in training, {kilowatts(a.power.facility_kw)} at the meter"
+    power = f"{kilowatts(a.power.it_kw)} in training"
+    if a.site is not None:
+        peak, training = kilowatts(a.site.facility_peak_kw), kilowatts(a.site.facility_training_kw)
+        power = f"{training} at the meter in training, {peak} at the peak"
     least = "at least " if a.power.missing else ""
     said = [f"{gpus} on {switches} draw {least}{power}."]
     if a.communication:
@@ -401,10 +427,12 @@ def design_words(a: Assessment) -> tuple[str, ...]:
         )
         bare = f"; no root-port limit of {ids_listed(first.bound.lacks)} is known" if first.bound.lacks else ""
         said.append(f"What binds it: {bound}{bare}.")
-    if a.cost:
-        each = a.cost.per_accelerator
-        per = f", {amount(each)} for each accelerator" if each is not None else ""
-        said.append(f"What is priced costs {amount(a.cost.total)} {a.cost.currency}{per}.")
+    if a.site is not None and a.site.purchase is not None:
+        each = amount(a.site.purchase / a.accelerators)
+        without = f", without {listed(a.site.left_out)}" if a.site.left_out else ""
+        said.append(
+            f"The purchase comes to {amount(a.site.purchase)} {a.site.currency}, {each} an accelerator{without}."
+        )
     return tuple(said)
 
 

@@ -186,6 +186,43 @@ class PowerReport:
 
 
 @record
+class SiteSummary:
+    """The whole site: what the design plans, and what its ownership profile adds to it, as `ffplan cost` has it."""
+
+    currency: str
+    """Currency of every amount."""
+    purchase: float | None
+    """Purchase: the whole bill of materials [currency]; null where the cluster is rented or has no prices."""
+    planned: float | None
+    """Of it parts that the design plans, at list prices [currency]."""
+    stood_in: float | None
+    """Of it what the ownership profile adds: storage and side networks that the design leaves open, spares, racks,
+    cabling, cooling, freight, installation and discount [currency]."""
+    building: float | None
+    """Of it an own building [currency]."""
+    left_out: tuple[str, ...]
+    """What the purchase leaves out: categories outside the scope, and parts without a price."""
+    it_training_kw: float
+    """IT power in training [kW]."""
+    it_peak_kw: float
+    """IT power at the rated maximum [kW]."""
+    facility_training_kw: float
+    """The former times PUE [kW]."""
+    facility_peak_kw: float
+    """The latter times PUE: what the feed must carry [kW]."""
+    pue: float
+    """Power usage effectiveness [1]."""
+    energy_mwh_year: float
+    """Energy of a year at the meter, at the utilisation [MWh]."""
+    utilisation: float
+    """Hours in use over all hours [1]."""
+    racks: int
+    """Racks."""
+    missing: tuple[MissingFigure, ...]
+    """Powers that the sums lack."""
+
+
+@record
 class UnverifiedFigure:
     """A figure recalled from memory, in a file that this assessment read."""
 
@@ -219,10 +256,12 @@ class Assessment(Result):
     """Networks beside it, in the order of the design."""
     communication: tuple[CollectiveReport, ...]
     """Times and bounds of collectives, by library in the order of the design."""
+    site: SiteSummary | None
+    """Purchase, power and racks of the whole site; null without accelerators, or where the question is another."""
     cost: CostReport | None
-    """Cost; null where the design names no price book."""
+    """Cost of the parts that the design plans; null where the design names no price book."""
     power: PowerReport
-    """Power."""
+    """Power of what the design plans."""
     reliability: ReliabilitySummary | None
     """What a job on all accelerators expects of failures; null without accelerators."""
     storage: StorageSummary | None

@@ -53,9 +53,11 @@ class ClusterSearch:
         wishes = Wishes(
             accelerator=accelerator,
             gpus=None,
-            budget=None,
-            watts=None,
+            budget=target.capex,
+            watts=target.watts,
             model=target.model,
+            tokens=target.tokens,
+            days=target.days,
             book=target.book,
             pue=target.pue,
             excluded=target.excluded,

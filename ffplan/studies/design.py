@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.parts import Accelerator, Link, ScaleUp, StorageServer
     from ffplan.catalog.store import Catalog
+    from ffplan.results.design import SiteSummary
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
     T = TypeVar("T")
@@ -303,6 +304,12 @@ def _summaries(
     return reliability_summary(basis), storage_summary(basis)
 
 
+def _site(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
+    from ffplan.studies.site import site_summary
+
+    return site_summary(design, catalog)
+
+
 @record
 class DesignStudy:
     """A design with every result of its study."""
@@ -313,7 +320,7 @@ class DesignStudy:
     assessment: out.Assessment
 
 
-LEFT_OUT = frozenset({"communication", "reliability"})
+LEFT_OUT = frozenset({"communication", "reliability", "site"})
 """Parts of a study that a question about another part can leave out; storage goes with reliability."""
 
 
@@ -343,6 +350,7 @@ def study_design(
     if faults or fabric is None or networks is None or collectives is None or own is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
+    site = None if "site" in without else _site(design, catalog)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
     roles: dict[str, int] = {}
     for group in design.groups:
@@ -358,6 +366,7 @@ def study_design(
         fabric=_fabric(design, fabric, own),
         networks=_networks(networks),
         communication=collectives,
+        site=site,
         cost=_cost(design, cost),
         power=_power(design, power),
         reliability=summary,

@@ -50,7 +50,7 @@ class Built:
 
     @property
     def cost(self) -> float:
-        """Its bill of materials [currency]."""
+        """Its purchase: the whole bill of materials [currency]."""
         return self.study.bom.total if self.study.bom else 0.0
 
     @property
@@ -97,6 +97,8 @@ class _Site:
     catalog: Catalog
     choices: tuple[_Parts, ...]
     name: str
+    currency: str
+    """Currency of the price book."""
 
 
 def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
@@ -170,11 +172,27 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
             yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
 
 
-def _limit(watts: float, power_of: str) -> str:
-    """Return the limit of a design file that holds a wished power; limits are of training."""
-    field = "it_power" if power_of.startswith("it-") else "facility_power"
-    words = "in training" + ("; the peak was sized to it" if power_of.endswith("-peak") else "")
-    return f"  {field}: {watts / 1e6:g} MW  # {words}"
+LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
+"""Limits of design files that hold a wished power; the IT peak has none."""
+
+
+def _limits(wishes: Wishes, currency: str) -> list[str]:
+    """Return the wishes as limits of a design file."""
+    lines = []
+    if wishes.budget is not None:
+        lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`")
+    if wishes.watts is not None and wishes.power_of in LIMITS:
+        lines.append(f"  {LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    if wishes.days is not None and wishes.tokens is not None:
+        lines.append(f"  run_days: {wishes.days:.15g}")
+    return lines
+
+
+def _workload(wishes: Wishes) -> str:
+    """Return the workload of a design file."""
+    if wishes.tokens is None:
+        return f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"
+    return f"workload: {{model: {wishes.model}, tokens: {wishes.tokens:.15g}}}  # the fastest plan is searched"
 
 
 def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
@@ -184,9 +202,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     rails = idea.nics or len(fabric_slots(parts.server))
     fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
-    limits = []
-    if wishes.watts is not None:
-        limits.append(_limit(wishes.watts, wishes.power_of))
+    limits = _limits(wishes, site.currency)
     lines = [
         f"# {nodes * per:,} accelerators; {idea.words}.",
         *([f"# {wishes.note}"] if wishes.note else []),
@@ -212,7 +228,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     if wishes.rack_area is not None:
         lines += ["", f"ownership: {{rack_area: {wishes.rack_area:g} m2}}  # a rack with its share of aisles"]
     if wishes.model is not None:
-        lines += ["", f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"]
+        lines += ["", _workload(wishes)]
     lines += ["", "limits:", *limits] if limits else []
     return "\n".join(lines) + "\n"
 
@@ -271,7 +287,8 @@ def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Builder, Ser
     choices = tuple(_choices(catalog, server, book, wishes))
 
     def build(idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
-        site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=f"{prefix}-{idea.name}")
+        name = f"{prefix}-{idea.name}"
+        site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=name, currency=book.currency)
         return _cheapest(idea, nodes, site, first)
 
     return build, server
@@ -357,7 +374,8 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             continue
 
         def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
-            site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=f"{prefix}-{idea.name}")
+            name = f"{prefix}-{idea.name}"
+            site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=name, currency=book.currency)
             return _cheapest(idea, nodes, site, first)
 
         if wishes.gpus is None:

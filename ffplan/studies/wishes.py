@@ -13,7 +13,7 @@ class Wishes:
     gpus: int | None
     """Accelerators; as many as budget and power allow if omitted."""
     budget: float | None
-    """Most that the bill of materials may come to [currency of the book]."""
+    """Most that the purchase may come to [currency of the book]."""
     watts: float | None
     """Most power, as `power_of` means it [W]."""
     model: str | None
@@ -29,6 +29,10 @@ class Wishes:
     """Switches to choose from; all with a price if empty."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
+    tokens: float | None = None
+    """Tokens that the model is trained on [1]."""
+    days: float | None = None
+    """Longest run over them [day]."""
 
 
 @record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold_money
+from ffplan.check.limits import hold_money, purchase, unpriced
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -15,22 +15,17 @@ if TYPE_CHECKING:
 
 
 def check(examined: Examined) -> Iterator[Finding]:
-    """Hold the total cost against `limits.capex`."""
-    design, assessment = examined.design, examined.assessment
-    yield from hold_money(
-        design,
-        "capex",
-        assessment.cost,
-        lambda cost: cost.total,
-        design.spec.limits.capex,
-        what="the cost of the priced scope",
-    )
+    """Hold the purchase against `limits.capex`."""
+    limit, missing = examined.design.spec.limits.capex, unpriced(examined.assessment.cost)
+    whole = purchase(examined, limit)
+    yield from hold_money(examined.design, "capex", whole, limit, what="the purchase", missing=missing)
 
 
 RULE = Rule(
     id="limit-capex",
-    title="The priced scope costs more than `limits.capex`",
-    why="The design declares the most that it may cost to buy.",
+    title="The purchase costs more than `limits.capex`",
+    why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
+    "networks, spares, racks and building.",
     example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 11,606",
     good="limits: {capex: 12000 paper-unit}",
     fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked and "

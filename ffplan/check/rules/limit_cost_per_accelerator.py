@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold_money
+from ffplan.check.limits import hold_money, purchase, unpriced
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,15 +16,12 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the cost per accelerator against `limits.cost_per_accelerator`."""
-    design, assessment = examined.design, examined.assessment
-    yield from hold_money(
-        design,
-        "cost_per_accelerator",
-        assessment.cost,
-        lambda cost: cost.per_accelerator,
-        design.spec.limits.cost_per_accelerator,
-        what="the cost per accelerator",
-    )
+    limit, assessment = examined.design.spec.limits.cost_per_accelerator, examined.assessment
+    whole, count = purchase(examined, limit), assessment.accelerators
+    each = whole / count if whole is not None and count else None
+    missing = unpriced(assessment.cost)
+    what = "the purchase for each accelerator"
+    yield from hold_money(examined.design, "cost_per_accelerator", each, limit, what=what, missing=missing)
 
 
 RULE = Rule(
