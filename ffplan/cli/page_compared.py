@@ -118,7 +118,7 @@ def _money(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:
                 yield from run_notes(figures, item, spot, f"{path}.run", side.inputs, hour=hour, draws=money.draws)
         how = "sum of the bill of materials, the building included; `ffplan cost` lists its lines"
         parts = figures.inputs(side.inputs, "price.")
-        yield from figures.note(Spot(table, "to buy", column, side=column), f"{path}.capex", how=how, parts=parts)
+        yield from figures.note(Spot(table, "purchase", column, side=column), f"{path}.capex", how=how, parts=parts)
         place, parts = "ffplan.cost.account:account_year", figures.inputs(side.inputs, *HOUR)
         yield from figures.note(Spot(table, "accelerator-hour", column, side=column), hour, place=place, parts=parts)
         parts = figures.inputs(side.inputs, "effective")

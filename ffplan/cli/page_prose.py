@@ -195,9 +195,15 @@ def _assessed(found: Assessment) -> Iterator[Said]:
     starts = {
         "An allreduce": [f"communication[0].{name}" for name in ("message_bytes", "time_s", "algbw_gbyte_s")],
         "What binds it": ["communication[0].bound.algbw_gbyte_s"],
-        "What is priced": ["cost.total", "cost.per_accelerator"],
+        "The purchase": ["site.purchase", "site.per_accelerator"],
     }
-    size = ["accelerators", "fabric.switches.total", "power.it_kw", "power.facility_kw"]
+    size = [
+        "accelerators",
+        "fabric.switches.total",
+        "power.it_kw",
+        "site.facility_training_kw",
+        "site.facility_peak_kw",
+    ]
     for sentence in design_words(found):
         yield sentence, "", next((of for start, of in starts.items() if sentence.startswith(start)), size)
     for at, sentence in enumerate(found.assumptions):

@@ -134,9 +134,9 @@ def _partial_power(a: Assessment) -> str:
     return ", partial" if a.power.missing else ""
 
 
-def _electricity(a: Assessment) -> str | None:
-    price = a.power.electricity_per_year
-    return None if price is None else f"{amount(price)} {a.power.electricity_currency}"
+def _purchase(a: Assessment) -> str | None:
+    bought = a.site.purchase if a.site else None
+    return None if a.site is None or bought is None else f"{amount(bought)} {a.site.currency}"
 
 
 def _of_storage(field: str, scale: float = 1.0) -> Callable[[Assessment], float | None]:
@@ -188,13 +188,14 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
         _counted(c, "MTBF, job on all [h]", _of_failures("mtbf_hours"), _three, None),
         _counted(c, "spare nodes", _of_failures("spares"), number, None),
         _counted(c, "IT power", lambda a: a.power.it_kw, kilowatts, "it_power", _partial_power),
-        _counted(c, "energy [MWh/year]", lambda a: a.power.energy_mwh_per_year, number, None),
-        _valued(c, "electricity a year", _electricity),
+        _valued(c, "facility peak", lambda a: kilowatts(a.site.facility_peak_kw) if a.site else None),
+        _counted(c, "energy [MWh/year]", lambda a: a.site.energy_mwh_year if a.site else None, number, None),
+        _valued(c, "purchase", _purchase),
         _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
         _priced(c, "network price", lambda cost: cost.network, "cost_network", _NETWORK),
         _priced(c, "server price", lambda cost: cost.servers, "cost_servers", ("servers",)),
         _priced(c, "storage price", lambda cost: cost.storage, categories=("storage",)),
-        _priced(c, "total price", lambda cost: cost.total, "cost_total"),
+        _priced(c, "planned parts", lambda cost: cost.total, "cost_total"),
         _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
     )
     groups = (("Compute node", node), ("Value of a node", value), (CLUSTER, cluster))
@@ -205,12 +206,9 @@ def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
         out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
-    if c.money is not None:
-        out.append("`to buy` is the whole bill of materials; `total price` is what each design's cost scope holds.")
-        out.append(
-            "`energy` and `electricity a year` of a cluster are 8,760 hours of training with what its design plans; a "
-            "run pays for energy at the utilisation."
-        )
+    out.append(
+        "The purchase is the whole bill of `ffplan cost`; planned parts are what each design's cost scope holds."
+    )
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
     out += [f"{currency}: {note}" for currency, note in sorted(named.items())]
@@ -274,7 +272,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
         return [getattr(run, field) if run else None for run in runs]
 
     rows: list[Row] = [
-        ("to buy", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
+        ("purchase", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
         _banded("accelerator-hour", _two, [side.hour for side in money.sides]),
         ("goodput", tuple("-" if run is None else f"{100 * run.effective:.1f} %" for run in runs)),
         _banded("days of the run", short, of("days")),

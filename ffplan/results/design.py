@@ -193,6 +193,8 @@ class SiteSummary:
     """Currency of every amount."""
     purchase: float | None
     """Purchase: the whole bill of materials [currency]; null where the cluster is rented or has no prices."""
+    per_accelerator: float | None
+    """The same over accelerators [currency]."""
     planned: float | None
     """Of it parts that the design plans, at list prices [currency]."""
     stood_in: float | None

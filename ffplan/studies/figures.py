@@ -65,20 +65,28 @@ FIGURES = (
     ),
     FigureKind(name="it_power", label="IT power", unit="kW", kind="power", better=-1, path=("power", "it_kw")),
     FigureKind(
-        name="facility_power",
-        label="facility power",
+        name="facility_peak",
+        label="facility power, peak",
         unit="kW",
         kind="power",
         better=-1,
-        path=("power", "facility_kw"),
+        path=("site", "facility_peak_kw"),
     ),
-    FigureKind(name="capex", label="total price", kind="cost", better=-1, path=("cost", "total")),
+    FigureKind(
+        name="facility_training",
+        label="facility power, training",
+        unit="kW",
+        kind="power",
+        better=-1,
+        path=("site", "facility_training_kw"),
+    ),
+    FigureKind(name="capex", label="purchase", kind="cost", better=-1, path=("site", "purchase")),
     FigureKind(
         name="cost_per_accelerator",
-        label="cost per accelerator",
+        label="purchase per accelerator",
         kind="cost",
         better=-1,
-        path=("cost", "per_accelerator"),
+        path=("site", "per_accelerator"),
     ),
     FigureKind(name="step", label="step of the workload", unit="s", kind="time", better=-1),
     FigureKind(name="tokens_s", label="tokens a second", unit="1/s", kind="time", better=1),
@@ -99,8 +107,8 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
         job: its workload; None without one.
         run: the run of the workload over its tokens.
     """
-    cost = assessment.get("cost")
-    currency = str(cost.get("currency", "")) if isinstance(cost, dict) else ""
+    cost, site = assessment.get("cost"), assessment.get("site")
+    currency = str(site.get("currency", "")) if isinstance(site, dict) else ""
     partial = isinstance(cost, dict) and bool(cost.get("missing"))
     power = assessment.get("power")
     unpowered = isinstance(power, dict) and bool(power.get("missing"))

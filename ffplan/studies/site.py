@@ -42,6 +42,7 @@ def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None
     return SiteSummary(
         currency=ledger.owned.currency,
         purchase=bom.total if bom is not None else None,
+        per_accelerator=bom.per_accelerator if bom is not None else None,
         planned=of[PLANNED],
         stood_in=of[STOOD_IN],
         building=of[BUILDING],
