@@ -45,7 +45,15 @@ def run_blocks(run: RunReport) -> list[Block]:
     """Return a run as plan, step and bands."""
     plan = f"{plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
-    lines = Lines("Run", (("plan", plan), ("step", f"{step}; effective training time {percent(run.effective)}")))
+    model = f"{run.operations:.3g} FLOP of the model, {number(run.petaflop_days)} petaFLOP/s-days"
+    lines = Lines(
+        "Run",
+        (
+            ("plan", plan),
+            ("step", f"{step}; effective training time {percent(run.effective)}"),
+            ("operations", model),
+        ),
+    )
     rows = _bands(
         (
             ("days", run.days, "d"),

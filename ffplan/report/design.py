@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
+from ffplan.base.formatting import amount, data_size, duration, flops, kilowatts, listed, number, plural, span
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.fabric_counts import RouterSwitches
@@ -35,6 +35,9 @@ def _nodes(a: Assessment) -> Lines:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
         gaps = _no_rates(rateless)
         lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator{gaps and f'; {gaps}'}" if rates else gaps))
+    for label, whole in (("all at peak", a.peak_tflops), ("all in GEMMs", a.gemm_tflops)):
+        if whole:
+            lines.append((label, ", ".join(f"{p.upper()} {flops(rate)}" for p, rate in whole.items())))
     return Lines("Nodes", tuple(lines + _own_parts(a)))
 
 
@@ -307,7 +310,7 @@ def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
         (
             line.category.replace("-", " "),
             f"{line.quantity:,} x {number(line.unit_price, 9)} = {number(line.total, 9)}"
-            f"  {line.part} ({line.grade}, {line.status})",
+            f"  {line.part} ({line.grade}, {line.status}, {line.date or 'undated'})",
         )
         for line in c.lines
     ]

@@ -211,6 +211,10 @@ class Assessment(Result):
     """Nodes by role."""
     accelerators: int
     """Accelerators of the compute nodes."""
+    peak_tflops: dict[str, float]
+    """Dense peak of all accelerators together, by precision that each of them has [TFLOP/s]."""
+    gemm_tflops: dict[str, float]
+    """The same at their measured matrix-multiplication rates, by precision that each was measured in [TFLOP/s]."""
     hardware: Hardware
     """A compute node in words."""
     fabric: FabricReport
