@@ -7,7 +7,6 @@ from pathlib import Path
 from ffplan.base.errors import UsageError
 from ffplan.base.paths import data_folder
 
-
 DESIGNS, PLANS = "designs", "designs/plans"
 """Folders of what ships with ffplan."""
 

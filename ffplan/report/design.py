@@ -13,7 +13,7 @@ from ffplan.results.fabric_counts import RouterSwitches
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure, Term
     from ffplan.results.collective import CollectiveReport, CollectiveRow
-    from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport
+    from ffplan.results.design import Assessment, CostReport, Hardware, LevelRow, PowerReport
     from ffplan.results.fabric_counts import FabricReport, NetworkReport, ScaleUpReport
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -357,6 +357,26 @@ def _assumptions(a: Assessment) -> Lines:
     return Lines("Assumptions", tuple(lines))
 
 
+def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
+    """Return the level table of the scaling book; nothing where nobody asked for it."""
+    if not levels:
+        return None
+    rows = tuple(
+        (
+            row.level,
+            f"{row.accelerators:,}",
+            number(row.gbyte_s / 1e3),
+            number(row.gbyte_s_each),
+            number(row.allreduce_gbyte_s),
+            f"{row.data_tokens:,.0f}",
+            f"{row.sharded_tokens:,.0f}",
+        )
+        for row in levels
+    )
+    header = ("level", "accelerators", "TB/s", "GB/s each", "allreduce GB/s", "tokens each, DP", "FSDP")
+    return Grid("Levels and the batch from which computing binds, as the scaling book has them", rows, header)
+
+
 def _own_parts(a: Assessment) -> list[tuple[str, str]]:
     own = [item for item in a.catalog if not item.path.startswith("catalogs/")]
     return [("your parts", ", ".join(f"{item.id} from {item.path}" for item in own))] if own else []
@@ -368,6 +388,7 @@ def _body(a: Assessment) -> Body:
         _fabric(a.fabric),
         *([_networks(a.networks)] if a.networks else []),
         *_communication(a),
+        _levels(a.levels),
         _power(a.power),
         _cost(a.cost, a),
         _storage(a.storage),
