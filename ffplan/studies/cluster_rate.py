@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from ffplan.catalog.evidence import ComputeFigure
-    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.parts import Accelerator, Precision
     from ffplan.design.resolved import ResolvedDesign
 
 
 def cluster_tflops(
-    design: ResolvedDesign, rates: Callable[[Accelerator], Mapping[str, ComputeFigure]]
+    design: ResolvedDesign, rates: Callable[[Accelerator], Mapping[Precision, ComputeFigure]]
 ) -> dict[str, float]:
     """Return the rate of all accelerators of a design, by precision.
 

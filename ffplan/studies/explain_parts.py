@@ -100,7 +100,7 @@ def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
     """Yield the operations on host memory for each byte of message, line by line, where a library has them."""
     if report.ledger_operations is None:
         return
-    lines = tuple(given(line.step, line.operations, "per byte", how=f"{line.kind}s") for line in report.ledger)
+    lines = tuple(given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger)
     yield derived(
         "host-memory operations of the busiest node",
         report.ledger_operations,

@@ -91,7 +91,7 @@ def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow,
     precision = next((name for name in PEAKS if accelerator and name in accelerator.peak), None)
     if accelerator is None or precision is None:
         return ()
-    flops = accelerator.peak[precision].value * 1e12  # type: ignore[index]
+    flops = accelerator.peak[precision].value * 1e12
     gpus = design.compute.group.count * design.compute.accelerators_per_node
     rows: list[LevelRow] = []
     rate = float("inf")
