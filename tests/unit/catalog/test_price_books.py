@@ -164,7 +164,7 @@ def test_age_counts_from_the_price_and_not_from_the_reading(tmp_path: Path) -> N
         text = text.replace('date: "2026-11", grade', f"{source}, grade")
         assert source in text
         catalog = written(tmp_path / "books", (name, text))
-        run = ffplan("check", str(design), "--catalog", catalog, "--today", "2026-11-30", "--format", "json")
+        run = ffplan("check --today 2026-11-30 --format json", str(design), "--catalog", catalog)
         found = json.loads(run.out)["findings"]
         found = [item["message"] for item in found if item["rule"] == "limit-price-age"]
         return [text for text in found if "`hgx-h100-8nic`" in text]

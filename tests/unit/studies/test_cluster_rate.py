@@ -8,6 +8,7 @@ import pytest
 
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
+from ffplan.cost.run import PETAFLOP_DAY, run_operations
 from tests.support import assess_file, ffplan
 
 
@@ -41,3 +42,10 @@ def test_gpt3_takes_its_published_operations() -> None:
     run = json.loads(ffplan("cost superpod-h100-4su --model gpt3-175b --tokens 300B --draws 0 -f json").out)["run"]
     assert 3.14e23 < run["operations"] < 1.04 * 3.14e23
     assert 3640 < run["petaflop_days"] < 1.04 * 3640
+
+
+def test_operations_by_hand() -> None:
+    """6 x 175e9 operations a token: 105 TFLOP/s are 100 tokens a second; 300 B tokens are 3.15e23, 3,646 PFLOP/s-days."""
+    found = run_operations(300e9, 100.0, 105.0)
+    assert found == pytest.approx(6 * 175e9 * 300e9)
+    assert found / PETAFLOP_DAY == pytest.approx(3645.8, abs=0.1)
