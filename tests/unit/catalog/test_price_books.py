@@ -142,12 +142,14 @@ def test_prices_bear_their_own_dates() -> None:
     assert {part: date_of(shipped.items[part], shipped.sources) for part in DATED} == DATED
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in Catalog().ids() if Catalog().kind_of(name) in ("price-book", "rent-book")]
-)
+CATALOG = Catalog()
+BOOKS = [name for name in CATALOG.ids() if CATALOG.kind_of(name) in ("price-book", "rent-book")]
+
+
+@pytest.mark.parametrize("name", BOOKS)
 def test_what_is_recalled_has_no_date_of_its_source(name: str) -> None:
     """Memory bears no date: the year of a recalled price stands at the price, or nobody knows it."""
-    sources = Catalog().entry(name).part.sources
+    sources = CATALOG.entry(name).part.sources
     assert [key for key, source in sources.items() if source.title.startswith("recalled") and source.date] == []
 
 
