@@ -45,7 +45,7 @@ def test_gpt3_takes_its_published_operations() -> None:
 
 
 def test_operations_by_hand() -> None:
-    """6 x 175e9 operations a token, 100 tokens a second at 105 TFLOP/s: 3.15e23 for 300 B tokens, 3,646 PFLOP/s-days."""
+    """6 x 175e9 operations a token, 100 tokens a second at 105 TFLOP/s: 3.15e23, 3,646 PFLOP/s-days."""
     found = run_operations(300e9, 100.0, 105.0)
     assert found == pytest.approx(6 * 175e9 * 300e9)
     assert found / PETAFLOP_DAY == pytest.approx(3645.8, abs=0.1)
