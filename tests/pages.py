@@ -18,6 +18,7 @@ from ffplan.report.formats.json import to_json
 from ffplan.report.scatter import scatter
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
+from tests.figures import marked_pages, with_figures
 from tests.left_out import KINDS, stored
 from tests.support import ROOT
 from tests.tutorials import PAGES as TUTORIALS
@@ -336,6 +337,7 @@ def generated_pages() -> dict[Path, str]:
     pages[ROOT / "docs" / "catalog-fields.md"] = fields_page()
     pages[ROOT / "docs" / "paths.md"] = paths_page()
     pages[ROOT / "docs" / "commands.md"] = commands_page()
-    pages[ROOT / "README.md"] = readme()
+    pages |= {page: with_figures(page.read_text()) for page in marked_pages()}
+    pages[ROOT / "README.md"] = with_figures(readme())
     pages |= {ROOT / "docs" / name: played(name) for name in TUTORIALS}
     return pages | accuracy_pages()

@@ -49,6 +49,11 @@ def plural(count: int, word: str, many: str = "") -> str:
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
 
 
+def dated(date: str | None) -> str:
+    """Return the date of a figure as it follows its name, such as `of 2024-08`."""
+    return f"of {date}" if date else "of an unknown date"
+
+
 def article(word: str) -> str:
     """Return a word with its article, such as `a model` and `an accelerator`."""
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
@@ -113,6 +118,14 @@ def duration(seconds: float) -> str:
 def power(watts: float) -> str:
     """Return a power in W or kW."""
     return f"{number(watts)} W" if watts < 10_000 else f"{number(watts / 1e3)} kW"
+
+
+def flops(tflops: float) -> str:
+    """Return a rate of operations given in TFLOP/s, large ones in PFLOP/s or EFLOP/s."""
+    for unit, size in (("EFLOP/s", 1e6), ("PFLOP/s", 1e3)):
+        if tflops >= size:
+            return f"{number(tflops / size)} {unit}"
+    return f"{number(tflops)} TFLOP/s"
 
 
 def gib(value: float) -> str:

@@ -68,6 +68,8 @@ class CostLine:
     """Grade of the unit price."""
     status: str
     """Status of the unit price."""
+    date: str | None = None
+    """Year, month or day of which the unit price is; null where it is unknown."""
 
 
 @record

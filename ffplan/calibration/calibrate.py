@@ -206,7 +206,7 @@ def _overlay(
 ) -> str:
     place = catalog.locate(query.accelerator)
     assert place is not None
-    date = max(item.file.source.date for item in mine)
+    date = max(item.file.source.known_at for item in mine)
     names = ", ".join(dict.fromkeys(item.file.name for item in mine))
     title = f"ffplan calibrate on {names}: {made.rows} rows, mean error {made.after:.1%}"
     sources = [source_line(KEY, title, date)]
@@ -216,7 +216,7 @@ def _overlay(
         before = catalog.entry(query.accelerator).part.sources
         titles = [before[key].title for key in (KEY, START) if key in before]
         if titles:
-            dated = max(before[key].date for key in (KEY, START) if key in before)
+            dated = max(before[key].known_at for key in (KEY, START) if key in before)
             sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
     own = query.start is None
     block = training_block(made, base, units, own=own, set_name=f"{query.accelerator}-own")

@@ -65,7 +65,7 @@ def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
         FitError: where the file is written in a way that cannot be edited.
     """
     titles = ", ".join(dict.fromkeys(run.file.name for run in made.runs))
-    date = max(run.file.source.date for run in made.runs)
+    date = max(run.file.source.known_at for run in made.runs)
     error = float(np.abs(made.after).mean())
     title = f"ffplan calibrate on {titles}: {len(made.after)} rows, mean error {error:.1%}"
     lines = _lines(text, made.values)

@@ -35,6 +35,10 @@ Grade = Literal["measured", "datasheet", "derived", "estimate"]
 Status = Literal["V", "VS", "DG", "D", "R"]
 
 
+Date = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
+"""A year, month or day, such as 2026-03."""
+
+
 # Source and the figures are built at once, not on first use: every part is made of them, and so builds faster.
 
 
@@ -43,14 +47,35 @@ class Source(Frozen, defer_build=False):
 
     title: Text
     """Publication, section, page: enough to find it again."""
-    date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
-    """Date of the source (year, month or day), or of our reading where it bears none."""
+    date: Date | None = None
+    """Date of the source itself (year, month or day); left out where it bears none."""
+    read: Date | None = None
+    """Day on which we read it; needed where it bears no date. No age is counted from it."""
     grade: Grade
     """Grade of its figures, unless a figure says otherwise."""
     status: Status
     """Status of its figures, unless a figure says otherwise."""
     note: Text | None = None
     """Contradictions and caveats."""
+
+    @model_validator(mode="after")
+    def _dated(self) -> Source:
+        if self.date is None and self.read is None:
+            raise PydanticCustomError(
+                "rule",
+                "{message}",
+                {
+                    "rule": "schema-missing-field",
+                    "message": "the source bears neither a date of its own nor the day on which it was read",
+                    "remedy": "state `date`, or `read` where it bears none",
+                },
+            )
+        return self
+
+    @property
+    def known_at(self) -> str:
+        """Date at which its figures were known: its own, or that of our reading where it bears none."""
+        return self.date or self.read or ""
 
 
 class Figure(Frozen, defer_build=False):
@@ -191,6 +216,19 @@ class PriceFigure(Figure):
     value: Amount
     low: Amount | None = None
     high: Amount | None = None
+    date: Date | None = None
+    """Day, month or year of which the price is; that of its source if omitted, unknown where neither has one."""
+
+
+def date_of(figure: Figure, sources: dict[str, Source]) -> str | None:
+    """Return the date of a figure; None where it is unknown, whenever it was read.
+
+    Args:
+        figure: the figure; a price may bear a date of its own.
+        sources: sources of its file, by key.
+    """
+    own = figure.date if isinstance(figure, PriceFigure) else None
+    return own or sources[figure.source].date
 
 
 def months_of(date: str) -> int:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field, StringConstraints
 
-from ffplan.catalog.evidence import PriceFigure
+from ffplan.catalog.evidence import Date, PriceFigure
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Frozen, Identifier, Text
 
@@ -27,8 +27,8 @@ class PriceBook(Part):
     """Currency of every price in the book."""
     currency_note: Text | None = None
     """Meaning of the currency, where it is not a national one."""
-    date: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d{2}){0,2}$")]
-    """Date of the prices: year or year-month."""
+    date: Date
+    """Date of the book: year or year-month. A price of another time says so itself."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""
     unpriced: dict[Identifier, Text] = Field(default_factory=dict)
@@ -62,8 +62,8 @@ class RentBook(Part):
     kind: Literal["rent-book"]
     currency: Currency
     """Currency of every rent in the book."""
-    date: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d{2}){0,2}$")]
-    """Date of the rents: year or year-month."""
+    date: Date
+    """Date of the book: year or year-month. A rent of another time says so itself."""
     offers: dict[Identifier, Offer]
     """Offers by id, such as aws-p5-h100-3-year."""
 

@@ -206,6 +206,14 @@ _ROWS = (
         "Remove the field, or choose another family.",
     ),
     (
+        "design-cooling",
+        "The site cools in a way that its servers are not built for",
+        "A PUE of liquid cooling belongs to servers with cold plates, and to the money for their coolant.",
+        "nodes: [{server: hgx-h100-8nic, ...}]\nsite: {cooling: cold-plate}",
+        "nodes: [{server: hgx-h100-8nic, ...}]\nsite: {cooling: air}",
+        "Cool as the servers allow, or state `ownership.liquid` where you buy them with liquid cooling.",
+    ),
+    (
         "design-floor",
         "Nodes have no height for the floor plan, or a height and no floor",
         "Racks cannot be filled.",

@@ -109,7 +109,8 @@ def audit_parts(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List figures that need a second look: out of range, contradicted, unpriced, stale, wide, recalled, second-hand.
+    """List figures that need a second look: out of range, contradicted, unpriced, stale, undated, wide, recalled,
+    second-hand.
 
     Exit code 2 where a file is wrong.
     """

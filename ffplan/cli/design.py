@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import examined_design
+from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+
+if TYPE_CHECKING:
+    from ffplan.results.design import Assessment
+
+
+def _with_levels(file: str, catalogs: list[str] | None) -> Assessment:
+    """Return the assessment of a design, with its levels on the scaling book's rooflines."""
+    from ffplan.check.run import examine
+    from ffplan.studies.level_rooflines import level_rooflines
+
+    design, catalog = resolved_design(file, catalogs)
+    return replace(examine(design, catalog), levels=level_rooflines(design, catalog))
 
 
 def design(
@@ -14,9 +31,16 @@ def design(
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
+    rooflines: Annotated[
+        bool,
+        typer.Option(
+            "--rooflines", help="Add the levels of switches with the batch from which computing binds at each."
+        ),
+    ] = False,
 ) -> None:
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    document = design_document(examined_design(file, catalog))
+    found = _with_levels(file, catalog) if rooflines else examined_design(file, catalog)
+    document = design_document(found)
     emit(with_extras(document, form, [file], catalog, "assessment"), form, output)

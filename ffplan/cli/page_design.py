@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number
+from ffplan.base.formatting import dated, number
 from ffplan.cli.page_figures import Figures, Spot
 from ffplan.cli.page_prose import prose_notes
 
@@ -59,7 +59,7 @@ def _allreduce(found: Assessment, figures: Figures) -> Iterator[Origin]:
 def _lines(cost: CostReport, figures: Figures) -> Iterator[Origin]:
     for at, line in enumerate(cost.lines):
         path = f"cost.lines[{at}]"
-        price = f"price book {cost.price_book} of {cost.price_date}: {line.grade}, {line.status}"
+        price = f"price book {cost.price_book} a price {dated(line.date)}; {line.grade}, {line.status}"
         of = [*figures.named(*(f"{path}.{name}" for name in ("quantity", "unit_price", "low", "high"))), price]
         of += figures.parts(cost.price_book, f"items.{line.part}")
         spot = Spot("Cost", line.category.replace("-", " "), at=at + 1)

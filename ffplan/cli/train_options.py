@@ -36,7 +36,7 @@ PlanOption = Annotated[
     typer.Option(
         "--plan",
         metavar="FILE",
-        help="File with a training plan; options take precedence over it.",
+        help="File with a training plan, or the name of a shipped one; options take precedence over it.",
     ),
 ]
 GpusOption = Annotated[

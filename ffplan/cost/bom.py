@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import some
 from ffplan.base.outcomes import CostLine, MissingPrice
 from ffplan.base.record import record
+from ffplan.catalog.evidence import date_of
 from ffplan.fabric.networks import plan_networks
 
 if TYPE_CHECKING:
@@ -241,6 +242,7 @@ def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
             high=line_total(item.quantity, high),
             grade=figure.grade or source.grade,
             status=figure.status or source.status,
+            date=date_of(figure, book.sources),
         )
 
 

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 HOUR = 3600.0
 DAY = 24 * HOUR
 MILLION = 1e6
+PETAFLOP_DAY = 1e15 * DAY
+"""Operations of a petaFLOP/s kept up for a day [1]."""
 
 
 def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
@@ -30,6 +32,28 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
         Definition. DeepSeek-V3: 180,000 H800 hours a trillion tokens on 2,048 are 3.7 days (arXiv 2412.19437).
     """
     found: Number = tokens / (tokens_s * effective)
+    return found
+
+
+def run_operations(tokens: Any, tokens_s_gpu: Any, tflops_gpu: Any) -> Number:
+    """Return the floating-point operations of a run's model, each token counted once.
+
+    Args:
+        tokens: tokens to train on [1].
+        tokens_s_gpu: tokens a second and accelerator [1/s].
+        tflops_gpu: model operations a second and accelerator [TFLOP/s].
+
+    Returns:
+        Operations [FLOP], broadcast shape.
+
+    Equation:
+        tokens * TFLOP/s * 1e12 / (tokens/s)
+
+    Source:
+        Definition. GPT-3 on 300 B tokens: 3.14e23, 3,640 petaFLOP/s-days (arXiv 2005.14165, Table D.1), which leaves
+        attention out.
+    """
+    found: Number = tokens * tflops_gpu * 1e12 / tokens_s_gpu
     return found
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import Finding, InputError
 from ffplan.base.record import record
+from ffplan.catalog.evidence import date_of
 from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile, SideNetwork
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
@@ -331,7 +332,7 @@ def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assu
         distribution="fixed" if low == high else "triangular",
         source=f"{book.id}: {source.title}",
         status=figure.status or source.status,
-        date=source.date,
+        date=date_of(figure, book.sources),
     )
 
 

@@ -28,12 +28,11 @@ class PlanFieldsError(Exception):
 
 
 def plan_document(file: str | None) -> Document | None:
-    """Return the file of a plan, if any; it may be a pipe, which is read once."""
-    from pathlib import Path
-
+    """Return the file of a plan, or the shipped plan of a name, if any; it may be a pipe, which is read once."""
+    from ffplan.inputs.design_files import find_plan
     from ffplan.inputs.document import read_document
 
-    return None if file is None else read_document(Path(file), file)
+    return None if file is None else read_document(*find_plan(file))
 
 
 def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:

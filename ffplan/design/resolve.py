@@ -11,6 +11,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
+from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
@@ -289,6 +290,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
     whole = _joined([group for group in groups if group is not None])
+    resolver.faults += cooling_faults(spec, owned, whole, document)
     first = next((group for group in whole if group.group.role == "compute"), None)
     libraries = resolver.libraries(spec, first.accelerator.library if first and first.accelerator else "nccl")
     for group in whole:

@@ -1,4 +1,4 @@
-"""Design files by path, or by the name of a shipped one."""
+"""Design and plan files by path, or by the name of a shipped one."""
 
 from __future__ import annotations
 
@@ -7,33 +7,49 @@ from pathlib import Path
 from ffplan.base.errors import UsageError
 from ffplan.base.paths import data_folder
 
+DESIGNS, PLANS = "designs", "designs/plans"
+"""Folders of what ships with ffplan."""
+
+
+def _names(folder: str) -> list[str]:
+    return sorted(path.stem for path in data_folder(folder).glob("*.yaml"))
+
 
 def shipped_designs() -> list[str]:
     """Return the names of the designs that ship with ffplan."""
-    return sorted(path.stem for path in data_folder("designs").glob("*.yaml"))
+    return _names(DESIGNS)
 
 
 def shipped_label(name: str) -> str:
     """Return what to call the file of a shipped design."""
-    return f"designs/{name}.yaml"
+    return f"{DESIGNS}/{name}.yaml"
 
 
 def find_design(name: str) -> tuple[Path, str]:
     """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
+    return _find(name, DESIGNS, "design")
+
+
+def find_plan(name: str) -> tuple[Path, str]:
+    """Return the file of a training plan, as `find_design` does of a design."""
+    return _find(name, PLANS, "plan")
+
+
+def _find(name: str, folder: str, what: str) -> tuple[Path, str]:
     if not name:
-        raise UsageError("ffplan: the name of a design is empty")
+        raise UsageError(f"ffplan: the name of a {what} is empty")
     path = Path(name)
     try:
         plain_name = not path.exists() and not path.suffix and path.name == name
     except (OSError, ValueError):
         return path, name
     if plain_name:
-        shipped = data_folder("designs") / f"{name}.yaml"
+        shipped = data_folder(folder) / f"{name}.yaml"
         if shipped.is_file():
-            return shipped, shipped_label(name)
+            return shipped, f"{folder}/{name}.yaml"
         from ffplan.inputs.quantities import printable
         from ffplan.inputs.suggest import did_you_mean
 
-        hint = did_you_mean(name, shipped_designs(), what="shipped design")
-        raise UsageError(f"ffplan: no file and no shipped design is called `{printable(name)}`; {hint}")
+        hint = did_you_mean(name, _names(folder), what=f"shipped {what}")
+        raise UsageError(f"ffplan: no file and no shipped {what} is called `{printable(name)}`; {hint}")
     return path, name

@@ -65,7 +65,7 @@ def parts_document(parts: PartList) -> Document:
     return Document(parts, lambda: _list(parts), lambda: parts.parts)
 
 
-MANY = ("recalled", "second-hand")
+MANY = ("undated", "recalled", "second-hand")
 """Findings that most parts have many of: text counts them by part; JSON and CSV have each."""
 
 

@@ -45,7 +45,15 @@ def run_blocks(run: RunReport) -> list[Block]:
     """Return a run as plan, step and bands."""
     plan = f"{plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
-    lines = Lines("Run", (("plan", plan), ("step", f"{step}; effective training time {percent(run.effective)}")))
+    model = f"{run.operations:.3g} FLOP of the model, {number(run.petaflop_days)} petaFLOP/s-days"
+    lines = Lines(
+        "Run",
+        (
+            ("plan", plan),
+            ("step", f"{step}; effective training time {percent(run.effective)}"),
+            ("operations", model),
+        ),
+    )
     rows = _bands(
         (
             ("days", run.days, "d"),
@@ -60,6 +68,13 @@ def run_blocks(run: RunReport) -> list[Block]:
     return [lines, Grid("", rows, ("", "likely", "P10", "P50", "P90"))]
 
 
+def _price_date(line: BomLine) -> str:
+    """Return month or year of a line's price; a share of other lines has none."""
+    if line.date:
+        return line.date[:MONTH]
+    return "undated" if line.part else ""
+
+
 def _bom_rows(lines: Sequence[BomLine]) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
@@ -69,7 +84,7 @@ def _bom_rows(lines: Sequence[BomLine]) -> tuple[tuple[str, ...], ...]:
             _amount(line.unit_price),
             _amount(line.total),
             f"{100 * line.share:.1f}".replace("-0.0", "0.0"),
-            f"{line.status} {(line.date or '')[:MONTH]}".strip(),
+            f"{line.status} {_price_date(line)}".strip(),
         )
         for line in lines
     )

@@ -9,6 +9,7 @@ from ffplan.base.formatting import (
     amount,
     data_size,
     duration,
+    flops,
     ids_listed,
     kilowatts,
     listed,
@@ -24,7 +25,7 @@ from ffplan.results.fabric_counts import RouterSwitches
 if TYPE_CHECKING:
     from ffplan.base.outcomes import MissingFigure, Term
     from ffplan.results.collective import CollectiveReport, CollectiveRow
-    from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport
+    from ffplan.results.design import Assessment, CostReport, Hardware, LevelRow, PowerReport
     from ffplan.results.fabric_counts import FabricReport, NetworkReport, ScaleUpReport
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
@@ -46,6 +47,9 @@ def _nodes(a: Assessment) -> Lines:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
         gaps = _no_rates(rateless)
         lines.append(("GEMM measured", f"{rates} TFLOP/s per accelerator{gaps and f'; {gaps}'}" if rates else gaps))
+    for label, whole in (("all at peak", a.peak_tflops), ("all in GEMMs", a.gemm_tflops)):
+        if whole:
+            lines.append((label, ", ".join(f"{p.upper()} {flops(rate)}" for p, rate in whole.items())))
     return Lines("Nodes", tuple(lines + _own_parts(a)))
 
 
@@ -329,7 +333,7 @@ def _cost(c: CostReport | None, a: Assessment) -> Lines | None:
         (
             line.category.replace("-", " "),
             f"{line.quantity:,} x {number(line.unit_price, 9)} = {number(line.total, 9)}"
-            f"  {line.part} ({line.grade}, {line.status})",
+            f"  {line.part} ({line.grade}, {line.status}, {line.date or 'undated'})",
         )
         for line in c.lines
     ]
@@ -376,6 +380,26 @@ def _assumptions(a: Assessment) -> Lines:
     return Lines("Assumptions", tuple(lines))
 
 
+def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
+    """Return the level table of the scaling book; nothing where nobody asked for it."""
+    if not levels:
+        return None
+    rows = tuple(
+        (
+            row.level,
+            f"{row.accelerators:,}",
+            number(row.gbyte_s / 1e3),
+            number(row.gbyte_s_each),
+            number(row.allreduce_gbyte_s),
+            f"{row.data_tokens:,.0f}",
+            f"{row.sharded_tokens:,.0f}",
+        )
+        for row in levels
+    )
+    header = ("level", "accelerators", "TB/s", "GB/s each", "allreduce GB/s", "tokens each, DP", "FSDP")
+    return Grid("Levels and the batch from which computing binds, as the scaling book has them", rows, header)
+
+
 def _own_parts(a: Assessment) -> list[tuple[str, str]]:
     own = [item for item in a.catalog if not item.path.startswith("catalogs/")]
     return [("your parts", ", ".join(f"{item.id} from {item.path}" for item in own))] if own else []
@@ -388,6 +412,7 @@ def _body(a: Assessment) -> Body:
         *([_networks(a.networks)] if a.networks else []),
         *_communication(a),
         _site(a),
+        _levels(a.levels),
         _power(a.power),
         _cost(a.cost, a),
         _storage(a.storage),

@@ -39,7 +39,7 @@ class AuditFinding:
     """A figure that needs a second look."""
 
     kind: str
-    """out-of-range, contradicted, unpriced, stale, wide-range, recalled or second-hand."""
+    """out-of-range, contradicted, unpriced, stale, undated, wide-range, recalled or second-hand."""
     part: str
     """Catalogue id."""
     path: str
@@ -92,8 +92,8 @@ class FigureRow:
     """Status, how far it was followed to its source: V, VS, DG, D or R."""
     source: str
     """Title of the source."""
-    date: str
-    """Date of the source."""
+    date: str | None
+    """Date of a price, or of the source of another figure; null where neither bears one, whenever it was read."""
     note: str | None
     """Derivation, conditions, contradictions between sources."""
 

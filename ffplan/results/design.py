@@ -86,6 +86,26 @@ class Hardware:
 
 
 @record
+class LevelRow:
+    """A level of switches on the scaling book's rooflines, at specified rates."""
+
+    level: str
+    """node, leaf, spine, zones or groups; network where nothing is cut above the nodes."""
+    accelerators: int
+    """Accelerators below it."""
+    gbyte_s: float
+    """Bandwidth that it passes on, half of the ports of a switch between nodes [GB/s]."""
+    gbyte_s_each: float
+    """The same for each accelerator [GB/s]."""
+    allreduce_gbyte_s: float
+    """Allreduce over its accelerators, reduced in the switches; half of it reduced in the accelerators [GB/s]."""
+    data_tokens: float
+    """Tokens of an accelerator from which data parallelism is bound by computing, with 16-bit gradients [1]."""
+    sharded_tokens: float
+    """The same of sharded data parallelism, and of an allreduce in the accelerators [1]."""
+
+
+@record
 class CostReport:
     """Purchase cost of the priced scope."""
 
@@ -250,6 +270,10 @@ class Assessment(Result):
     """Nodes by role."""
     accelerators: int
     """Accelerators of the compute nodes."""
+    peak_tflops: dict[str, float]
+    """Dense peak of all accelerators together, by precision that each of them has [TFLOP/s]."""
+    gemm_tflops: dict[str, float]
+    """The same at their measured matrix-multiplication rates, by precision that each was measured in [TFLOP/s]."""
     hardware: Hardware
     """A compute node in words."""
     fabric: FabricReport
@@ -274,6 +298,8 @@ class Assessment(Result):
     """Recalled figures in the files read."""
     findings: tuple[Finding, ...]
     """Findings of `ffplan check` on the design."""
+    levels: tuple[LevelRow, ...] = ()
+    """Levels of switches on the scaling book's rooflines, of the first compute group; empty unless asked for."""
 
 
 @record

@@ -36,6 +36,10 @@ class RunReport:
     """Sequences of a step."""
     tokens: float
     """Tokens to train on."""
+    operations: float
+    """Floating-point operations of the model over these tokens, attention counted in full, recomputation not [FLOP]."""
+    petaflop_days: float
+    """The same in days of a petaFLOP/s kept up."""
     step_s: float
     """Time of a step [s]."""
     tokens_s: float

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.formatting import number
-from ffplan.catalog.evidence import months_of
+from ffplan.catalog.evidence import date_of, months_of
 from ffplan.catalog.ownership import plain_amount
 from ffplan.catalog.parts import Accelerator, Nic, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
@@ -40,13 +40,21 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
         yield _finding("recalled", part, path, "recalled, unverified")
     elif status == "VS":
         yield _finding("second-hand", part, path, source.title)
-    age = newest - months_of(source.date)
-    if part.kind in PRICED_BY and age >= months:
-        yield _finding("stale", part, path, f"of {source.date}, {age} months before the newest source")
+    if part.kind in PRICED_BY:
+        yield from _age_findings(part, path, figure, newest, months)
     low, high = (plain_amount(value) for value in figure.range)
     if low > 0 and high / low >= WIDE:
         ends = f"{number(low)} to {number(high)}"
         yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")
+
+
+def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
+    """Yield a price that is old, or of which nobody knows how old it is."""
+    date = date_of(figure, part.sources)
+    if date is None:
+        yield _finding("undated", part, path, f"of an unknown date, read {part.sources[figure.source].read}")
+    elif (age := newest - months_of(date)) >= months:
+        yield _finding("stale", part, path, f"of {date}, {age} months before the newest source")
 
 
 def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
@@ -114,7 +122,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
             parts.append(catalog.entry(name).part)
         except (InputError, UsageError) as error:
             broken.append(BrokenPart(name, str(error)))
-    newest = max((months_of(source.date) for part in parts for source in part.sources.values()), default=0)
+    newest = max((months_of(source.known_at) for part in parts for source in part.sources.values()), default=0)
     found: list[AuditFinding] = []
     figures = 0
     for part in parts:
@@ -144,5 +152,14 @@ def _not_sold(part: Part) -> bool:
 
 CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
 """First words of vendors whose machines are rented out."""
-KINDS_OF_FINDING = ("out-of-range", "contradicted", "unpriced", "stale", "wide-range", "recalled", "second-hand")
+KINDS_OF_FINDING = (
+    "out-of-range",
+    "contradicted",
+    "unpriced",
+    "stale",
+    "undated",
+    "wide-range",
+    "recalled",
+    "second-hand",
+)
 """Kinds of findings, worst first."""

@@ -18,6 +18,7 @@ from ffplan.catalog.evidence import (
     PowerFigure,
     PriceFigure,
     TransfersFigure,
+    date_of,
 )
 from ffplan.catalog.models import Model, ParameterFigure
 from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, plain_amount
@@ -95,7 +96,7 @@ def _figures(part: Part) -> Iterator[FigureRow]:
             grade=figure.grade or source.grade,
             status=figure.status or source.status,
             source=source.title,
-            date=source.date,
+            date=date_of(figure, part.sources),
             note=figure.note,
         )
 
@@ -197,7 +198,8 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
         kind_words=part.kind_words,
         dimensions=_dimensions(part, catalog),
         sources=tuple(
-            f"{item.title}, {item.date}{f' {item.note}' if item.note else ''}" for item in part.sources.values()
+            f"{item.title}, {item.date or f'read {item.read}'}{f' {item.note}' if item.note else ''}"
+            for item in part.sources.values()
         ),
         source_of=tuple(keys.index(figure.source) for _, figure in part.figures()),
     )

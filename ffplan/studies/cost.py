@@ -13,7 +13,7 @@ from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, accoun
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input, rent_input
 from ffplan.cost.rent import MONTHS, rented_hour
-from ffplan.cost.run import MILLION
+from ffplan.cost.run import MILLION, PETAFLOP_DAY, run_operations
 from ffplan.cost.sensitivity import flips, likely, tornado
 from ffplan.design.ownership import COMMITTED, given
 from ffplan.results import cost as out
@@ -262,6 +262,8 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         return None
     row, report, million = timed.report.rows[0], timed.report, timed.job.tokens / MILLION
 
+    operations = float(run_operations(timed.job.tokens, row.tokens_s_gpu, row.tflops_gpu))
+
     def of(field: str, scale: float = 1.0) -> Band:
         return band(getattr(run, field) * scale, getattr(drawn, field) * scale)
 
@@ -272,6 +274,8 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         gpus=timed.job.gpus,
         batch=row.plan.batch,
         tokens=timed.job.tokens,
+        operations=operations,
+        petaflop_days=operations / PETAFLOP_DAY,
         step_s=row.step_s,
         tokens_s=row.tokens_s,
         mfu=row.mfu,

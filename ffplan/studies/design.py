@@ -22,6 +22,7 @@ from ffplan.results import design as out
 from ffplan.results import fabric_counts as counted
 from ffplan.studies.allreduce import allreduces, pair_times
 from ffplan.studies.allreduce_bound import left_out
+from ffplan.studies.cluster_rate import cluster_tflops
 from ffplan.studies.design_assumptions import announced, design_assumptions, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
@@ -362,6 +363,8 @@ def study_design(
         catalog=files_read(catalog),
         nodes=roles,
         accelerators=design.accelerators,
+        peak_tflops=cluster_tflops(design, lambda accelerator: accelerator.peak),
+        gemm_tflops=cluster_tflops(design, lambda accelerator: accelerator.gemm),
         hardware=_hardware(design),
         fabric=_fabric(design, fabric, own),
         networks=_networks(networks),

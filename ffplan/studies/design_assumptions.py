@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import ceil_div
-from ffplan.base.formatting import listed, plural
+from ffplan.base.formatting import listed, percent, plural
+from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.design.cooling_faults import liquid_share
 from ffplan.fabric.sizing.plan import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
@@ -149,6 +151,22 @@ def _cables(design: ResolvedDesign, book: PriceBook) -> Iterator[str]:
         yield f"Cables are chosen by medium and not by price: no price of {listed(unpriced)}."
 
 
+def _cooling(design: ResolvedDesign) -> Iterator[str]:
+    stated = design.ownership.liquid if design.ownership else None
+    if stated is None or not stated.value:
+        return
+    by_air = [
+        f"`{group.server.id}`"
+        for group in design.groups
+        if isinstance(group.server, Server) and group.group.role == "compute" and liquid_share(group.server, None) == 0
+    ]
+    if by_air:
+        yield (
+            f"Liquid takes {percent(stated.value)} of the heat of {listed(by_air)}, as the design states. In the "
+            "catalogue air cools them: their fans stay in the power, and cold plates are not in their price."
+        )
+
+
 def _power(plan: PowerPlan) -> Iterator[str]:
     for node in plan.nodes:
         if node.training_grade != "measured":
@@ -175,6 +193,7 @@ def design_assumptions(
         *_fabric(design, fabric, sold),
         *_communication(design, fabric, left_out),
         *_cost(design),
+        *_cooling(design),
         *_power(power),
     )
 

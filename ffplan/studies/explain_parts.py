@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import dated
 from ffplan.studies.explain import derived, given
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ffplan.cost.inputs import Input
     from ffplan.results.collective import CollectiveReport
@@ -42,7 +43,8 @@ def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: Places 
                     "unit price",
                     line.unit_price,
                     cost.currency,
-                    source=f"price book {cost.price_book} of {cost.price_date}, {line.grade}, status {line.status}",
+                    source=f"price book {cost.price_book}, a price {dated(line.date)}; {line.grade}, "
+                    f"status {line.status}",
                     place=places.price(cost.price_book, line.part) if places and cost.price_book else "",
                 ),
             ),
@@ -91,7 +93,21 @@ def collective_parts(report: CollectiveReport, places: Places | None) -> tuple[D
         for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
     )
     parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
-    return tuple(parts)
+    return (*parts, *_ledger(report))
+
+
+def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
+    """Yield the operations on host memory for each byte of message, line by line, where a library has them."""
+    if report.ledger_operations is None:
+        return
+    lines = tuple(given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger)
+    yield derived(
+        "host-memory operations of the busiest node",
+        report.ledger_operations,
+        "per byte",
+        "ffplan.collectives.hfreduce:ledger_total",
+        lines,
+    )
 
 
 MESSAGE = ("communication", "message_size")

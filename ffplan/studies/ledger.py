@@ -23,6 +23,7 @@ from ffplan.cost.inputs import (
 from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
 from ffplan.cost.rent import MONTHS
 from ffplan.cost.site import SitePlan, plan_site
+from ffplan.design.cooling_faults import liquid_share
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
@@ -128,10 +129,8 @@ def _liquid(ledger_nodes: tuple[NodePower, ...], design: ResolvedDesign, owned: 
     """Return the rated power of compute nodes that liquid takes away [W]."""
     found = 0.0
     for group, node in zip(design.groups, ledger_nodes, strict=False):
-        figure = group.server.power.liquid
-        share = owned.liquid if owned.liquid is not None else (figure.value if figure else 0.0)
         if group.group.role == "compute" and isinstance(group.server, Server):
-            found += share * node.count * node.maximum_w
+            found += liquid_share(group.server, owned.liquid) * node.count * node.maximum_w
     return found
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.collectives.switch_hierarchy import sharded_rate
 from ffplan.results.training import Roofline
-from ffplan.training.group_collectives import GroupPlacement
+from ffplan.studies.level_rooflines import inside_rate, levels_of
 from ffplan.training.rooflines import (
     data_parallel_tokens,
     expert_parallel_tokens,
@@ -17,38 +17,10 @@ from ffplan.training.rooflines import (
 from ffplan.training.train_run import inner_stride, placement_of
 
 if TYPE_CHECKING:
-    from ffplan.training.group_collectives import Cluster
     from ffplan.training.train_run import TrainRun
 
 NEAR = 0.01
 """Relative difference from which the plan's own roofline is listed next to the book's [1]."""
-
-
-def _inside(system: Cluster) -> float:
-    """Return the rate from a GPU to the others of its node [GB/s]: the specified NVLink, or PCIe."""
-    host, part = system.host, system.host.accelerator
-    if host.joined and part is not None and part.nvlink is not None:
-        return float(part.nvlink.range[1])
-    return host.pcie[1] if host.pcie else 0.0
-
-
-def _levels(run: TrainRun) -> list[tuple[float, float, float]]:
-    """Return the levels of switches that the job spans: GPUs below one, GPUs below a member, total bandwidth [GB/s]."""
-    system, gpus = run.system, float(run.plans.gpus)
-    host, domain = system.host, float(min(system.domain, run.plans.gpus))
-    found = [(domain, 1.0, domain * _inside(system))]
-    if gpus <= domain:
-        return found
-    nodes, inner = gpus / domain, domain
-    every = system.crossed(GroupPlacement(domain, nodes))[1] if system.crossed else ()
-    crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: cut.below)
-    below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
-    first = below[0] if below else gpus
-    found.append((first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
-    for cut, inner, size in zip(crossed, below, (*below, gpus)[1:], strict=True):
-        egress = size / inner * float(cut.gbyte_s)
-        found.append((size, inner, egress / 2))  # as the book counts: a byte enters a switch and leaves it
-    return found
 
 
 def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
@@ -62,10 +34,10 @@ def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
     ranks = p.sharing if p.zero else p.reducing
     nodes = placement_of(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
-        return _inside(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
-    levels = _levels(run)
-    spanned = [level for level in levels if ways < level[0]] or levels[-1:]
-    return float(min(sharded_rate(ways, size, inner, width) for size, inner, width in spanned)), False
+        return inside_rate(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
+    levels = levels_of(run.system, float(p.gpus))
+    spanned = [level for level in levels if ways < level.size] or levels[-1:]
+    return float(min(sharded_rate(ways, level.size, level.inner, level.gbyte_s) for level in spanned)), False
 
 
 def _critical(run: TrainRun, plain: float, needed: float, rate: float) -> float:
@@ -135,7 +107,7 @@ def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
     p, shape, peak, found = run.plans, run.shape, run.speeds.peak, _data(run)
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
-        most = float(tensor_parallel_ways(width, peak, _inside(run.system), run.system.domain))
+        most = float(tensor_parallel_ways(width, peak, inside_rate(run.system), run.system.domain))
         found.append(
             Roofline(
                 name="tensor",

@@ -159,7 +159,7 @@ def measured_points(
                     same_server=same,
                     case=f"{file.id}, {case.id}",
                     source=file.source.title,
-                    date=file.source.date,
+                    date=file.source.known_at,
                     status=file.source.status,
                     fitted=case.fitted,
                     note=case.note or "",

@@ -275,6 +275,7 @@ CASES = (
     _phases("phases-unfinished", "nodes: [12544]", "nodes: [12543]"),
     Case("site-no-pue", (("  pue: 1.25  #", "  # "),)),
     Case("site-two-pues", (("  pue: 1.25", "  cooling: air\n  pue: 1.25"),)),
+    Case("site-cooling-of-air", (("  pue: 1.25", "  cooling: cold-plate"),)),
     Case("site-cooling", (("  pue: 1.25", "  cooling: water"),)),
     _workload("workload-field", "{model: llama3-70b, token: 2T}", "design"),
     _workload("workload-tokens", "{model: llama3-70b, tokens: many}", "design"),

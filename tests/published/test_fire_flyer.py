@@ -196,3 +196,32 @@ def test_dgx_superpod_spines_divide_the_uplinks() -> None:
     from ffplan.fabric.sizing.formulas import two_tier_spines
 
     assert [two_tier_spines(leaf, 32, 64) for leaf in (8, 16, 24, 32)] == [4, 8, 16, 16]
+
+
+def test_a_zone_of_the_180_storage_nodes_is_full() -> None:
+    """Section VI-B2 and III-B: 600 compute nodes, 180 storage nodes and 20 links to the other zone on 800 ports."""
+    found = assess_file("fire-flyer-2-180")
+    assert found.nodes == {"compute": 1200, "storage": 180}
+    assert (600 + 180 + 20, found.fabric.switches.total) == (800, 122)
+    assert found.fabric.spare_ports == 0
+    assert found.storage is not None
+    assert found.storage.read_gbyte_s == pytest.approx(8000, rel=0.001)  # "read throughput of 8TB/s"
+
+
+@pytest.mark.parametrize(
+    ("plan", "model", "gpus", "seconds", "error"),
+    [
+        ("fire-flyer-llama-13b", "llama-13b", 64, 64.118, 0.01),
+        ("fire-flyer-llama-13b", "llama-13b", 256, 17.448, 0.01),
+        ("fire-flyer-llama-13b", "llama-13b", 512, 9.717, 0.01),
+        ("fire-flyer-deepseek-moe-16b-40", "deepseek-moe-16b", 40, 79.615, 0.03),
+        ("fire-flyer-deepseek-moe-16b", "deepseek-moe-16b", 320, 10.71, 0.06),
+        ("fire-flyer-deepseek-moe-16b", "deepseek-moe-16b", 640, 6.535, 0.06),
+    ],
+)
+def test_the_shipped_plans_are_those_of_figure_nine(
+    plan: str, model: str, gpus: int, seconds: float, error: float
+) -> None:
+    """The paper's step times, from the command line."""
+    run = ffplan(f"train fire-flyer-2 --model {model} --plan {plan} --gpus {gpus} -f json")
+    assert json.loads(run.out)["rows"][0]["step_s"] == pytest.approx(seconds, rel=error)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ffplan.catalog.library import Library
-from ffplan.catalog.parts import Accelerator, Switch
+from ffplan.catalog.parts import Accelerator, Server, Switch
 from ffplan.catalog.store import Catalog
 from ffplan.collectives.bottleneck import totals
 from ffplan.collectives.inside_node import axes_spanned, exchange_factor
@@ -136,15 +136,26 @@ def the_gpus() -> dict[str, str]:
     }
 
 
+def switch_chips(name: str) -> int:
+    """Switch chips of the scale-up domain of a server [1]."""
+    part = CATALOG.entry(name).part
+    assert isinstance(part, Server)
+    assert part.nvlink is not None
+    assert part.nvlink.switches is not None
+    return part.nvlink.switches.value
+
+
 def nvlink_generations() -> dict[str, str]:
     parts = [host_named(name).accelerator for name in NODES]
     links = [part.collectives.links.value for part in parts if part and part.collectives and part.collectives.links]
     rates = [part.nvlink.range[1] for part in parts if part and part.nvlink]
     sizes = [host_named(name).domain_gpus for name in (*NODES, "gb200-nvl72-tray")]
+    chips = [switch_chips(name) for name in (*NODES, "gb200-nvl72-tray")]
     return {
         "links of a GPU": listed(*links),
         "rate of a link, one direction [GB/s]": listed(*(r / n for r, n in zip(rates, links, strict=True))),
         "rate of a GPU, one direction [GB/s]": listed(*rates),
+        "NVSwitches of a node": listed(*chips[:2], f"{chips[2]} or {chips[3]}"),
         "GPUs of a node": listed(*sizes[:2], f"{sizes[2]} or {sizes[3]}"),
     }
 

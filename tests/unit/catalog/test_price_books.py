@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
+from ffplan.catalog.evidence import date_of
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import Catalog
 from tests.golden.cases import quotes
@@ -118,3 +119,68 @@ def test_unused_prices_need_no_change_of_a_design(tmp_path: Path) -> None:
     found = assess_file(path, folder).cost
     assert found is not None
     assert (found.price_book, found.servers) == ("mine", 4096 * 264_000)
+
+
+DATED = {
+    "dgx-1-v100": "2018",
+    "dgx-a100-320gb": "2020-05",
+    "dgx-a100-640gb": "2023-09",
+    "gh200-node": "2024-10",
+    "hgx-b200-8nic": "2024-12",
+    "mi300x-8nic": "2025-02",
+    "qm8700": "2022",
+    "q3400": "2025",
+    "qm9700": "2024-08",
+    "hdr-aoc": None,
+}
+"""Dates of prices of usd-2026: Epoch AI's hardware prices, the Freakonomics sheet, and years of recalled ones."""
+
+
+def test_prices_bear_their_own_dates() -> None:
+    """A price that was read in 2026 is of the year in which it was asked."""
+    shipped = book("usd-2026")
+    assert {part: date_of(shipped.items[part], shipped.sources) for part in DATED} == DATED
+
+
+CATALOG = Catalog()
+BOOKS = [name for name in CATALOG.ids() if CATALOG.kind_of(name) in ("price-book", "rent-book")]
+
+
+@pytest.mark.parametrize("name", BOOKS)
+def test_what_is_recalled_has_no_date_of_its_source(name: str) -> None:
+    """Memory bears no date: the year of a recalled price stands at the price, or nobody knows it."""
+    sources = CATALOG.entry(name).part.sources
+    assert [key for key, source in sources.items() if source.title.startswith("recalled") and source.date] == []
+
+
+def test_age_counts_from_the_price_and_not_from_the_reading(tmp_path: Path) -> None:
+    """A quote of 2020 that was read today is as old as one that was read in 2020, and one without a date is unknown."""
+    design = vary_design(
+        tmp_path,
+        "superpod-h100-4su",
+        ("price_book: usd-2026", "price_book: mine\nlimits: {price_age: 24 months}"),
+    )
+
+    def messages(source: str, row: str = "") -> list[str]:
+        name, text = quotes("mine", "usd-2026", f"hgx-h100-8nic: {{value: 264000, source: quote{row}}}", currency="USD")
+        text = text.replace('date: "2026-11", grade', f"{source}, grade")
+        assert source in text
+        catalog = written(tmp_path / "books", (name, text))
+        run = ffplan("check --today 2026-11-30 --format json", str(design), "--catalog", catalog)
+        found = json.loads(run.out)["findings"]
+        found = [item["message"] for item in found if item["rule"] == "limit-price-age"]
+        return [text for text in found if "`hgx-h100-8nic`" in text]
+
+    old = messages('date: "2020-05"')
+    assert ["up to 78 months old" in text for text in old] == [True]
+    assert messages('date: "2020-05", read: "2026-11"') == old
+    assert messages('read: "2026-11"', ', date: "2020-05"') == old
+    assert messages('date: "2026-11"', ', date: "2020-05"') == old
+    assert ["date is unknown" in text for text in messages('read: "2026-11"')] == [True]
+    assert not messages('date: "2026-10"')
+
+
+def test_a_source_without_any_date_is_refused(tmp_path: Path) -> None:
+    name, text = quotes("mine", "usd-2026", SERVER, currency="USD")
+    with pytest.raises(InputError, match="neither a date of its own nor the day on which it was read"):
+        book("mine", written(tmp_path, (name, text.replace('date: "2026-11", grade', "grade"))))

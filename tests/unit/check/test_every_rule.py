@@ -40,6 +40,8 @@ def job(text: str, *limits: str) -> Change:
 EXPERTS = "model: deepseek-v3, gpus: 1024, batch: 4096, plan: {pipeline: 16, expert: 64, recompute: full}"
 THREE = (("count: 1250", "count: 100"), ("count: 175", "count: 10"), ("access_points: 1600", "access_points: 200"))
 TIGHT = ("  oversubscription: 1:1\n  allreduce", "  oversubscription: 1:2\n  allreduce")
+UNDATED = "[endpoint-links, inter-switch-links]"
+"""Lines of the superpod whose recalled prices bear no date."""
 H100_JOB = "model: llama3-8b, batch: 1024, gpus: 64"
 
 CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, ...]]]] = {
@@ -96,7 +98,10 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
             ),
         ),
     ),
-    "limit-price-age": ((FF2, (limit("price_age: 12 months"),)), (FF2, (limit("price_age: 40 years"),))),
+    "limit-price-age": (
+        (FF2, (limit("price_age: 12 months"),)),
+        (H100, (("usd-2026", f"usd-2026\n  exclude: {UNDATED}\nlimits: {{price_age: 40 years}}"),)),
+    ),
     "limit-run-days": (
         (H100, (job(f"{H100_JOB}, tokens: 15T", "run_days: 1"),)),
         (H100, (job(f"{H100_JOB}, tokens: 15T", "run_days: 10000"),)),

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import Severity
+from ffplan.catalog.evidence import PriceFigure, Source
 from ffplan.check.limits import hold, hold_job, hold_money, hold_power, unknown_job, unpriced
 from ffplan.check.policy import NO_POLICY
 from ffplan.check.rules import (
@@ -219,12 +220,15 @@ def test_the_power_of_a_rack(
         assert item.remedy.startswith(remedy)
 
 
-def prices(today: date | None, *dates: tuple[str, float], years: float | None = 0.5) -> list[Any]:
+def prices(today: date | None, *dates: tuple[str | None, float], years: float | None = 0.5) -> list[Any]:
     """Return what is found of prices of these days, each of a part of so much money."""
     lines = [SimpleNamespace(part=f"p{at}", total=total) for at, (_, total) in enumerate(dates)]
     book = SimpleNamespace(
-        items={f"p{at}": SimpleNamespace(source=f"s{at}") for at in range(len(dates))},
-        sources={f"s{at}": SimpleNamespace(date=day) for at, (day, _) in enumerate(dates)},
+        items={f"p{at}": PriceFigure(value=1.0, source=f"s{at}") for at in range(len(dates))},
+        sources={
+            f"s{at}": Source(title="t", date=day, read="2026-11", grade="estimate", status="R")
+            for at, (day, _) in enumerate(dates)
+        },
     )
     examined: Any = SimpleNamespace(
         design=design(spec=SimpleNamespace(limits=SimpleNamespace(price_age=years)), prices=book),
@@ -237,7 +241,13 @@ def prices(today: date | None, *dates: tuple[str, float], years: float | None = 
 def test_the_age_of_prices() -> None:
     """In November 2026, May is six months ago and December of the year before eleven; what is free has no price."""
     today = date(2026, 11, 30)
-    old = [("2026-05", 10.0), ("2026-04-30", 20.0), ("2025", 30.0), ("2020", 0.0), ("2026-11-01", 40.0)]
+    old: list[tuple[str | None, float]] = [
+        ("2026-05", 10.0),
+        ("2026-04-30", 20.0),
+        ("2025", 30.0),
+        ("2020", 0.0),
+        ("2026-11-01", 40.0),
+    ]
     (found,) = prices(today, *old)
     assert found.message == ("50 % of the cost rests on prices up to 11 months old; the limit is 6: `p1` and `p2`")
     assert (found.rule, found.line) == ("limit-price-age", LINES["price_age"])
@@ -246,6 +256,19 @@ def test_the_age_of_prices() -> None:
     assert not prices(None, *old)
     assert not prices(today, *old, years=None)
     assert "1 month old; the limit is 0" in prices(today, ("2026-10", 1.0), years=0.0)[0].message
+
+
+def test_a_price_of_an_unknown_date_breaks_a_limit_of_age() -> None:
+    """A price that was read this month and bears no date may be of any year."""
+    today = date(2026, 11, 30)
+    (found,) = prices(today, (None, 30.0), ("2026-10", 10.0))
+    assert found.message == (
+        "75 % of the cost rests on prices whose date is unknown, so the limit cannot be checked: `p0`"
+    )
+    assert (found.rule, found.line) == ("limit-price-age", LINES["price_age"])
+    assert len(prices(today, (None, 30.0), ("2020", 10.0))) == 2
+    assert not prices(today, (None, 0.0), ("2026-10", 10.0))
+    assert not prices(today, (None, 30.0), years=None)
 
 
 @dataclass

@@ -550,7 +550,7 @@ def test_a_book_that_has_the_missing_price_is_named(tmp_path: Path) -> None:
 
 
 def test_cooling_gives_the_pue_and_its_range(tmp_path: Path) -> None:
-    design = vary_design(tmp_path, "superpod-h100-4su", ("  pue: 1.25\n", "  cooling: cold-plate\n"))
+    design = vary_design(tmp_path, "gb200-nvl72-16", ("  pue: 1.15\n", "  cooling: cold-plate\n"))
     report = json.loads(ffplan("design", str(design), "-f", "json").out)
     assert report["power"]["pue"] == 1.15
     assert report["power"]["facility_kw"] == pytest.approx(1.15 * report["power"]["it_kw"])

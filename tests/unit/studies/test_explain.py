@@ -39,7 +39,11 @@ def test_a_cost_is_the_sum_of_its_lines() -> None:
     for step in steps:
         quantity, price = step["steps"]
         assert quantity["value"] * price["value"] == pytest.approx(step["value"])
-        assert "fire-flyer-2-relative of 2024-08" in price["source"]
+        assert price["source"].startswith("price book fire-flyer-2-relative, a price of ")
+    assert [step["steps"][1]["source"].partition("a price ")[2].partition(";")[0] for step in steps] == [
+        "of 2024-08",
+        "of an unknown date",  # the cable's is recalled
+    ]
     assert [step["label"] for step in steps if step["binds"]] == ["122 x qm8700"]
     switch = influence(found, "fire-flyer-2-relative: items.qm8700")
     share = steps[0]["value"] / found["root"]["value"]
@@ -54,7 +58,10 @@ def test_an_allreduce_is_taken_into_its_time_and_its_bound() -> None:
     found = explained("fire-flyer-2", "communication.hfreduce")
     report = collective(assess_file("fire-flyer-2"), "hfreduce")
     assert found["root"]["value"] == pytest.approx(report.algbw_gbyte_s)
-    time, message, bound = found["root"]["steps"]
+    time, message, bound, ledger = found["root"]["steps"]
+    operations = [step["value"] for step in ledger["steps"]]
+    assert operations == [8, 8, 1, 2, 2, 1, 2]  # arXiv 2408.14158, section IV-D3: D2H, reduce-add, IB, H2D
+    assert ledger["value"] == sum(operations) == 24
     assert sum(step["value"] for step in time["steps"]) == pytest.approx(time["value"])
     assert message["value"] / time["value"] / 1e9 == pytest.approx(found["root"]["value"])
     assert [step["label"] for step in bound["steps"] if step["binds"]] == [report.bound.limited_by_label]
