@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,6 +38,30 @@ def amount(value: float, digits: int = 4) -> str:
         return number(value, digits + 1)
     unit, size = ("bn", 1e9) if abs(value) >= 1e9 else ("mn", 1e6)
     return f"{number(value / size, digits)} {unit}"
+
+
+def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
+    """Return a figure with its range, in as many digits as the range deserves, such as `10.4 mn USD (8.3 to 13.1)`.
+
+    Two digits of the width of the range are shown; large amounts are in millions or billions.
+
+    Args:
+        middle: the figure, such as a median.
+        low: its low end.
+        high: its high end; where both ends are equal, none is shown.
+        unit: unit after the figure.
+    """
+    if low == high:
+        return f"{amount(middle, 3) if abs(middle) >= LARGE else number(middle, 3)} {unit}".rstrip()
+    sizes = ((1e9, "bn"), (1e6, "mn"))
+    scale, word = next(((size, name) for size, name in sizes if abs(middle) >= max(size, LARGE)), (1.0, ""))
+    places = 1 - math.floor(math.log10((high - low) / scale))
+
+    def digits(value: float) -> str:
+        return f"{round(value / scale, places):,.{max(places, 0)}f}"
+
+    shown = " ".join(text for text in (digits(middle), word, unit) if text)
+    return f"{shown} ({digits(low)} to {digits(high)})"
 
 
 def kilowatts(value: float) -> str:

@@ -37,6 +37,8 @@ class PriceBook(Part):
 
 Term = Literal["on-demand", "spot", "capacity-block", "1-year", "3-year"]
 """How long a rented accelerator is paid for: by the hour, for days booked ahead, or for years."""
+TERM_YEARS = {"1-year": 1.0, "3-year": 3.0}
+"""Years of the terms under which every hour is paid [year]."""
 
 
 class Offer(Frozen):
@@ -50,6 +52,12 @@ class Offer(Frozen):
     """Catalogue id of the accelerator."""
     term: Term
     """How long it is paid for."""
+    upfront: Annotated[float, Field(ge=0, le=1)] = 0.0
+    """Part of the term's rent that is paid at its start [1]."""
+    index: bool = False
+    """An index, median or survey of several providers: a level of the market that nobody signs."""
+    most: Annotated[int, Field(ge=1)] | None = None
+    """Most accelerators that the price holds for, as of a single small machine [1]; any number if omitted."""
     price: PriceFigure
     """Price of an accelerator-hour, its server, network and power included [currency per hour]."""
 

@@ -56,7 +56,7 @@ def _kind(kind: str | None, command: str) -> str | None:
 
 @app.command("list")
 def list_parts(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part; all if omitted.")] = None,
+    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part, or rents; all if omitted.")] = None,
     form: FormatOption = ListFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -66,9 +66,12 @@ def list_parts(
     Exit code 2 where a file is wrong; standard error names it, and the other parts are listed.
     """
     from ffplan.catalog.store import Catalog
-    from ffplan.report.catalog import parts_document
-    from ffplan.studies.catalog import part_list
+    from ffplan.report.catalog import offers_document, parts_document
+    from ffplan.studies.catalog import offer_list, part_list
 
+    if kind == "rents":
+        emit(offers_document(offer_list(Catalog(catalog or ()))), form, output)
+        return
     parts = part_list(Catalog(catalog or ()), _kind(kind, "list"))
     emit(parts_document(parts), form, output)
     for item in parts.broken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -73,6 +74,26 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     return _shown(lambda: timed_workload(design, parts, design.workload), design.workload.model)
 
 
+def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
+    """Return the design with its cluster rented at an offer.
+
+    Raises:
+        UsageError: where there is no such offer of its accelerator.
+    """
+    from ffplan.catalog.prices import RentBook
+    from ffplan.design.ownership import offers_for
+    from ffplan.design.ownership_schema import Rent
+    from ffplan.inputs.suggest import did_you_mean
+
+    accelerator, named = design.compute.accelerator, design.ownership
+    book = parts.entry(named.rents if named is not None else Rent().book).part
+    assert isinstance(book, RentBook)
+    own = offers_for(book, accelerator.id) if accelerator is not None else []
+    if offer not in own:
+        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, own, what='offer of this accelerator')}")
+    return replace(design, rent=Rent(book=book.id, offer=offer))
+
+
 def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
     """Return a job with its step time, with progress while plans are searched.
 
@@ -124,6 +145,10 @@ def cost(
     search: Annotated[
         bool, typer.Option("--search", help="Search the fastest plan with --plan too; its fields stay.")
     ] = False,
+    rent: Annotated[
+        str | None,
+        typer.Option("--rent", metavar="OFFER", help="Rent the cluster; `ffplan catalog list rents` has the offers."),
+    ] = None,
     years: YearsOption = None,
     draws: DrawsOption = None,
     seed: SeedOption = 0,
@@ -144,6 +169,8 @@ def cost(
     from ffplan.studies.cost import study_cost
 
     design, parts = resolved_design(file, catalog)
+    if rent is not None:
+        design = _rented(design, parts, rent)
     if model is None or tokens is None:
         timed = _own_job(design, parts, tokens)
     else:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Said = tuple[str, str, list[str]]
 """A sentence, its path in JSON, and patterns of the paths behind it."""
 BANDS = ("days", "cost", "cost_per_million_tokens", "energy_mwh", "carbon_t")
-RUN = ("gpus", "tokens", *(f"{name}.{end}" for name in BANDS for end in ("likely", "p10", "p90")))
+RUN = ("gpus", "tokens", *(f"{name}.{end}" for name in BANDS for end in ("p50", "p10", "p90")))
 MEASURES = {
     "purchase": ("designs[*].cost.total", "designs[*].cost.per_accelerator", "ratios.*.cost_total"),
     "switches": ("designs[*].fabric.switches.total", "ratios.*.switches"),
@@ -143,12 +143,12 @@ def _money(found: MoneyComparison, training: TrainingComparison | None) -> Itera
 
 
 def _costed(study: CostStudy) -> Iterator[Said]:
-    offer = next((n for n, row in enumerate(study.tco.rents) if row.term != "spot"), 0) if study.tco else 0
+    offer = next((n for n, row in enumerate(study.tco.rents) if row.signable), 0) if study.tco else 0
     starts = {
-        "The cluster costs": ["tco.capex", "tco.per_accelerator_hour.*", "tco.year", "tco.years"],
+        "The cluster costs": ["tco.purchase.*", "tco.per_accelerator_hour.*", "tco.year", "tco.years"],
         "The rented fleet costs": ["tco.per_accelerator_hour.*", "tco.year"],
         "What decides": [f"uncertainty.tornado[{n}].{end}" for n in range(3) for end in ("at_low", "at_high")],
-        "An hour in use owned": [
+        "Owning costs": [
             *(f"tco.rents[{offer}].{name}" for name in ("price", "hour", "owned_hour", "break_even_months")),
             f"tco.rents[{offer}].break_even_months_from_order",
             "tco.years",

@@ -12,7 +12,7 @@ from ffplan.base.record import record
 from ffplan.cost.bom import line_total
 from ffplan.cost.capital import yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR
-from ffplan.cost.rent import MONTHS, rented_hour
+from ffplan.cost.rent import MONTHS, RentTerm, prepaid_year
 from ffplan.cost.run import (
     DAY,
     MILLION,
@@ -56,8 +56,8 @@ class Account:
     """Rated power that liquid takes away [W]."""
     facility: str
     rented: bool
-    committed: bool
-    """Whether the rent is for every hour of a year."""
+    term: RentTerm
+    """How the rent is paid; of no effect where the cluster is bought."""
     extras_month: float
     """What a provider bills apart [currency per month]."""
     within: tuple[tuple[str, float, float], ...] = ()
@@ -209,8 +209,10 @@ def account_year(account: Account, v: Values) -> YearAccount:
     building: Number = 0.0
     yearly: dict[str, Number]
     if account.rented:
-        rate = rented_hour(v["rent"], use, committed=account.committed)
-        yearly = {"rent": rate * used_hours, "extras": account.extras_month * MONTHS}
+        term = account.term
+        whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
+        prepaid = prepaid_year(whole, term, v["capital"])
+        yearly = {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
     else:
         if account.facility == "own":
             building = v["building"] * account.rated_w

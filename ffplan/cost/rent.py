@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import choose
+from ffplan.base.record import record
+from ffplan.cost.capital import annuity
 from ffplan.cost.power import HOURS_PER_YEAR
 
 if TYPE_CHECKING:
@@ -14,24 +16,64 @@ MONTHS = 12
 NEVER = float("inf")
 
 
-def rented_hour(price: Any, utilisation: Any, *, committed: bool) -> Any:
+@record
+class RentTerm:
+    """How a rent is paid."""
+
+    years: float | None
+    """Years for which every hour is paid [year]; None where hours in use are."""
+    upfront: float = 0.0
+    """Part of the term's rent that is paid at its start [1]."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether every hour of the term is paid, used or not."""
+        return self.years is not None
+
+
+def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
+    """Return what a year of the part that is paid upfront costs, cost of capital included.
+
+    Args:
+        rent: rent of a year [currency per year].
+        term: how it is paid: a part u at the start of n years.
+        rate: cost of capital a year [1].
+
+    Returns:
+        Cost [currency per year], broadcast shape; 0 where nothing is paid upfront.
+
+    Equation:
+        u * rent * n * annuity(r, n)
+
+    Source:
+        Definition: equal yearly payments with the present value of what is paid at once.
+    """
+    if term.years is None or not term.upfront:
+        return 0.0
+    return term.upfront * rent * term.years * annuity(rate, term.years)
+
+
+def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:
     """Return the price of an accelerator-hour in use.
 
     Args:
         price: price of an hour paid [currency].
         utilisation: hours in use over all hours [1].
-        committed: whether every hour is paid.
+        term: how it is paid: a part u upfront.
+        rate: cost of capital a year [1].
 
     Returns:
         Price of an hour in use [currency], broadcast shape.
 
     Equation:
-        price / utilisation where every hour is paid, else price
+        ((1 - u) * price + `prepaid_year`) / utilisation where every hour is paid, else price
 
     Source:
         Definition.
     """
-    return price / utilisation if committed else price
+    if not term.committed:
+        return price
+    return ((1.0 - term.upfront) * price + prepaid_year(price, term, rate)) / utilisation
 
 
 def break_even_months(capital: Any, running: Any, rent: Any) -> Number:

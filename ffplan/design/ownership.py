@@ -65,11 +65,8 @@ class RentTerms:
     provider: str
     extras_month: float
     """What the provider bills apart [currency per month]."""
-
-    @property
-    def committed(self) -> bool:
-        """Whether every hour of the term is paid, used or not."""
-        return self.term in COMMITTED
+    upfront: float = 0.0
+    """Part of the term's rent that is paid at its start [1]."""
 
 
 LEAST = {
@@ -81,8 +78,6 @@ LEAST = {
     "rack_power": 1.0,
 }
 """Least value of inputs that something is divided by, in the unit of each."""
-COMMITTED = ("1-year", "3-year")
-"""Terms under which every hour is paid."""
 
 
 @record
@@ -274,7 +269,12 @@ class _Resolver:
                 self.fault(("rent", "price"), "a rent of nothing", "write a price above 0", "number-range")
             assert rent.term is not None
             return RentTerms(
-                price=assumed(rent.price, rates, None), term=rent.term, offer=None, provider="", extras_month=extras
+                price=assumed(rent.price, rates, None),
+                term=rent.term,
+                offer=None,
+                provider="",
+                extras_month=extras,
+                upfront=rent.upfront or 0.0,
             )
         book = self.part(RentBook, rent.book, ("rent", "book"))
         offer = book.offers.get(rent.offer or "")
@@ -299,6 +299,7 @@ class _Resolver:
             offer=rent.offer,
             provider=offer.provider,
             extras_month=extras,
+            upfront=offer.upfront if rent.upfront is None else rent.upfront,
         )
 
 

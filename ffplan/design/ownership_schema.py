@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from ffplan.catalog.ownership import OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
 from ffplan.catalog.prices import Term
@@ -37,5 +39,7 @@ class Rent(Frozen):
     term: Term | None = None
     """How long that price is paid: the hours in use of `on-demand`, `spot` and `capacity-block`, every hour of `1-year`
     and `3-year`; needed with `price`."""
+    upfront: Annotated[float, Field(ge=0, le=1)] | None = None
+    """Part of the rent of a 1-year or 3-year term that is paid at its start [1]; the offer's if omitted."""
     extras: PerMonth | None = None
     """Storage, egress and support that the provider bills apart [currency per month]."""

@@ -8,7 +8,7 @@ from ffplan.base.formatting import number, plural
 from ffplan.report.document import Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
-    from ffplan.results.catalog import AuditReport, FigureRow, PartList, PartSheet
+    from ffplan.results.catalog import AuditReport, FigureRow, OfferRow, PartList, PartSheet
 
 
 def _figure(row: FigureRow, source: int) -> tuple[str, str, str, str]:
@@ -54,6 +54,26 @@ def _list(parts: PartList) -> Body:
         for row in sorted(parts.parts, key=lambda item: (item.kind, item.id))
     )
     return Body("", (Grid("", rows, header, style="list"),))
+
+
+def offers_document(offers: tuple[OfferRow, ...]) -> Document:
+    """Return what `ffplan catalog list rents` prints.
+
+    Args:
+        offers: every offer.
+    """
+    rows = tuple(
+        (
+            row.accelerator,
+            row.offer,
+            "index" if row.index else row.term,
+            f"{number(row.price)} {row.currency}",
+            row.date or "undated",
+        )
+        for row in offers
+    )
+    header = ("accelerator", "offer", "term", "an hour", "date")
+    return Document(offers, lambda: Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
 
 
 def parts_document(parts: PartList) -> Document:

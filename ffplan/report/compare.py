@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, short, times
+from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, ranged, short, times
 from ffplan.base.input_values import input_value
 from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
@@ -256,11 +256,9 @@ def _cell(value: float | None, show: Callable[[float], str], ratio: float | None
     return show(value) + (f" ({times(ratio)})" if ratio is not None and ratio != 1 else "")
 
 
-def _banded(label: str, show: Callable[[float], str], bands: list[Band | None]) -> Row:
-    """Return a figure with its P10 and P90 on every design."""
-    return label, tuple(
-        "-" if found is None else f"{show(found.likely)} ({show(found.p10)} to {show(found.p90)})" for found in bands
-    )
+def _banded(label: str, bands: list[Band | None]) -> Row:
+    """Return a row of medians with P10 and P90, in the digits that the range deserves."""
+    return label, tuple("-" if found is None else ranged(found.p50, found.p10, found.p90) for found in bands)
 
 
 def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
@@ -273,13 +271,13 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
 
     rows: list[Row] = [
         ("purchase", tuple("-" if side.capex is None else amount(side.capex) for side in money.sides)),
-        _banded("accelerator-hour", _two, [side.hour for side in money.sides]),
+        _banded("accelerator-hour", [side.hour for side in money.sides]),
         ("goodput", tuple("-" if run is None else f"{100 * run.effective:.1f} %" for run in runs)),
-        _banded("days of the run", short, of("days")),
-        _banded("cost of the run", amount, of("cost")),
-        _banded("a million tokens", _two, of("cost_per_million_tokens")),
-        _banded("energy [MWh]", short, of("energy_mwh")),
-        _banded("carbon [t CO2e]", short, of("carbon_t")),
+        _banded("days of the run", of("days")),
+        _banded("cost of the run", of("cost")),
+        _banded("a million tokens", of("cost_per_million_tokens")),
+        _banded("energy [MWh]", of("energy_mwh")),
+        _banded("carbon [t CO2e]", of("carbon_t")),
         (
             "first job after",
             tuple(f"{run.ready_months:.0f} months" if run else "-" for run in runs),
@@ -288,7 +286,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     ]
     if c.training is not None and _own_sizes_differ(c.training):
         rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
-    found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P10 to P90", tuple(c.labels), tuple(rows))]
+    found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P50 (P10 to P90)", tuple(c.labels), tuple(rows))]
     for item in money.differences:
         swings = tuple(
             (

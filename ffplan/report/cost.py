@@ -138,7 +138,7 @@ def _rents(tco: Tco) -> Grid:
     rows = tuple(
         (
             row.offer,
-            row.term,
+            "index" if row.index else row.term,
             _amount(row.price),
             _amount(row.hour),
             f"{row.break_even_months:.0f}" if row.break_even_months is not None else "never",

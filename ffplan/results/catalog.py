@@ -25,6 +25,34 @@ class PartRow:
 
 
 @record
+class OfferRow:
+    """An offer of a rent book."""
+
+    offer: str
+    """Id of the offer, which `rent.offer` of a design and `cost --rent` take."""
+    book: str
+    """Catalogue id of the rent book."""
+    accelerator: str
+    """Catalogue id of the accelerator."""
+    provider: str
+    """Who rents it out."""
+    term: str
+    """How long it is paid for."""
+    upfront: float
+    """Part of the term's rent that is paid at its start [1]."""
+    index: bool
+    """True of an index or median of the market, which nobody signs."""
+    price: float
+    """Rent of an accelerator-hour [currency per hour]."""
+    currency: str
+    """Currency of the price."""
+    date: str | None
+    """Date of the price; null where it is not known."""
+    status: str
+    """Status of the price."""
+
+
+@record
 class BrokenPart:
     """A file that holds no usable part."""
 

@@ -91,12 +91,18 @@ class RentRow:
     """The same for an hour in use [currency]."""
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
+    upfront: float
+    """Part of the term's rent that is paid at its start [1]."""
+    index: bool
+    """True of an index or median of the market, which nobody signs."""
+    signable: bool
+    """Whether somebody can sign it for a term at this size; the cheapest such offer carries the verdict."""
     break_even_months: float | None
-    """Months in production after which owning has cost less, cost of capital and resale left out; null where running
-    costs as much as the rent, or after the life of the hardware."""
+    """Months in production after which owning has cost less, the wait, cost of capital and resale left out; null where
+    running costs as much as the rent, or after the life of the hardware."""
     break_even_months_from_order: float | None
     """Months from the order after which owning has cost less: until the first job its side pays what bridges the wait,
-    the other this rent; null where there are no such months in production, or the wait has no price."""
+    the other this rent; null where that is after the life of the hardware, or the wait has no price."""
     break_even_utilisation: float | None
     """Utilisation above which an owned hour is cheaper than this one; null where it is cheaper at none."""
     why: str | None
@@ -140,7 +146,9 @@ class Tco:
     years: float
     """Life that the hardware is written off over, or the years asked for [year]."""
     capex: float
-    """Purchase, the building included [currency]."""
+    """Purchase, the building included, with every input at its likely value [currency]."""
+    purchase: Band
+    """The same with its quantiles over the draws [currency]."""
     year: float
     """Cost of a year, capital included [currency per year]."""
     yearly: tuple[YearRow, ...]

@@ -36,7 +36,7 @@ from ffplan.catalog.reliability import (
 )
 from ffplan.inputs.quantities import Money
 from ffplan.reliability.hazards import hazard_rate
-from ffplan.results.catalog import BrokenPart, FigureRow, PartList, PartReport, PartRow, PartSheet
+from ffplan.results.catalog import BrokenPart, FigureRow, OfferRow, PartList, PartReport, PartRow, PartSheet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,6 +127,35 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
         for e in entries
     )
     return PartList(rows, tuple(broken))
+
+
+def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
+    """Return every offer of every rent book, by accelerator and price.
+
+    Args:
+        catalog: the catalogue.
+    """
+    rows = []
+    for name in catalog.ids_of("rent-book"):
+        book = catalog.entry(name).part
+        assert isinstance(book, RentBook)
+        rows += [
+            OfferRow(
+                offer=offer,
+                book=book.id,
+                accelerator=terms.accelerator,
+                provider=terms.provider,
+                term=terms.term,
+                upfront=terms.upfront,
+                index=terms.index,
+                price=terms.price.value,
+                currency=book.currency,
+                date=date_of(terms.price, book.sources),
+                status=terms.price.status or book.sources[terms.price.source].status,
+            )
+            for offer, terms in book.offers.items()
+        ]
+    return tuple(sorted(rows, key=lambda row: (row.accelerator, row.price, row.offer)))
 
 
 def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:

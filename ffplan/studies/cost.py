@@ -9,17 +9,19 @@ from ffplan import __version__
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
 from ffplan.cost.inputs import Input, rent_input
-from ffplan.cost.rent import MONTHS, rented_hour
+from ffplan.cost.rent import MONTHS, RentTerm, rented_hour
 from ffplan.cost.run import MILLION, PETAFLOP_DAY, run_operations
 from ffplan.cost.sensitivity import flips, likely, tornado
-from ffplan.design.ownership import COMMITTED, given
+from ffplan.design.ownership import given
 from ffplan.results import cost as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.results.run import Band, RunReport
 from ffplan.studies.cost_parts import (
+    benchmark,
     bom_report,
     cash_flow,
     network_share,
@@ -61,12 +63,14 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger
     ledger = ledger_of(design, catalog)
     if design.spec.phases:
         ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))
-    if asked.years is None:
+    years, source = asked.years, "--years"
+    if years is None and ledger.account.term.committed:
+        years, source = ledger.account.term.years, "the term of the rent"
+    if years is None:
         return ledger
     life = next(found for found in ledger.inputs if found.name == "life")
-    years = asked.years
     new = replace(
-        life, likely=years, low=years, high=years, distribution="fixed", source="--years", status="given", date=None
+        life, likely=years, low=years, high=years, distribution="fixed", source=source, status="given", date=None
     )
     return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
 
@@ -193,17 +197,17 @@ def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
 
 def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:
     """Return at which value of each input owning costs as much as the cheapest offer."""
-    row = next((row for row in rents if row.term != "spot"), None)
+    row = benchmark(rents)
     if row is None:
         return None, ()
-    committed = row.term in COMMITTED
+    term = RentTerm(TERM_YEARS.get(row.term), row.upfront)
     rent = rent_input(given(row.price), row.offer)
     wide = with_nic_prices(ledger)
     base = likely(wide.inputs)
 
     def difference(v: dict[str, Number]) -> Number:
         hour = account_year(wide.account, {**base, **v}).hour
-        found: Number = hour - rented_hour(v["rent"], v["utilisation"], committed=committed)
+        found: Number = hour - rented_hour(v["rent"], v["utilisation"], term, {**base, **v}["capital"])
         return found
 
     wanted = (*(item for item in wide.inputs if item.name not in _NO_MONEY), rent)
@@ -312,6 +316,7 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
         facility="rented" if rented else ledger.owned.facility,
         years=life,
         capex=float(year.capex + year.building),
+        purchase=band(year.capex + year.building, drawn.capex + drawn.building),
         year=float(year.year),
         yearly=year_rows(year),
         network_share=network_share(bom),

@@ -5,24 +5,26 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import mean_power
 from ffplan.cost.bill import bill
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
-from ffplan.cost.rent import MONTHS, NEVER, break_even_months, break_even_utilisation, rented_hour
+from ffplan.cost.rent import MONTHS, NEVER, RentTerm, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import run_energy
 from ffplan.cost.site import rack_area, rack_limit
-from ffplan.design.ownership import COMMITTED, booked, offers_for
+from ffplan.design.ownership import booked, offers_for
 from ffplan.results import cost as out
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.catalog.prices import Offer
     from ffplan.cost.account import Values, YearAccount
     from ffplan.cost.inputs import Input
     from ffplan.design.ownership import Assumed
     from ffplan.studies.ledger import Ledger
 
-CAPITAL = ("hardware", "installation", "building")
+CAPITAL = ("hardware", "installation", "building", "prepaid")
 """Kinds of yearly cost that pay for the purchase."""
 YEAR_LABELS = {
     "hardware": "hardware: write-off and capital",
@@ -34,6 +36,7 @@ YEAR_LABELS = {
     "electricity": "electricity",
     "colocation": "colocation",
     "rent": "rent",
+    "prepaid": "rent paid upfront: write-off and capital",
     "extras": "storage, egress and support of the provider",
 }
 """Kinds of yearly cost for people."""
@@ -185,26 +188,22 @@ def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAcc
         year: the cluster's year.
     """
     offer, use, price = ledger.owned.rents.offers[name], v["utilisation"], found.likely
-    committed = offer.term in COMMITTED
-    hour = float(rented_hour(price, use, committed=committed))
+    term = RentTerm(TERM_YEARS.get(offer.term), offer.upfront)
+    hour = float(rented_hour(price, use, term, v["capital"]))
     count = ledger.account.accelerators
-    rent = price * count * HOURS_PER_YEAR * (1.0 if committed else use) / MONTHS
+    rent = price * count * HOURS_PER_YEAR * (1.0 if term.committed else use) / MONTHS
     running = running_month(year) + year.yearly.get("building", 0.0) / MONTHS
     months = float(break_even_months(year.capex, running, rent))
     life = float(v["life"]) * MONTHS
     wait = waiting(ledger, v)
     from_order: float | None = None
-    if wait.value is not None and months <= life:
+    if wait.value is not None:
         paid = wait.value - float(rent) * wait.months
         from_order = wait.months + float(break_even_months(year.capex + paid, running, rent))
-    why = None
-    if months == NEVER:
-        why = "running costs as much as the rent"
-    elif months > life:
-        why = f"{months:.0f} months are beyond the life of {life:.0f}"
+    why = _never(months, from_order, life, wait.months)
     utilisation: float | None = None
-    no_use = "every hour of the rent is paid: utilisation acts on both alike" if committed else None
-    if not committed:
+    no_use = "every hour of the rent is paid: utilisation acts on both alike" if term.committed else None
+    if not term.committed:
         used = _energy_of_use(ledger, v)
         utilisation = float(break_even_utilisation(year.year - used * use, used, price, count))
         if utilisation > 1:
@@ -216,14 +215,55 @@ def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAcc
         price=price,
         hour=hour,
         owned_hour=float(year.hour),
-        break_even_months=None if why else months,
-        break_even_months_from_order=from_order,
+        upfront=offer.upfront,
+        index=offer.index,
+        signable=_signable(offer, count),
+        break_even_months=months if months <= life else None,
+        break_even_months_from_order=None if why else from_order,
         break_even_utilisation=utilisation,
         why=why,
         utilisation_why=no_use,
         date=found.date,
         status=found.status,
     )
+
+
+def _never(months: float, from_order: float | None, life: float, wait: float) -> str | None:
+    """Return why owning never breaks even within the life of the hardware; None where it does.
+
+    Args:
+        months: months in production after which it would, the wait left out [month].
+        from_order: the same from the order, with what bridges the wait; None where the wait has no price [month].
+        life: life of the hardware, from its first job on [month].
+        wait: months from the order to the first job [month].
+    """
+    if months == NEVER:
+        return "running costs as much as the rent"
+    if months > life:
+        return f"it would take {months:.0f} months, and the hardware is written off after {life:.0f}"
+    if from_order is not None and from_order > wait + life:
+        return (
+            f"with what bridges the wait it would take {from_order:.0f} months from the order, and the hardware is "
+            f"written off after {wait + life:.0f}"
+        )
+    return None
+
+
+def _signable(offer: Offer, accelerators: int) -> bool:
+    """Return whether somebody can sign an offer for a term, at this size."""
+    large = offer.most is None or offer.most >= accelerators
+    return large and not offer.index and offer.term in TERM_YEARS
+
+
+def benchmark(rows: Iterable[out.RentRow]) -> out.RentRow | None:
+    """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
+
+    None where there is none: rent by the hour, spot, indices and medians of the market stand beside it.
+
+    Args:
+        rows: owning against every offer, the cheapest hour in use first.
+    """
+    return next((row for row in rows if row.signable), None)
 
 
 def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow, ...]:
@@ -247,7 +287,9 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
     offers = ledger.owned.rents.offers
     hourly = [
-        (found.likely, name) for name, found in offers_of(ledger) if offers[name].term not in (*COMMITTED, "spot")
+        (found.likely, name)
+        for name, found in offers_of(ledger)
+        if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
     ]
     if not hourly:
         return _waiting(lead, commissioning, None, "no rent by the hour is known for the accelerator")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, short
+from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
-from ffplan.studies.cost_parts import RECALLED
+from ffplan.studies.cost_parts import RECALLED, benchmark
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,16 +45,9 @@ def money(value: float, currency: str) -> str:
     return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
 
 
-def band_words(found: Band, show: object, unit: str) -> str:
-    """Return a figure with its P10 and P90, where they differ."""
-    assert callable(show)
-    if found.p10 == found.p90:
-        return f"{show(found.likely)}{unit}"
-    return f"{show(found.likely)}{unit} ({show(found.p10)} to {show(found.p90)})"
-
-
-def _plain(currency: str) -> object:
-    return lambda value: money(value, currency).removesuffix(f" {currency}")
+def band_words(found: Band, unit: str) -> str:
+    """Return a figure as headlines have it: its median with P10 and P90; the likely value where nothing is drawn."""
+    return ranged(found.p50, found.p10, found.p90, unit)
 
 
 def run_words(run: RunReport, missing: Iterable[MissingFigure]) -> str:
@@ -66,15 +59,14 @@ def run_words(run: RunReport, missing: Iterable[MissingFigure]) -> str:
     """
     parts = listed(f"`{item.part}`" for item in missing)
     without = f", without the power of {parts}, which is unknown" if parts else ""
-    plain, unit = _plain(run.currency), f" {run.currency}"
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
-        each = band_words(run.cost_per_million_tokens, plain, unit)
-        costs = f", costs {band_words(run.cost, plain, unit)}, {each} for a million tokens,"
+        each = band_words(run.cost_per_million_tokens, run.currency)
+        costs = f", costs {band_words(run.cost, run.currency)}, {each} for a million tokens,"
     return (
         f"{run.model} on {tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
-        f"{band_words(run.days, short, ' days')}{costs} and uses "
-        f"{band_words(run.energy_mwh, short, ' MWh')} and {band_words(run.carbon_t, short, ' t CO2e')}{without}."
+        f"{band_words(run.days, 'days')}{costs} and uses "
+        f"{band_words(run.energy_mwh, 'MWh')} and {band_words(run.carbon_t, 't CO2e')}{without}."
     )
 
 
@@ -115,22 +107,35 @@ def _months(value: float) -> str:
 
 
 def _rent_words(tco: Tco) -> str:
-    """Return owning against the cheapest offer in a sentence."""
-    row = next((row for row in tco.rents if row.term != "spot"), None)
+    """Return owning against the cheapest rent that somebody can sign, in a sentence."""
+    row = benchmark(tco.rents)
+    if row is None:
+        if not tco.rents:
+            return ""
+        return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
+    gap = row.owned_hour / row.hour - 1
+    price = money(row.hour, tco.currency)
+    lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per accelerator-hour in use than"
+    if percent(abs(gap)) == "0 %":
+        lead = "Owning costs the same per accelerator-hour in use as"
+    lead = f"{lead} the cheapest {row.term} rent, {row.offer} at {price}"
+    lead += _index_words(tco)
+    if row.why is not None:
+        return f"{lead}. Owning never breaks even: {row.why}."
+    if row.break_even_months_from_order is not None and tco.waiting.months:
+        order = _months(row.break_even_months_from_order)
+        return f"{lead}. It breaks even {order} after the order, the wait for the first job included."
+    assert row.break_even_months is not None
+    without = ", the wait for the first job left out" if tco.waiting.months else ""
+    return f"{lead}. It breaks even after {_months(row.break_even_months)} in production{without}."
+
+
+def _index_words(tco: Tco) -> str:
+    """Return that an index of the market lies below owning, after a verdict; nothing where none does."""
+    row = next((row for row in tco.rents if row.index and row.hour < row.owned_hour), None)
     if row is None:
         return ""
-    gap = row.owned_hour / row.hour - 1
-    than = f"the cheapest rent known, spot apart, {row.offer} at {money(row.hour, tco.currency)}"
-    lead = f"An hour in use owned costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} than {than}"
-    if percent(abs(gap)) == "0 %":
-        lead = f"An hour in use owned costs as much as {than}"
-    if row.break_even_months is not None:
-        months = f"after {_months(row.break_even_months)} in production"
-        order = row.break_even_months_from_order
-        if order is not None and tco.waiting.months:
-            months += f", {_months(order)} after the order"
-        return f"{lead}; cost of capital and resale left out, owning has paid for itself {months}."
-    return f"{lead}; owning never pays for itself: {row.why}."
+    return f"; an index of the market, {row.offer}, stands lower at {money(row.hour, tco.currency)}"
 
 
 def _waiting_words(tco: Tco) -> str:
@@ -173,12 +178,12 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
         partial += _priced_elsewhere(study)
-    hour = band_words(tco.per_accelerator_hour, _plain(currency), f" {currency}")
+    hour = band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
     else:
         base = (
-            f"The cluster costs {money(tco.capex, currency)} to buy and {hour} for an accelerator-hour in use, "
+            f"The cluster costs {band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour in use, "
             f"{money(tco.year, currency)} a year over {number(tco.years)} years."
         )
     drivers = driver_words(study.uncertainty) if study.uncertainty else ""
@@ -240,7 +245,8 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         found += [*_sizing(ledger), *_racks(ledger)]
         found.append(
             "Months to break even against rent count neither cost of capital nor resale; those from the order hold "
-            "what bridges the wait."
+            "what bridges the wait. Over the term of a rent the hardware counts at its book value at the end, so that "
+            "both sides have one horizon."
         )
     else:
         found.append("The rent holds server, network, storage within the machine, space and power.")

@@ -9,6 +9,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
+from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account
 from ffplan.cost.bom import Item, bill_of_materials, cable_items, switch_items
 from ffplan.cost.inputs import (
@@ -21,7 +22,7 @@ from ffplan.cost.inputs import (
     rent_input,
 )
 from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
-from ffplan.cost.rent import MONTHS
+from ffplan.cost.rent import MONTHS, RentTerm
 from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.cooling_faults import liquid_share
 from ffplan.design.ownership import ResolvedOwnership, resolve_ownership
@@ -164,7 +165,7 @@ def _account(
         liquid_w=_liquid(nodes, design, owned),
         facility=owned.facility,
         rented=rent is not None,
-        committed=rent is not None and rent.committed,
+        term=RentTerm(TERM_YEARS.get(rent.term), rent.upfront) if rent is not None else RentTerm(None),
         extras_month=rent.extras_month if rent else 0.0,
     )
 

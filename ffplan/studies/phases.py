@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import ceil_div
 from ffplan.cost.bill import part_lines
 from ffplan.cost.bom import Item
+from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.rent import MONTHS
 from ffplan.reliability.exposure import EDGE_ROLES
 from ffplan.results.cost import PhaseReport
@@ -195,7 +196,9 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
     """
     lead, commissioning = ledger.to_production(v)
     if ledger.owned.rent is not None:
-        return [(0.0, lead + commissioning, 1.0, 0.0)]
+        term = ledger.account.term
+        rent = float(v["rent"]) * ledger.account.accelerators * HOURS_PER_YEAR
+        return [(0.0, lead + commissioning, 1.0, term.upfront * rent * (term.years or 0.0))]
     if not ledger.design.spec.phases:
         return [(lead, lead + commissioning, 1.0, float(year.capex + year.building))]
     found: list[Purchase] = []
