@@ -262,8 +262,9 @@ class ReliabilityProfile(Part):
     """Silent corruptions that were found."""
     silent: ShareEstimate
     """Part of silent corruptions that a stress test finds [1]."""
-    storage_efficiency: ShareEstimate
-    """Rate that a storage service reaches over what its NICs carry [1]."""
+    storage_efficiency: ShareEstimate | None = None
+    """Rate that storage reaches over what its NICs carry, where the server's file gives none, in place of the file
+    system's [1]."""
     storage_tiers: dict[Identifier, StorageTier] = Field(default_factory=dict)
     """Guidance for storage, the least first."""
     requests: GrantedRequests

@@ -9,6 +9,7 @@ from typing import Any
 
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
+from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
@@ -34,6 +35,8 @@ class ResolvedGroup:
     """Positions of the NIC slots that this fabric joins."""
     left_out: tuple[Nic, ...] = ()
     """NICs of the server's file that the nodes are bought without."""
+    file_system: FileSystem | None = None
+    """What runs on storage servers; None of any other."""
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""

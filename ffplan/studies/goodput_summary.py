@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 from ffplan.reliability.exposure import OF_NODES, job_units
 from ffplan.reliability.hazards import YEAR_S, event_rates
 from ffplan.reliability.spare_count import enough
-from ffplan.reliability.storage import with_nics
-from ffplan.results.storage import StorageTerm
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 from ffplan.studies.goodput_basis import spares_of
+from ffplan.studies.storage_rates import servers_terms
 
 if TYPE_CHECKING:
     from ffplan.studies.goodput_basis import GoodputBasis
@@ -18,25 +17,6 @@ if TYPE_CHECKING:
 YEAR_HOURS = YEAR_S / 3_600.0
 NAMED = 3
 """Kinds of failure that a report names [1]."""
-
-
-def expected_terms(terms: dict[str, float], efficiency: float) -> list[StorageTerm]:
-    """Return the limits of a rate with the service's efficiency, the least first.
-
-    Args:
-        terms: rates by what they are of [GB/s].
-        efficiency: rate that the service reaches over what NICs carry [1].
-    """
-    found = {name: float(rate) for name, rate in with_nics(terms, efficiency).items()}
-    return [StorageTerm(name, rate) for name, rate in sorted(found.items(), key=lambda item: item[1])]
-
-
-def service_efficiency(basis: GoodputBasis) -> float:
-    """Return the rate that the storage service reaches over what its NICs carry [1]."""
-    storage = basis.storage
-    if storage is not None and storage.efficiency is not None:
-        return storage.efficiency
-    return float(basis.hazards.profile.storage_efficiency.value)
 
 
 def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
@@ -48,8 +28,7 @@ def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
     storage = basis.storage
     if storage is None:
         return None
-    efficiency = service_efficiency(basis)
-    read, write = expected_terms(storage.read, efficiency)[0], expected_terms(storage.write, efficiency)[0]
+    read, write = servers_terms(basis, "read")[0], servers_terms(basis, "write")[0]
     count = max(basis.design.accelerators, 1)
     return StorageSummary(
         planned=storage.planned,

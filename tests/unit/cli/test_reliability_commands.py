@@ -301,9 +301,10 @@ def test_storage_of_the_paper_s_cluster() -> None:
     assert own["write_gbyte_s"] == pytest.approx(own["read_gbyte_s"] / 2)
     assert found["zone_read_gbyte_s"] == pytest.approx(own["read_gbyte_s"] / 2)
     assert own["usable_bytes"] == own["raw_bytes"] / 2
-    assert found["client_gbyte_s"] > 10 * 2**30 / 1e9  # section VII-A: over 10 GiB/s a node
+    assert found["client_gbyte_s"] > 10 * 2**30 / 1e9
+    assert found["client_write_gbyte_s"] == pytest.approx(10 * 2**30 / 1e9)  # section VII-A: over 10 GiB/s a node
     assert found["burst"]["save_s"] < 10  # "a few seconds"
-    assert found["burst"]["nic_share"] > 0.5
+    assert found["burst"]["nic_share"] == pytest.approx(10 * 2**30 / 25e9)
     assert found["burst"]["beside_allreduce_s"] == pytest.approx(
         2 * found["burst"]["nic_share"] * found["burst"]["save_s"]
     )
@@ -369,7 +370,7 @@ def test_a_convolutional_network_reads_its_images() -> None:
     assert (images["image_bytes_low"], images["image_bytes_high"]) == (50_000, 600_000)
     assert "ImageNet" in images["source"]
     assert burst["bytes"] == pytest.approx(8 * 25.557e6, rel=1e-4)  # FP32 weights and momentum, one copy of all
-    assert (burst["writers"], burst["save_s"]) == (1, pytest.approx(burst["bytes"] / (25 * 0.889e9)))
+    assert (burst["writers"], burst["save_s"]) == (1, pytest.approx(burst["bytes"] / (10 * 2**30)))
     assert burst["load_s"] == pytest.approx(64 * burst["bytes"] / (job["reach_gbyte_s"] * 1e9))
     assert found["metadata"]["opens_s"] == pytest.approx(job["images_s"] + 1 / burst["save_s"])
     assert found["reads"] is None  # of text
@@ -385,7 +386,7 @@ def test_the_goodput_of_a_convolutional_network() -> None:
     checkpoint = found["checkpoint"]
     assert checkpoint["bytes"] == burst["bytes"] == pytest.approx(8 * 25.557e6, rel=1e-4)
     assert (checkpoint["save_s"], checkpoint["load_s"]) == (burst["save_s"], burst["load_s"])
-    assert checkpoint["node_gbyte_s"] == pytest.approx(25 * 0.889)
+    assert checkpoint["node_gbyte_s"] == pytest.approx(10 * 2**30 / 1e9)
     assert found["interval_s"] == burst["interval_s"]
     timed = report("train", *network, "--micro-batch", "512")["rows"][0]
     assert found["unit"] == "images"
@@ -440,13 +441,15 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
     text = (ROOT / "designs" / "mi355x-pod.yaml").read_text()
     stated = tmp_path / "stated.yaml"
     stated.write_text(f"{text}\nreliability: {{image_bytes: 600000, metadata_opens: 1000000}}\n")
-    small, large = (report("storage", name, "-m", "resnet-50") for name in ("mi355x-pod", str(stated)))
+    little = tmp_path / "little.yaml"
+    little.write_text(f"{text}\nreliability: {{image_bytes: {{likely: 60000, low: 50000, high: 600000}}}}\n")
+    small, large = (report("storage", str(name), "-m", "resnet-50") for name in (little, stated))
     plain, job = small["images"]["job"], large["images"]["job"]
-    assert plain["fed"] == 1.0
-    assert job["gbyte_s"] == pytest.approx(plain["gbyte_s"] * 600 / 110)
+    assert (plain["fed"], plain["binds"]) == (1.0, "clients of the nodes")
+    assert job["gbyte_s"] == pytest.approx(plain["gbyte_s"] * 10)
     assert job["fed"] == pytest.approx(job["reach_gbyte_s"] / job["gbyte_s"])
     assert any("wait for their images" in words for words in large["headline"])
-    bound = 110 / plain["reach_share"]
+    bound = 60 / plain["reach_share"]
     assert any(f"Images above {bound:.0f} kB" in words for words in small["headline"])
     assert large["metadata"]["needed"] == -(-large["metadata"]["opens_s"] // 1e6)
     assert any("of the design" in words for words in large["assumptions"])
