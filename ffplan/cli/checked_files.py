@@ -168,8 +168,11 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         module, model, _ = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
+        from ffplan.catalog.extended import base_name
         from ffplan.catalog.store import Catalog, read_part
 
+        if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
+            return unfinished(document, Catalog([str(path.parent), *task.catalogs]).entry(path.stem).part)
         part = read_part(document, path.stem).part
         todo = unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
-from ffplan.reliability.hazards import DAY_S
+from ffplan.reliability.hazards import DAY_S, sized_rate
 from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
@@ -33,9 +33,10 @@ def hazard_rows(
     total = float(sum(outcome.by_hazard.values()))
     rates = hazard_rates(job, v)
     rows = []
-    for rate in basis.hazards.rates:
-        if not job.units[rate.name]:
+    for hazard in basis.hazards.rates:
+        if not job.units[hazard.name]:
             continue
+        rate = sized_rate(hazard, job.gpus)
         each, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
         factor = float(rates[rate.name]) / base if base else 1.0
         rows.append(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.reliability.exposure import OF_NODES, job_units
-from ffplan.reliability.hazards import YEAR_S, event_rates
+from ffplan.reliability.hazards import YEAR_S, event_rates, sized_rate
 from ffplan.reliability.spare_count import enough
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 from ffplan.studies.goodput_basis import spares_of
@@ -56,17 +56,18 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
     part = design.compute.accelerator
     relative = profile.relative.get(part.id) if part else None
     fleet = hazards.section.fleet or profile.fleet
-    stopped = [rate for rate in hazards.rates if rate.unit not in units.survives]
+    rates = [sized_rate(rate, design.accelerators) for rate in hazards.rates]
+    stopped = [rate for rate in rates if rate.unit not in units.survives]
 
     def events(factor: float) -> dict[str, float]:
         found = event_rates(
-            {rate.name: rate.rate.per_year for rate in hazards.rates},
+            {rate.name: rate.rate.per_year for rate in rates},
             fleet=factor,
             relative=float(relative.value) if relative else 1.0,
-            spreads=[rate.name for rate in hazards.rates if rate.spreads],
-            of_nodes=[rate.name for rate in hazards.rates if rate.unit in OF_NODES],
+            spreads=[rate.name for rate in rates if rate.spreads],
+            of_nodes=[rate.name for rate in rates if rate.unit in OF_NODES],
         )
-        return {rate.name: float(found[rate.name] * units.counts[rate.unit]) for rate in hazards.rates}
+        return {rate.name: float(found[rate.name] * units.counts[rate.unit]) for rate in rates}
 
     def mtbf(factor: float) -> float:
         found = events(factor)

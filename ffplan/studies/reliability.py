@@ -52,20 +52,21 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     section = design.reliability or Reliability()
     path = ("reliability", "profile") if design.reliability is not None else ()
     profile = catalog.get(ReliabilityProfile, section.profile, design.document, path)
-    document = catalog.entry(profile.id).document
+    entry = catalog.entry(profile.id)
     found: list[HazardRate] = []
     faults: list[Finding] = []
     for name, hazard in profile.hazards.items():
         try:
             counts = hazard.counted
-            study = _study(counts, catalog, document, ("hazards", name, "counted")) if counts else None
+            place = ("hazards", name, "counted")
+            study = _study(counts, catalog, entry.document_of(place), place) if counts else None
             found.append(hazard_rate(name, hazard, study))
         except InputError as error:
             faults += error.findings
     if faults:
         raise InputError(*faults)
     counted = profile.silent_rate
-    silent_study = _study(counted, catalog, document, ("silent_rate",))
+    silent_study = _study(counted, catalog, entry.document_of(("silent_rate",)), ("silent_rate",))
     silent = counted_rate(silent_study, tuple(counted.events), counted.over)
     if section.path_repair is not None and design.stripes == 1:
         message = "every NIC of the design has one port, and the loss of its path stops a job"
@@ -74,7 +75,7 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     drains = _drains(design, profile, section)
     found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
     return Hazards(
-        section=section, profile=profile, document=document, rates=tuple(found), silent=silent, drains=drains
+        section=section, profile=profile, document=entry.document, rates=tuple(found), silent=silent, drains=drains
     )
 
 

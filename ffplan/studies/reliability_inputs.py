@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.catalog.ownership import Estimate, plain_amount
 from ffplan.catalog.reliability import PATHS
 from ffplan.cost.inputs import Input
+from ffplan.reliability.hazards import sized_rate
 from ffplan.reliability.job import requeue_seconds
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     Args:
         hazards: the profile with its rates.
         accelerator: catalogue id of the accelerator; None where unknown.
-        gpus: accelerators of the job, which the time of a requeue depends on [1].
+        gpus: accelerators of the job, which rates of jobs and the time of a requeue depend on [1].
     """
     profile = hazards.profile
     found = []
@@ -110,7 +111,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         if rate.name in hazards.drains:
             continue
         hazard = profile.hazards[rate.name]
-        found.append(_rate_input(rate, hazard, profile))
+        found.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
         for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
             label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
             found.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
