@@ -59,6 +59,20 @@ def hazard_rows(
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
+def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
+    """Return the mean time between interruptions of a job by the profile that stands beside its own [h]; None without.
+
+    Args:
+        basis: the design with its hazards.
+        job: the job.
+    """
+    if basis.beside is None:
+        return None
+    other = replace(basis, hazards=basis.beside, beside=None)
+    found = job_on(other, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
+    return float(recovery(other, found).outcome.mtbf_s) / HOUR
+
+
 def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
     """Return the scale-up domains of the job; None where one is a node or less."""
     if job.domain_nodes < 2:

@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
-from ffplan.design.reliability_schema import Reliability
+from ffplan.design.reliability_schema import Reliability, profiled
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.reliability.exposure import domain_nodes
@@ -77,6 +77,29 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     return Hazards(
         section=section, profile=profile, document=entry.document, rates=tuple(found), silent=silent, drains=drains
     )
+
+
+def hazards_beside(design: ResolvedDesign, catalog: Catalog, own: Hazards) -> Hazards | None:
+    """Return the hazards of the profile that a design's own sets beside it; None where it names none but itself.
+
+    What the design states of its fleet is over the rates of its own profile, and does not go with the other.
+
+    Args:
+        design: the design.
+        catalog: where profiles and studies are looked up.
+        own: the design's hazards.
+
+    Raises:
+        InputError: where there is no such profile, or one of its hazards counts what its study has not.
+    """
+    name = own.profile.beside
+    if name is None or name == own.profile.id:
+        return None
+    entry = catalog.entry(own.profile.id)
+    other = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
+    stated = own.section.domain_failures
+    kept = {part: rate for part, rate in stated.items() if part in other.domain_parts}
+    return hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
 
 
 def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliability) -> dict[str, PlainEstimate]:
