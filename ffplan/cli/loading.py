@@ -141,7 +141,7 @@ def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
 
 
 def examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
-    """Return the assessment of a design, with the findings of every rule; what is given is that of `resolved_design`."""
+    """Return the assessment of a design, with the findings of every rule; arguments are those of `resolved_design`."""
     from ffplan.check.run import examine
 
     return examine(*resolved_design(name, catalogs, profile))
