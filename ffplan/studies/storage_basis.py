@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.catalog.parts import DEFAULT_FILE_SYSTEM, StorageServer
+from ffplan.catalog.parts import StorageServer
+from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM
 from ffplan.design.networks import node_rate
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.fabric.networks import storage_network
