@@ -228,17 +228,21 @@ class Catalog:
     def _profile(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry | None:
         """Return a reliability profile with what it takes of the one that it extends; None of any other part."""
         path, label = self._place(*key)
-        found = _KIND.search(self._content(path, label))
-        if found is None or found[1] != b"reliability":
+        known = self._parsed.get(str(path))
+        kind = _KIND.search(self._content(path, label)) if known is None else None
+        if (known is None and (kind is None or kind[1] != b"reliability")) or (known is not None and not known.base):
             return None
         from ffplan.catalog.reliability import ReliabilityProfile
 
-        document = parse_document(self._content(path, label), label)
+        document = parse_document(self._content(path, label), label) if known is None else known.document
         name = base_name(document.data)
         if name is None:
+            self._parsed[str(path)] = read_part(document, path.stem)
             return None
-        base = self._base(ReliabilityProfile, name, document, (*chain, key))
-        return replace(read_part(document, path.stem, base), key=key)
+        base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
+        if known is None:
+            known = self._parsed[str(path)] = read_part(document, path.stem, base)
+        return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
         """Return a library with the constants of the one that it extends, which extends none itself.
