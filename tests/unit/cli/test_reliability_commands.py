@@ -305,10 +305,8 @@ def test_storage_of_the_paper_s_cluster() -> None:
     assert found["client_write_gbyte_s"] == pytest.approx(10 * 2**30 / 1e9)  # section VII-A: over 10 GiB/s a node
     assert found["burst"]["save_s"] < 10  # "a few seconds"
     assert found["burst"]["nic_share"] == pytest.approx(10 * 2**30 / 25e9)
-    assert found["burst"]["beside_allreduce_s"] == pytest.approx(
-        2 * found["burst"]["nic_share"] * found["burst"]["save_s"]
-    )
-    assert found["burst"]["allreduce_left"] == 0.5
+    assert found["burst"]["beside_allreduce_s"] == pytest.approx(found["burst"]["save_s"])  # less than half of a NIC
+    assert found["burst"]["allreduce_left"] == pytest.approx(1 - found["burst"]["nic_share"])
     assert found["burst"]["bytes"] == pytest.approx(14 * 13.0e9, rel=0.01)
     assert report("design", "fire-flyer-2")["storage"] == own
     assert [row["met"] for row in found["tiers"]] == [True, True, True]
@@ -444,7 +442,7 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
     little.write_text(with_reliability(text, "image_bytes: {likely: 60000, low: 50000, high: 600000}"))
     small, large = (report("storage", str(name), "-m", "resnet-50") for name in (little, stated))
     plain, job = small["images"]["job"], large["images"]["job"]
-    assert (plain["fed"], plain["binds"]) == (1.0, "clients of the nodes")
+    assert plain["fed"] == 1.0
     assert job["gbyte_s"] == pytest.approx(plain["gbyte_s"] * 10)
     assert job["fed"] == pytest.approx(job["reach_gbyte_s"] / job["gbyte_s"])
     assert any("wait for their images" in words for words in large["headline"])
