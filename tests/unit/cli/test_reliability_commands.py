@@ -447,7 +447,7 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
     assert job["fed"] == pytest.approx(job["reach_gbyte_s"] / job["gbyte_s"])
     assert any("wait for their images" in words for words in large["headline"])
     bound = 60 / plain["reach_share"]
-    assert any(f"Images above {bound:.0f} kB" in words for words in small["headline"])
+    assert any(f"Images above {bound:.3g} kB" in words for words in small["headline"])
     assert large["metadata"]["needed"] == -(-large["metadata"]["opens_s"] // 1e6)
     assert any("of the design" in words for words in large["assumptions"])
 
