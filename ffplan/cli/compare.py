@@ -202,7 +202,6 @@ def compare(
     training, money = None, None
     if model is not None or tokens is not None:
         asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-        number = None if tokens is None else tokens_of(tokens, "compare")
         job = JobOptions(
             model=model,
             batch=batch,
@@ -210,7 +209,7 @@ def compare(
             plan=plan,
             stack=stack,
             search=search or plan is None,
-            tokens=number,
+            tokens=None if tokens is None else tokens_of(tokens, "compare"),
             money=asked,
             profile=profile,
         )
