@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -133,6 +134,22 @@ def vary_design(folder: Path, name: str, *changes: tuple[str, str]) -> Path:
     path = folder / f"{name}.yaml"
     path.write_text(text)
     return path
+
+
+PROFILE = re.compile(r"^reliability: \{profile: ([a-z0-9-]+)\}$", re.MULTILINE)
+"""Section of a shipped design that names its reliability profile and states no more."""
+
+
+def with_reliability(text: str, fields: str) -> str:
+    """Return a shipped design whose section on reliability states more than its profile.
+
+    Args:
+        text: the design.
+        fields: fields in flow style, without braces.
+    """
+    found, count = PROFILE.subn(lambda match: f"reliability: {{profile: {match[1]}, {fields}}}", text)
+    assert count == 1, text
+    return found
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport
     from ffplan.results.storage import StorageReport
     from ffplan.studies.goodput_job import GoodputJob
 
 views.install()
+
+
+def _profiled(given: Design, profile: str | None) -> ResolvedDesign:
+    """Return a design with another reliability profile; as it is where none is given.
+
+    Raises:
+        UsageError: where there is no such profile.
+    """
+    if profile is None:
+        return given.resolved
+    from ffplan.catalog.reliability import ReliabilityProfile
+    from ffplan.design.reliability_schema import profiled
+
+    part_of(given.catalog, ReliabilityProfile, profile, "profile")
+    return profiled(given.resolved, profile)
 
 
 def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
@@ -38,7 +54,13 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
 
 
 def goodput(
-    design: str | Path | Design, model: str | None = None, *, gpus: int | None = None, draws: int = 2_000, seed: int = 0
+    design: str | Path | Design,
+    model: str | None = None,
+    *,
+    gpus: int | None = None,
+    draws: int = 2_000,
+    seed: int = 0,
+    profile: str | None = None,
 ) -> GoodputReport:
     """Return what failures, checkpoints and restarts leave of a job.
 
@@ -48,6 +70,7 @@ def goodput(
         gpus: accelerators of the job [1]; the most that it can span if omitted.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
+        profile: reliability profile in place of the design's own.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -61,11 +84,16 @@ def goodput(
     asked = _job(given, parts, model, gpus, "goodput")
     if asked is None:
         raise UsageError("goodput: no job: give a model, or the design a `workload`")
-    return study_goodput(given.resolved, parts, asked, Asked(draws=draws, seed=seed)).report
+    return study_goodput(_profiled(given, profile), parts, asked, Asked(draws=draws, seed=seed)).report
 
 
 def storage(
-    design: str | Path | Design, model: str | None = None, *, gpus: int | None = None, images: float | None = None
+    design: str | Path | Design,
+    model: str | None = None,
+    *,
+    gpus: int | None = None,
+    images: float | None = None,
+    profile: str | None = None,
 ) -> StorageReport:
     """Return the storage of a design, with what a job asks of it.
 
@@ -76,6 +104,7 @@ def storage(
         gpus: accelerators of the job [1]; the most that it can span if omitted.
         images: images a second that all jobs read, each a file of its own; those of a convolutional network if
             omitted [1/s].
+        profile: reliability profile in place of the design's own.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -86,6 +115,7 @@ def storage(
     given = load(design)
     parts = given.catalog
     try:
-        return study_storage(given.resolved, parts, _job(given, parts, model, gpus, "storage"), images)
+        asked = _job(given, parts, model, gpus, "storage")
+        return study_storage(_profiled(given, profile), parts, asked, images)
     except NoStorageError as error:
         raise UsageError(f"storage: {error}") from None

@@ -53,8 +53,7 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
     """
     if low == high:
         return f"{amount(middle, 3) if abs(middle) >= LARGE else number(middle, 3)} {unit}".rstrip()
-    sizes = ((1e9, "bn"), (1e6, "mn"))
-    scale, word = next(((size, name) for size, name in sizes if abs(middle) >= max(size, LARGE)), (1.0, ""))
+    scale, word = next(((size, name) for size, name in ((1e9, "bn"), (1e6, "mn")) if abs(middle) >= size), (1.0, ""))
     places = 1 - math.floor(math.log10((high - low) / scale))
 
     def digits(value: float) -> str:

@@ -22,6 +22,7 @@ from ffplan.catalog.evidence import (
     Source,
     TransfersFigure,
 )
+from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM, StorageService
 from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
@@ -387,17 +388,6 @@ class Server(Part):
     """Power."""
 
 
-class StorageService(Frozen):
-    """The file system or object store on storage servers."""
-
-    copies: CountFigure
-    """Copies of all data; a write costs as many drive writes, and crosses the servers' NICs as often."""
-    usable: EfficiencyFigure | None = None
-    """Part of the capacity left for data after copies; all of it if omitted [1]."""
-    efficiency: EfficiencyFigure | None = None
-    """Rate it reaches over what its NICs carry; the reliability profile's if omitted [1]."""
-
-
 class StorageServer(Part):
     """A storage server."""
 
@@ -411,9 +401,14 @@ class StorageServer(Part):
     drives: Drives
     """Data drives."""
     service: StorageService | None = None
-    """What runs on it; left out, one copy of all data and a usual rate."""
+    """How it keeps data; left out, one copy of all data on a file system that nothing names."""
     power: ServerPower
     """Power."""
+
+    @property
+    def file_system(self) -> str:
+        """Catalogue id of its file system."""
+        return self.service.file_system if self.service else DEFAULT_FILE_SYSTEM
 
 
 def memory_bytes(server: Server | StorageServer) -> float | None:

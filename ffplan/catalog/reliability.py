@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -12,6 +12,10 @@ from ffplan.catalog.ownership import Estimate, PlainEstimate, ShareEstimate
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.quantities import Duration
+
+if TYPE_CHECKING:
+    from pydantic import GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 Unit = Literal[
     "accelerator",
@@ -138,6 +142,15 @@ class Counted(Frozen):
     """Units of its fleet that were exposed."""
 
 
+class Growth(Frozen):
+    """How a rate of jobs grows with their size: `ffplan.reliability.hazards.growth` has the formula."""
+
+    until: CountFigure
+    """Accelerators from which on it grows no more; the rate is that of such a job."""
+    exponent: PlainEstimate
+    """Power of the size with which it grows up to there [1]."""
+
+
 class Hazard(Frozen):
     """A kind of failure: how often it strikes a unit, what it stops, and what it takes away."""
 
@@ -158,6 +171,8 @@ class Hazard(Frozen):
     path_repair: SecondsEstimate | None = None
     """From the event until the path is back, in the mean, where every NIC has another and the job goes on at part of
     its rate [s]; not counted if omitted."""
+    growth: Growth | None = None
+    """How the rate of one job grows with its accelerators; a job of any size has it if omitted."""
     spreads: bool = True
     """Whether fleets differ in it by the profile's `fleet` factor."""
 
@@ -170,6 +185,10 @@ class Hazard(Frozen):
         if self.path_repair is not None and self.unit not in PATHS:
             words = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
             rule = {"rule": "catalog-reliability", "message": words, "field": "path_repair"}
+            raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
+        if self.growth is not None and self.unit != "job":
+            words = f"`growth` is of jobs, and not of a {self.unit}, which a larger job has more of"
+            rule = {"rule": "catalog-reliability", "message": words, "field": "growth"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         return self
 
@@ -226,6 +245,13 @@ class ReliabilityProfile(Part):
     kind_words: ClassVar[str] = "reliability profile"
 
     kind: Literal["reliability"]
+    extends: Identifier | None = None
+    """Profile whose figures it has where it states none of its own: a hazard is stated whole, and any part of it may be
+    left out. It may have its own id in a later folder."""
+    without: Many[Identifier] = ()
+    """Hazards of the profile it extends that it leaves out, since its source counts them under others."""
+    beside: Identifier | None = None
+    """Profile whose mean time between interruptions reports set beside its own."""
     hazards: Annotated[dict[Identifier, Hazard], Field(min_length=1)]
     """Kinds of failure."""
     domain_parts: dict[Identifier, DomainPart] = Field(default_factory=dict)
@@ -262,8 +288,9 @@ class ReliabilityProfile(Part):
     """Silent corruptions that were found."""
     silent: ShareEstimate
     """Part of silent corruptions that a stress test finds [1]."""
-    storage_efficiency: ShareEstimate
-    """Rate that a storage service reaches over what its NICs carry [1]."""
+    storage_efficiency: ShareEstimate | None = None
+    """Rate that storage reaches over what its NICs carry, where the server's file gives none, in place of the file
+    system's [1]."""
     storage_tiers: dict[Identifier, StorageTier] = Field(default_factory=dict)
     """Guidance for storage, the least first."""
     requests: GrantedRequests
@@ -280,6 +307,24 @@ class ReliabilityProfile(Part):
     stragglers_from: CountFigure | None = None
     """Accelerators of the smallest job that the source of `stragglers` has; smaller jobs lose none; any job if
     omitted."""
+
+    @model_validator(mode="after")
+    def _leaves_out_of_another(self) -> ReliabilityProfile:
+        if self.without and self.extends is None:
+            words = "`without` leaves out hazards of the profile that it extends, and it extends none"
+            rule = {"rule": "catalog-reliability", "message": words, "field": "without"}
+            raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "name the profile under `extends`"})
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
+        """Return the schema of a profile, which must have every field unless it extends another."""
+        found = handler(core_schema)
+        fields = handler.resolve_ref_schema(found)
+        whole = fields["required"]
+        fields["required"] = ["kind", "id", "name", "vendor"]
+        fields |= {"if": {"required": ["extends"]}, "else": {"required": whole}}
+        return found
 
 
 class JobMix(Part):

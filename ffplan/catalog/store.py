@@ -13,42 +13,22 @@ from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
 from ffplan.base.record import record
-from ffplan.catalog.kinds import KINDS, kind_hint, model_of
-from ffplan.catalog.parts import Part, Server, StorageServer, Switch
-from ffplan.catalog.topology import server_faults
+from ffplan.catalog.extended import base_name
+from ffplan.catalog.kinds import KINDS
+from ffplan.catalog.parts import Part
+from ffplan.catalog.read import METHODS, Entry, read_part, recalled_paths
 from ffplan.inputs.document import Document, parse_document, read_bytes
 from ffplan.inputs.suggest import did_you_mean
-from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
 
-METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
-"""Methods of libraries that commands know by name; a user's file may give them other constants, not another method."""
-
-MIN_PORTS = 2
-"""Fewest ports of a switch."""
-
 MAX_FILES = 20_000
 """Most files a catalogue folder may hold; more means the wrong folder was named."""
 
 P = TypeVar("P", bound=Part)
-
-
-@record
-class Entry:
-    """A part as it was read."""
-
-    part: Part
-    document: Document
-    recalled: tuple[tuple[str | int, ...], ...] = ()
-    """Paths of recalled figures (status R) in its own file."""
-    base: Entry | None = None
-    """The price book that it extends."""
-    key: tuple[str, int] = ("", 0)
-    """Its id, and the position of its folder."""
 
 
 @record
@@ -186,13 +166,15 @@ class Catalog:
         return self._entry((name, position), ())
 
     def _entry(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Return the part of one folder; `chain` holds the price books that wait for it."""
+        """Return the part of one folder; `chain` holds the parts that wait for it."""
+        if key not in self._read and (profile := self._profile(key, chain)) is not None:
+            self._read[key] = profile
         if key not in self._read:
             path, label = self._place(*key)
             whole = self._part(path, label)
             document = whole.document
             part = self._with_constants(whole.part, document, key[1])
-            recalled = whole.recalled if part is whole.part else _recalled(part)
+            recalled = whole.recalled if part is whole.part else recalled_paths(part)
             entry = Entry(part=part, document=document, recalled=recalled, key=key)
             self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
         return self._read[key]
@@ -204,16 +186,8 @@ class Catalog:
         book = entry.part
         if not isinstance(book, PriceBook) or book.extends is None:
             return entry
-        position = self._folder_of(book.extends, chain[-1][1] + 1 if book.extends == book.id else 0)
-        key = None if position is None else (book.extends, position)
-        if key in chain or (key is None and book.extends == book.id):
-            around = chain[chain.index(key) if key in chain else -1 :]
-            raise InputError(_cycle(entry.document, [name for name, _ in around]))
-        if key is None:
-            raise InputError(self._unknown(PriceBook, book.extends, entry.document, ("extends",)))
-        base = self._entry(key, chain)
-        if not isinstance(base.part, PriceBook):
-            raise InputError(self._other_kind(PriceBook, base.part, entry.document, ("extends",)))
+        base = self._base(PriceBook, book.extends, entry.document, chain)
+        assert isinstance(base.part, PriceBook)
         if base.part.currency != book.currency:
             message = f"`{book.id}` is in {book.currency}, while `{base.part.id}`, which it extends, is in "
             raise InputError(
@@ -225,6 +199,50 @@ class Catalog:
                 )
             )
         return replace(entry, part=inherit(book, base.part), base=base)
+
+    def _base(self, model: type[Part], name: str, document: Document, chain: tuple[tuple[str, int], ...]) -> Entry:
+        """Return the part that another extends, which may have the same id in a later folder.
+
+        Args:
+            model: kind of both.
+            name: the part that is extended.
+            document: file of the other.
+            chain: parts that wait for this one; the last is the other.
+
+        Raises:
+            InputError: where there is none, it is of another kind, or parts extend each other.
+        """
+        same = name == chain[-1][0]
+        position = self._folder_of(name, chain[-1][1] + 1 if same else 0)
+        key = None if position is None else (name, position)
+        if key in chain or (key is None and same):
+            around = chain[chain.index(key) if key in chain else -1 :]
+            raise InputError(_cycle(document, [waiting for waiting, _ in around]))
+        if key is None:
+            raise InputError(self._unknown(model, name, document, ("extends",)))
+        base = self._entry(key, chain)
+        if not isinstance(base.part, model):
+            raise InputError(self._other_kind(model, base.part, document, ("extends",)))
+        return base
+
+    def _profile(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry | None:
+        """Return a reliability profile with what it takes of the one that it extends; None of any other part."""
+        path, label = self._place(*key)
+        known = self._parsed.get(str(path))
+        kind = _KIND.search(self._content(path, label)) if known is None else None
+        if (known is None and (kind is None or kind[1] != b"reliability")) or (known is not None and not known.base):
+            return None
+        from ffplan.catalog.reliability import ReliabilityProfile
+
+        document = parse_document(self._content(path, label), label) if known is None else known.document
+        name = base_name(document.data)
+        if name is None:
+            self._parsed[str(path)] = read_part(document, path.stem)
+            return None
+        base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
+        if known is None:
+            known = self._parsed[str(path)] = read_part(document, path.stem, base)
+        return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
         """Return a library with the constants of the one that it extends, which extends none itself.
@@ -341,110 +359,11 @@ class Catalog:
 
 
 def _cycle(document: Document, names: list[str]) -> Finding:
-    """Return the finding for price books that extend each other."""
+    """Return the finding for price books, or reliability profiles, that extend each other."""
     through = f"`{names[0]}` extends itself"
     if len(names) > 1:
         through += f" through {', '.join(f'`{name}`' for name in names[1:])}"
-    return document.finding(
-        "catalog-cycle", ("extends",), through, "remove `extends` from the book whose prices are complete"
-    )
+    return document.finding("catalog-cycle", ("extends",), through, "remove `extends` from the one that is complete")
 
 
-def _recalled(part: Part) -> tuple[tuple[str | int, ...], ...]:
-    return tuple(
-        path for path, figure in part.figures() if (figure.status or part.sources[figure.source].status) == "R"
-    )
-
-
-def read_part(document: Document, stem: str) -> Entry:
-    """Return a part as its file has it.
-
-    Args:
-        document: the file.
-        stem: its name without ending, which must be the id.
-
-    Raises:
-        InputError: where the file is wrong.
-    """
-    part = _part(document, stem)
-    return Entry(part=part, document=document, recalled=_recalled(part))
-
-
-def _part(document: Document, stem: str) -> Part:
-    data = document.data
-    kind = data.get("kind") if isinstance(data, dict) else None
-    model = model_of(kind) if isinstance(kind, str) and kind in KINDS else None
-    if model is None:
-        what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
-        raise InputError(
-            document.finding(
-                "schema-choice",
-                ("kind",),
-                f"{what}; a catalogue file needs a known kind",
-                kind_hint(str(kind)),
-            )
-        )
-    part = validate(model, document)
-    faults = list(_part_faults(part, document, stem))
-    if faults:
-        raise InputError(*faults)
-    return part
-
-
-def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]:
-    if part.id != stem:
-        yield document.finding(
-            "catalog-id",
-            ("id",),
-            f"the id `{part.id}` differs from the file name `{stem}`",
-            "name the file after the id",
-        )
-    for path, figure in part.figures():
-        source = part.sources.get(figure.source)
-        if source is None:
-            yield document.finding(
-                "catalog-source",
-                (*path, "source"),
-                f"the source `{figure.source}` is not under `sources`",
-                did_you_mean(figure.source, part.sources, what="source"),
-            )
-        elif (figure.status or source.status) == "R" and (figure.grade or source.grade) != "estimate":
-            yield document.finding(
-                "catalog-grade",
-                path,
-                "a recalled figure (status R) must have grade `estimate`",
-                "grade it `estimate`, or follow it to a source",
-            )
-    method = getattr(part, "method", None)
-    if part.kind == "library" and method != METHODS.get(part.id, method):
-        yield document.finding(
-            "catalog-library",
-            ("method",),
-            f"the library `{part.id}` has the method `{method}`",
-            f"write `method: {METHODS[part.id]}`",
-        )
-    if part.kind == "failure-study":
-        from ffplan.catalog.failure_sums import sum_faults
-
-        yield from sum_faults(part, document)
-    if isinstance(part, Server | StorageServer):
-        yield from server_faults(part, document)
-        if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:
-            yield document.finding(
-                "number-range",
-                ("power", "training"),
-                "the power in training exceeds the maximum",
-                "correct one of the two",
-            )
-    if isinstance(part, Switch):
-        if part.ports.value < MIN_PORTS:
-            yield document.finding(
-                "number-range",
-                ("ports",),
-                f"a switch of {part.ports.value} port(s) joins nothing",
-                f"write at least {MIN_PORTS} ports",
-            )
-        if part.power_max and part.power and part.power.value > part.power_max.value:
-            yield document.finding(
-                "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
-            )
+__all__ = ["METHODS", "Catalog", "Entry", "read_part"]

@@ -10,7 +10,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import parsed, read_bytes, resolved_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import Progress, emit, refuse_target, write
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def acceptance(
     ] = None,
     model: JobModelOption = None,
     gpus: JobGpusOption = None,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -85,7 +86,7 @@ def acceptance(
         refuse_target(save, "--save")
     elif date is not None:
         raise UsageError("ffplan acceptance: --date has an effect with --save only")
-    design, parts = resolved_design(file, catalog)
+    design, parts = resolved_design(file, catalog, profile)
     if not design.accelerators:
         raise UsageError(f"ffplan acceptance: `{design.spec.name}` has no accelerators")
     values = _read(measured or [])

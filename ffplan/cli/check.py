@@ -12,7 +12,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
 from ffplan.base.files import is_file, is_folder
-from ffplan.cli.options import CatalogOption, OutputOption, complete_design
+from ffplan.cli.options import CatalogOption, OutputOption, ProfileOption, complete_design
 from ffplan.cli.output import Progress, terminal_width, write
 
 if TYPE_CHECKING:
@@ -133,6 +133,7 @@ def check(
     today: Annotated[
         str | None, typer.Option("--today", metavar="DAY", help="Day for waivers and prices, such as 2027-03-31.")
     ] = None,
+    profile: ProfileOption = None,
     jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, max=MOST_JOBS, help="Processes.")] = 1,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -154,7 +155,7 @@ def check(
     if isolated and policy is not None:
         raise UsageError("ffplan check: --isolated leaves no policy; drop it, or --policy")
     names, files = files, yaml_files(files)
-    task = Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today))
+    task = Task(catalogs=tuple(catalog or ()), policy=policy, isolated=isolated, today=_day(today), profile=profile)
     results = _results(files, task, jobs)
     whole = all(result.whole for result in results)
     if against is not None:

@@ -48,6 +48,8 @@ class Task:
     isolated: bool
     """No policy at all."""
     today: date
+    profile: str | None = None
+    """Reliability profile in place of those of the designs."""
 
 
 @record
@@ -156,9 +158,10 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     if kind is None:
         from ffplan.check.run import examine
         from ffplan.check.team_limits import named_limits, with_limits
+        from ffplan.cli.loading import with_profile
         from ffplan.design.resolve import resolve
 
-        own = resolve(document, catalog)
+        own = with_profile(resolve(document, catalog), catalog, task.profile)
         design, remarks = with_limits(own, policy)
         found = examine(own, catalog, all_scales=False, today=task.today, held=design).findings
         return (*named_limits(found, own, design, policy), *remarks)
@@ -168,8 +171,11 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         module, model, _ = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
+        from ffplan.catalog.extended import base_name
         from ffplan.catalog.store import Catalog, read_part
 
+        if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
+            return unfinished(document, Catalog([str(path.parent), *task.catalogs]).entry(path.stem).part)
         part = read_part(document, path.stem).part
         todo = unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle

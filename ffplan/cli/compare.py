@@ -14,7 +14,7 @@ from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
-from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, SeedOption, complete_part
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption, complete_part
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def _examine_all(files: list[str], catalogs: list[str] | None) -> tuple[Assessment, ...]:
+def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | None) -> tuple[Assessment, ...]:
     """Assess every design, so that the faults of all are reported together."""
     assessments: list[Assessment] = []
     faults: list[Finding] = []
     for file in files:
         try:
-            assessments.append(examined_design(file, catalogs))
+            assessments.append(examined_design(file, catalogs, profile))
         except InputError as error:
             faults.extend(error.findings)
     if faults:
@@ -55,6 +55,8 @@ class JobOptions:
     search: bool
     tokens: float | None
     money: Asked
+    profile: str | None = None
+    """Reliability profile in place of the designs' own."""
 
 
 def _training(
@@ -82,7 +84,7 @@ def _training(
 
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
-    resolved = [resolved_design(file, catalogs) for file in files]
+    resolved = [resolved_design(file, catalogs, job.profile) for file in files]
     fields: dict[str, Any] = {}
     if job.model is None:
         job, fields = _stated(job, [design for design, _ in resolved])
@@ -180,6 +182,7 @@ def compare(
     years: YearsOption = None,
     draws: DrawsOption = None,
     seed: SeedOption = 0,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -191,7 +194,7 @@ def compare(
     from ffplan.studies import compare as study
     from ffplan.studies.asked import DRAWS, Asked
 
-    designs = _examine_all(files, catalog)
+    designs = _examine_all(files, catalog, profile)
     labels = study.labels_of(designs)
     base = study.baseline_of(designs, labels, files, baseline)
     if tokens is None and (years is not None or draws is not None or seed):
@@ -200,7 +203,6 @@ def compare(
     training, money = None, None
     if model is not None or tokens is not None:
         asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-        number = None if tokens is None else tokens_of(tokens, "compare")
         job = JobOptions(
             model=model,
             batch=batch,
@@ -208,8 +210,9 @@ def compare(
             plan=plan,
             stack=stack,
             search=search or plan is None,
-            tokens=number,
+            tokens=None if tokens is None else tokens_of(tokens, "compare"),
             money=asked,
+            profile=profile,
         )
         training, money = _training(files, catalog, designs, labels, base, job)
     comparison = study.compare(designs, labels, base, training, money)

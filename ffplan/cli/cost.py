@@ -12,7 +12,7 @@ from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, complete_part
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption, complete_part
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
@@ -152,6 +152,7 @@ def cost(
     years: YearsOption = None,
     draws: DrawsOption = None,
     seed: SeedOption = 0,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -168,7 +169,7 @@ def cost(
     from ffplan.studies.asked import DRAWS, Asked
     from ffplan.studies.cost import study_cost
 
-    design, parts = resolved_design(file, catalog)
+    design, parts = resolved_design(file, catalog, profile)
     if rent is not None:
         design = _rented(design, parts, rent)
     if model is None or tokens is None:

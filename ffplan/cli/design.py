@@ -9,7 +9,7 @@ import typer
 
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 
@@ -17,17 +17,18 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
 
 
-def _with_levels(file: str, catalogs: list[str] | None) -> Assessment:
+def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
     """Return the assessment of a design, with its levels on the scaling book's rooflines."""
     from ffplan.check.run import examine
     from ffplan.studies.level_rooflines import level_rooflines
 
-    design, catalog = resolved_design(file, catalogs)
+    design, catalog = resolved_design(file, catalogs, profile)
     return replace(examine(design, catalog), levels=level_rooflines(design, catalog))
 
 
 def design(
     file: DesignArgument,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -41,6 +42,6 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    found = _with_levels(file, catalog) if rooflines else examined_design(file, catalog)
+    found = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
     document = design_document(found)
     emit(with_extras(document, form, [file], catalog, "assessment"), form, output)

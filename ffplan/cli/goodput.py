@@ -12,7 +12,7 @@ from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import choice, parsed, resolved_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import Progress, emit
 from ffplan.cli.series import MOST
 from ffplan.cli.simulated import announce, needs_simpy
@@ -118,6 +118,7 @@ def goodput(
     runs: Annotated[int, typer.Option("--runs", min=1, max=10_000, help="Simulated runs.")] = 10,
     draws: DrawsOption = None,
     seed: SeedOption = 0,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -130,7 +131,7 @@ def goodput(
     from ffplan.studies.goodput import study_goodput
     from ffplan.studies.goodput_simulation import SimulationAsked
 
-    design, parts = resolved_design(file, catalog)
+    design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
     asked = job_asked("goodput", design, parts, model, gpus)
     if asked is None:

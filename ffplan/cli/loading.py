@@ -65,15 +65,47 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
     )
 
 
-def resolved_design(name: str, catalogs: list[str] | None) -> tuple[ResolvedDesign, Catalog]:
-    """Return a design given by path or name, with its catalogue."""
+def resolved_design(
+    name: str, catalogs: list[str] | None, profile: str | None = None
+) -> tuple[ResolvedDesign, Catalog]:
+    """Return a design given by path or name, with its catalogue.
+
+    Args:
+        name: path or name.
+        catalogs: folders of parts.
+        profile: reliability profile in place of the design's own; that one if None.
+
+    Raises:
+        UsageError: where there is no such profile.
+    """
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import resolve
     from ffplan.inputs.document import read_document
 
     path, file = find_design(name)
     catalog = Catalog(catalogs or ())
-    return resolve(read_document(path, file), catalog), catalog
+    return with_profile(resolve(read_document(path, file), catalog), catalog, profile), catalog
+
+
+def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:
+    """Return a design with another reliability profile; as it is where none is given.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        profile: catalogue id of the profile.
+
+    Raises:
+        UsageError: where there is no such profile.
+    """
+    if profile is None:
+        return design
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.reliability import ReliabilityProfile
+    from ffplan.design.reliability_schema import profiled
+
+    part_of(catalog, ReliabilityProfile, profile, "ffplan: --profile")
+    return profiled(design, profile)
 
 
 def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
@@ -108,12 +140,11 @@ def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
     return wired
 
 
-def examined_design(name: str, catalogs: list[str] | None) -> Assessment:
-    """Return the assessment of a design given by path or name, with the findings of every rule."""
-    from ffplan.catalog.store import Catalog
-    from ffplan.check.run import examine_file
+def examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
+    """Return the assessment of a design, with the findings of every rule; arguments are those of `resolved_design`."""
+    from ffplan.check.run import examine
 
-    return examine_file(*find_design(name), Catalog(catalogs or ()))
+    return examine(*resolved_design(name, catalogs, profile))
 
 
 def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:

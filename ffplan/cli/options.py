@@ -37,6 +37,16 @@ CatalogOption = Annotated[
     ),
 ]
 
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--profile",
+        metavar="ID",
+        help="Reliability profile in place of the design's own: failures of another fleet.",
+        autocompletion=complete_part("reliability"),
+    ),
+]
+
 OutputOption = Annotated[
     str | None,
     typer.Option("--output", "-o", metavar="FILE", help="Write to FILE, whole or not at all."),

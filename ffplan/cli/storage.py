@@ -10,7 +10,7 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import resolved_design
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
 
 
@@ -28,6 +28,7 @@ def storage(
             help="Images a second that all jobs read, a file each; those of a convolutional --model if omitted.",
         ),
     ] = None,
+    profile: ProfileOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -36,7 +37,7 @@ def storage(
     from ffplan.report.storage import storage_document
     from ffplan.studies.storage import NoStorageError, study_storage
 
-    design, parts = resolved_design(file, catalog)
+    design, parts = resolved_design(file, catalog, profile)
     asked = job_asked("storage", design, parts, model, gpus)
     try:
         report = study_storage(design, parts, asked, images)

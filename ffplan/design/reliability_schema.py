@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -10,6 +11,9 @@ from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.catalog.reliability import SecondsEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
+
+if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
 
 Checkpointing = Literal["asynchronous", "synchronous", "in-memory"]
 Restart = Literal["requeue", "reschedule", "standby"]
@@ -63,3 +67,15 @@ class Reliability(Frozen):
     spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
     """Nodes bought to stand in for lost ones, priced as spares [1]; those that the ownership buys, and nodes that the
     job leaves, if omitted."""
+
+
+def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDesign:
+    """Return a design with another reliability profile.
+
+    Args:
+        design: the design.
+        profile: catalogue id of the profile.
+        changes: other fields of its section that are replaced.
+    """
+    section = design.reliability or Reliability()
+    return replace(design, reliability=section.model_copy(update={"profile": profile, **changes}))

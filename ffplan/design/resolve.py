@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
+from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
@@ -76,6 +77,9 @@ class _Resolver:
         nics = [
             self.inner(Nic, slot.part, server.id, ("nics", index, "part")) for index, slot in enumerate(server.nics)
         ]
+        file_system = None
+        if isinstance(server, StorageServer):
+            file_system = self.inner(FileSystem, server.file_system, server.id, ("service", "file_system"))
         accelerator = None
         if isinstance(server, Server) and server.accelerator is not None:
             accelerator = self.inner(Accelerator, server.accelerator, server.id, ("accelerator",))
@@ -102,6 +106,7 @@ class _Resolver:
             nics=tuple(nic for nic in nics if nic),
             accelerator=accelerator,
             fabric_nics=fabric_nics,
+            file_system=file_system,
         )
         return found if group.nics is None or len(found.nics) < len(server.nics) else self.fewer(found)
 

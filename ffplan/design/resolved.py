@@ -10,6 +10,7 @@ from typing import Any
 
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
+from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
@@ -37,6 +38,8 @@ class ResolvedGroup:
     """NICs of the server's file that the nodes are bought without."""
     written: tuple[int, ...] = ()
     """Positions under `nodes` of all groups in the file that this one joins."""
+    file_system: FileSystem | None = None
+    """What runs on storage servers; None of any other."""
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""

@@ -234,10 +234,15 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
     return _validated(model, data, _Part(document, (name,)))
 
 
-def validate(model: type[M], document: Document) -> M:
+def validate(model: type[M], document: Document, data: Any = None) -> M:
     """Return the document as `model`.
+
+    Args:
+        model: the model.
+        document: the file, in which faults are placed.
+        data: its data with those of a file that it extends; its own if None.
 
     Raises:
         InputError: with one located finding for every fault in the document.
     """
-    return _validated(model, document.data, document)
+    return _validated(model, document.data if data is None else data, document)

@@ -13,10 +13,12 @@ from ffplan.base.record import record
 from ffplan.reliability.checkpoint import TwoLevels, goodput, losses, optimum, two_level_goodput
 from ffplan.reliability.hazards import YEAR_S, event_rates, interruptions
 from ffplan.reliability.spares import Shortage, domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
-from ffplan.reliability.storage import transfer_seconds, with_nics
+from ffplan.reliability.storage import checkpoint_terms, service_rates, transfer_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from ffplan.reliability.storage import Way
 
     Values = Mapping[str, Number]
 
@@ -189,10 +191,14 @@ def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
     return seen + v["requeue"] * factor + load
 
 
-def _moved(terms: dict[str, Number], efficiency: Number, client: float, size: Number) -> tuple[Number, str]:
-    if not terms:
+def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str]:
+    """Return the time to save or load a checkpoint [s], and what binds it."""
+    servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
+    if not servers:
         return size * 0.0, "no storage"
-    return transfer_seconds(size, with_nics({"NICs of the nodes": client, **terms}, efficiency))
+    nodes = job.nodes if way == "read" else job.writers
+    nics = job.clients_gbyte_s * nodes / job.nodes
+    return transfer_seconds(size, checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
 
 
 def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: Number) -> MemoryCopies:
@@ -278,9 +284,8 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     mtbf = 1 / sum(by_hazard.values())
     size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
     copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
-    persist, binds = _moved(job.write_gbyte_s, v["storage_efficiency"], job.writers_gbyte_s, size)
-    read = size * (job.nodes / job.writers)
-    load, _ = _moved(job.read_gbyte_s, v["storage_efficiency"], job.clients_gbyte_s, read)
+    persist, binds = _moved(job, v, "write", size)
+    load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
     synchronous = job.checkpoints == "synchronous"
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)

@@ -7,7 +7,7 @@ Sources:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ffplan.base.array_math import Number, minimum, smallest
 from ffplan.base.record import record
@@ -15,8 +15,15 @@ from ffplan.base.record import record
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+Way = Literal["read", "write"]
 NICS = "NICs"
 """How the name of every term begins that NICs make."""
+NODE_NICS, CLIENTS = "NICs of the nodes", "clients of the nodes"
+"""Terms of compute nodes: their NICs, and the client of the file system that each runs."""
+WHOLE, CHECKPOINTS = "rates of the whole file system", "published rates of checkpoints"
+"""Terms of the file system: all clients together, and one checkpoint."""
+OF_SERVICE = (CLIENTS, WHOLE, CHECKPOINTS)
+"""Terms that more storage servers do not move."""
 
 
 @record
@@ -99,6 +106,104 @@ def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
         Rates [GB/s], broadcast shape.
     """
     return {name: rate * (factor if name.startswith(NICS) else 1.0) for name, rate in terms.items()}
+
+
+@record
+class ServiceRates:
+    """What a file system moves one way; every number broadcasts to the shape of the inputs."""
+
+    efficiency: Number
+    """Rate that it reaches over what NICs carry [1]."""
+    client: Number
+    """What the client of one node moves [GB/s]."""
+    whole: Number | None
+    """The most that all clients move [GB/s]; None where servers alone bind."""
+    checkpoint: Number | None
+    """Rate of one checkpoint [GB/s]; None where clients alone bind."""
+
+
+def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
+    """Return what a file system moves one way.
+
+    Args:
+        values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint` with the way behind a point [GB/s].
+        way: read or write.
+    """
+    return ServiceRates(
+        efficiency=values["storage_efficiency"],
+        client=values[f"client.{way}"],
+        whole=values.get(f"whole.{way}"),
+        checkpoint=values.get(f"checkpoint.{way}"),
+    )
+
+
+def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[str, Number]:
+    """Return the limits of all storage servers together.
+
+    Args:
+        servers: terms of the servers, the service's efficiency left out [GB/s].
+        service: what their file system moves the same way.
+
+    Returns:
+        Rates by what they are of [GB/s], broadcast shape.
+
+    Equation:
+        NICs times efficiency, drives, and the whole file system where it has a rate
+
+    Source:
+        [1]: 8 of 9 TB/s.
+    """
+    found = with_nics(servers, service.efficiency)
+    return found if service.whole is None else {**found, WHOLE: service.whole}
+
+
+def transfer_terms(
+    servers: Mapping[str, Number], service: ServiceRates, *, nodes: Number, nics_gbyte_s: Number
+) -> dict[str, Number]:
+    """Return the limits of moving data between some nodes and storage.
+
+    Args:
+        servers: terms of the servers, the service's efficiency left out [GB/s].
+        service: what their file system moves the same way.
+        nodes: compute nodes that move data [1].
+        nics_gbyte_s: what the NICs of them together carry in one direction [GB/s].
+
+    Returns:
+        Rates by what they are of [GB/s], broadcast shape; the least binds, so that more nodes never pass the servers.
+
+    Equation:
+        N B e, N c, and the terms of the servers
+
+    Source:
+        [1], section VII-A: a client of 3FS writes over 10 GiB/s through a NIC of 25 GB/s.
+    """
+    return {
+        NODE_NICS: nics_gbyte_s * service.efficiency,
+        CLIENTS: nodes * service.client,
+        **server_terms(servers, service),
+    }
+
+
+def checkpoint_terms(
+    servers: Mapping[str, Number], service: ServiceRates, *, nodes: Number, nics_gbyte_s: Number
+) -> dict[str, Number]:
+    """Return the limits of saving or loading one checkpoint: those of `transfer_terms`, and the checkpoint's own rate.
+
+    Args:
+        servers: terms of the servers, the service's efficiency left out [GB/s].
+        service: what their file system moves the same way.
+        nodes: compute nodes that write or read it [1].
+        nics_gbyte_s: what the NICs of them together carry in one direction [GB/s].
+
+    Returns:
+        Rates by what they are of [GB/s], broadcast shape.
+
+    Source:
+        ByteCheckpoint, NSDI'25, Table 8: 405 billion parameters of 8,960 accelerators take 51 s to save, whatever their
+        NICs carry.
+    """
+    found = transfer_terms(servers, service, nodes=nodes, nics_gbyte_s=nics_gbyte_s)
+    return found if service.checkpoint is None else {**found, CHECKPOINTS: service.checkpoint}
 
 
 def transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:

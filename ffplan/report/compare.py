@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import LARGE, amount, kilowatts, number, percent, ranged, short, times
+from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, ranged, short, times
 from ffplan.base.input_values import input_value
 from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
@@ -202,6 +202,15 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     return tuple((title, tuple(row for row in group if any(cell != "-" for cell in row[1]))) for title, group in groups)
 
 
+def _fleets(c: Comparison) -> list[str]:
+    """Return whose failures stand behind the mean times between interruptions, in a sentence."""
+    named = {name: d.reliability.profile for name, d in zip(c.labels, c.designs, strict=True) if d.reliability}
+    if len(set(named.values())) < 2:
+        return [f"MTBF: failures of `{profile}`." for profile in set(named.values())]
+    each = listed(f"{name} `{profile}`" for name, profile in named.items())
+    return [f"MTBF takes the failures of another fleet for each design: {each}. `--profile` takes one for all."]
+
+
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
@@ -209,6 +218,7 @@ def _remarks(c: Comparison) -> list[str]:
     out.append(
         "The purchase is the whole bill of `ffplan cost`; planned parts are what each design's cost scope holds."
     )
+    out += _fleets(c)
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}
     out += [f"{currency}: {note}" for currency, note in sorted(named.items())]

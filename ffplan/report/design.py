@@ -284,10 +284,13 @@ def _failures(found: ReliabilitySummary | None) -> Lines | None:
         return None
     ends = f" ({span(found.mtbf_hours_low * HOUR)} to {span(found.mtbf_hours_high * HOUR)} by fleet)"
     ends = ends if found.mtbf_hours_low < found.mtbf_hours_high else ""
+    by = f"by `{found.profile}`"
+    if found.beside is not None and found.beside_mtbf_hours is not None:
+        by += f", every {span(found.beside_mtbf_hours * HOUR)} by `{found.beside}`"
     lines = (
         (
             "a job on all",
-            f"stops every {span(found.mtbf_hours * HOUR)}{ends}, mostly by {listed(found.largest)}; "
+            f"stops every {span(found.mtbf_hours * HOUR)}{ends} {by}, mostly by {listed(found.largest)}; "
             "`ffplan goodput` has what that costs",
         ),
         (

@@ -37,13 +37,21 @@ def _drawn(*found: Band) -> bool:
     return any(band.p10 != band.p90 for band in found)
 
 
+def _beside(found: ReliabilityReport) -> str:
+    """Return the mean time between interruptions by another fleet."""
+    if found.beside is None or found.beside_mtbf_hours is None:
+        return ""
+    return f", {span(found.beside_mtbf_hours * 3600)} by `{found.beside}`"
+
+
 def _job(found: ReliabilityReport) -> list[Block]:
     saved = found.checkpoint
     lines = [
         ("job", f"{found.model} on {plural(found.gpus, 'accelerator')}, {plural(found.nodes, 'node')}"),
         (
             "interruptions",
-            f"{number(found.interruptions_per_day.likely, 3)} a day; MTBF {span(found.mtbf_hours.likely * 3600)}",
+            f"{number(found.interruptions_per_day.likely, 3)} a day; MTBF {span(found.mtbf_hours.likely * 3600)} by "
+            f"`{found.profile}`{_beside(found)}",
         ),
         ("restart", f"{span(found.restart_s.likely)}, {found.restart}"),
         (

@@ -21,11 +21,18 @@ def _terms(terms: tuple[StorageTerm, ...]) -> str:
     return "; next ".join(f"{_rate(term.gbyte_s)} by {term.label}" for term in terms[:2])
 
 
+def _node(terms: tuple[StorageTerm, ...]) -> str:
+    """Return what one node moves, and what binds it."""
+    least = terms[0]
+    return f"{_rate(least.gbyte_s)} ({number(least.gbyte_s * 1e9 / GIB, 3)} GiB/s) by {least.label}"
+
+
 def _servers(r: StorageReport) -> Lines:
     found = r.storage
     where = "the compute fabric" if r.shared else "a network of its own"
     lines = [
         ("servers", f"{found.servers:,} x {', '.join(r.server)}; {r.drives:,} drives, {r.nics:,} NICs on {where}"),
+        ("file system", ", ".join(r.file_system)),
         (
             "capacity",
             f"{number(found.raw_bytes / 1e15, 4)} PB raw; {number(found.usable_bytes / 1e15, 4)} PB "
@@ -38,8 +45,13 @@ def _servers(r: StorageReport) -> Lines:
     if r.zones > 1:
         lines.append(("within a zone", f"{_rate(r.zone_read_gbyte_s)} read by a job in one of {r.zones} zones"))
     lines += [
-        ("a compute node", f"{_rate(r.client_gbyte_s)} ({number(r.client_gbyte_s * 1e9 / GIB, 3)} GiB/s)"),
-        ("all of them", f"{_rate(r.clients_gbyte_s)}; {r.clients_busy:,} keep every server busy"),
+        ("a node reads", _node(r.node_read)),
+        ("a node writes", _node(r.node_write)),
+        (
+            "all of them",
+            f"{_rate(r.clients_gbyte_s)} read, {_rate(r.clients_write_gbyte_s)} written; {r.clients_busy:,} keep every "
+            "server busy",
+        ),
         (
             "per accelerator",
             f"{number(found.read_per_accelerator, 3)} GB/s read, {number(found.write_per_accelerator, 3)} written, "
@@ -120,7 +132,7 @@ def _burst(r: StorageReport) -> list[Block]:
         ("saved in", f"{span(b.save_s)}, bound by {b.binds}; read in {span(b.load_s)}"),
         (
             "a node writes" if b.writers > 1 else "one node writes",
-            f"{_rate(b.node_gbyte_s)}: {percent(b.nic_share)} of its NICs, "
+            f"{_rate(b.node_gbyte_s)}: {100 * b.nic_share:.2g} % of its NICs, "
             f"{100 * b.mean_nic_share:.2g} % over all time",
         ),
         *_beside(b),

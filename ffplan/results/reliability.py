@@ -205,6 +205,10 @@ class ReliabilityReport:
     """Kinds of failure, the largest first."""
     mtbf_hours: Band
     """Mean time between interruptions [h]."""
+    beside: str | None
+    """Catalogue id of another reliability profile, of another fleet; null where the first names none."""
+    beside_mtbf_hours: float | None
+    """Mean time between interruptions by that one, likely [h]; null as above."""
     interruptions_per_day: Band
     """[1/day]"""
     checkpoint: CheckpointReport

@@ -206,6 +206,8 @@ class StorageReport(Result):
     """Capacity and rates."""
     server: tuple[str, ...]
     """Catalogue ids of the servers."""
+    file_system: tuple[str, ...]
+    """Catalogue ids of what runs on them; the rates of the first are taken."""
     drives: int
     """Data drives."""
     nics: int
@@ -227,9 +229,17 @@ class StorageReport(Result):
     zone_read_gbyte_s: float
     """Read rate that a job within one zone can reach [GB/s]."""
     client_gbyte_s: float
-    """What one compute node reads or writes [GB/s]."""
+    """What one compute node reads: the least of `node_read` [GB/s]."""
+    client_write_gbyte_s: float
+    """What one compute node writes: the least of `node_write` [GB/s]."""
+    node_read: tuple[StorageTerm, ...]
+    """Limits of what one compute node reads, the least first."""
+    node_write: tuple[StorageTerm, ...]
+    """Limits of what one compute node writes, the least first."""
     clients_gbyte_s: float
-    """What all of them do together [GB/s]."""
+    """What all of them read together, servers and file system included [GB/s]."""
+    clients_write_gbyte_s: float
+    """What all of them write together [GB/s]."""
     clients_busy: int
     """Compute nodes that keep all servers busy reading."""
     bytes_per_accelerator: float

@@ -19,6 +19,10 @@ class ReliabilitySummary:
     """With the rates of the worse of the fleets known [h]."""
     mtbf_hours_high: float
     """With those of the better [h]."""
+    beside: str | None
+    """Catalogue id of another reliability profile, of another fleet; null where the first names none."""
+    beside_mtbf_hours: float | None
+    """Mean time between interruptions by that one [h]; null as above."""
     interruptions_per_day: float
     """Likely [1/day]."""
     largest: tuple[str, ...]

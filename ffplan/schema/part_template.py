@@ -32,7 +32,7 @@ APART = ("announced", "note")
 """Fields of an example that say nothing of another part."""
 FITTED = ("training", "constants")
 """Fields that a fit to measured runs writes (`ffplan calibrate`): those of another part are not right."""
-NONE = {"announced": True, "extends": "usd-2026"}
+NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")
 """Fields that every part has, in the order of a file."""
@@ -79,7 +79,7 @@ def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
     for option in schema.get("oneOf", schema.get("anyOf", [])):
         node = schema["$defs"][option["$ref"].rsplit("/", 1)[1]]
         if node["properties"]["kind"].get("const") == kind:
-            return {"properties": node["properties"], "required": node.get("required", [])}
+            return {"properties": node["properties"], "required": node.get("else", node).get("required", [])}
     raise KeyError(kind)
 
 

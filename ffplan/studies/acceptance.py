@@ -18,13 +18,14 @@ from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_summary import expected_terms, service_efficiency
 from ffplan.studies.job_layout import most_gpus, node_of, own_library
+from ffplan.studies.storage_rates import storage_range
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
     from ffplan.studies.goodput_basis import GoodputBasis
 
@@ -87,9 +88,13 @@ class _Sheet:
         exact: bool = False,
         gpus: int = 0,
         size: float = 0.0,
+        least: float | None = None,
         most: float | None = None,
     ) -> None:
-        """Add a line; nothing exceeds `most`, or the bound of the check where it has one."""
+        """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
+        bound of the check where it has one."""
+        if least is None:
+            least = expected * (1 - self.tolerance)
         bound = self.bounds.get(check)
         most = bound.most if most is None and bound is not None else most
         self.rows.append(
@@ -101,7 +106,7 @@ class _Sheet:
                 gpus=gpus,
                 size_bytes=size,
                 expected=expected,
-                least=expected if exact else expected * (1 - self.tolerance),
+                least=expected if exact else least,
                 most=expected if exact else most,
                 exact=exact,
                 how=how,
@@ -228,13 +233,22 @@ def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
     storage = basis.storage
     if storage is None:
         return
-    rate = storage.client_gbyte_s * service_efficiency(basis)
     words_ = "`ffplan storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
-    for way in ("read", "write"):
-        terms = storage.read if way == "read" else storage.write
-        whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
-        name, most = f"storage-{way}", storage.client_gbyte_s
-        sheet.add(name, f"storage {way}", "node", "GB/s", min(rate, whole), how="fio, IOR", basis=words_, most=most)
+    ways: tuple[Way, ...] = ("read", "write")
+    for way in ways:
+        likely, least = storage_range(basis, way, 1)
+        basis_words = f"{words_}: {likely.label}"
+        sheet.add(
+            f"storage-{way}",
+            f"storage {way}",
+            "node",
+            "GB/s",
+            likely.gbyte_s,
+            how="fio, IOR",
+            basis=basis_words,
+            least=least.gbyte_s * (1 - sheet.tolerance),
+            most=storage.client_gbyte_s,
+        )
 
 
 def study_acceptance(
@@ -289,8 +303,9 @@ def study_acceptance(
         slow=slow,
         missing=missing,
         assumptions=(
-            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected; widths, generations and link rates "
-            "pass at the expected alone.",
+            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected, and one of storage at as much of the "
+            "least that its file system is known to reach; widths, generations and link rates pass at the expected "
+            "alone.",
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),

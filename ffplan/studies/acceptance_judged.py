@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
 from ffplan.studies.acceptance_bounds import ROUNDING
-from ffplan.studies.goodput_summary import expected_terms, service_efficiency
+from ffplan.studies.storage_rates import storage_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -101,15 +101,13 @@ def _unjudged(item: Measured, why: str) -> JudgedRow:
     return JudgedRow(measured=item, expected=None, least=None, most=None, verdict="not judged", why=why)
 
 
-def _of_nodes(item: Measured, row: CheckRow, basis: GoodputBasis, top: RateLimit | None) -> JudgedRow:
+def _of_nodes(item: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: RateLimit | None) -> JudgedRow:
     """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
     if item.check.startswith("storage-") and item.nodes > 1 and storage is not None:
-        terms = storage.read if item.check == "storage-read" else storage.write
-        whole = expected_terms(terms, service_efficiency(basis))[0].gbyte_s
-        expected = min(row.expected * item.nodes, whole)
-        least = expected * row.least / row.expected
+        likely, lowest = storage_range(basis, "read" if item.check == "storage-read" else "write", item.nodes)
+        expected, least = likely.gbyte_s, lowest.gbyte_s * (1 - tolerance)
         most = storage.client_gbyte_s * item.nodes
     of = "" if row.exact else (top.of if top else "what the NICs of its nodes carry")
     return _verdict(item, expected, least, most, of=of)
@@ -144,7 +142,7 @@ def judge(
             why = "the sheet has no such check for this design"
             found.append(_unjudged(item, why))
         else:
-            found.append(_of_nodes(item, row, basis, bound(item.check, 0)))
+            found.append(_of_nodes(item, row, tolerance, basis, bound(item.check, 0)))
     found += _of_collectives(rows, collectives, tolerance, more, bound)
     return tuple(sorted(found, key=lambda item: ORDER[item.verdict]))
 

@@ -30,6 +30,7 @@ from ffplan.studies.goodput_levers import lever_rows
 from ffplan.studies.goodput_money import job_money
 from ffplan.studies.goodput_parts import (
     HOUR,
+    beside_mtbf_hours,
     checkpoint_report,
     domain_report,
     hazard_rows,
@@ -70,6 +71,8 @@ def _reliability(
         short_of_nodes=hazards.section.short_of_nodes,
         hazards=hazard_rows(basis, job, one, likely(inputs)),
         mtbf_hours=band(one.mtbf_s / HOUR, many.mtbf_s / HOUR),
+        beside=basis.beside.profile.id if basis.beside else None,
+        beside_mtbf_hours=beside_mtbf_hours(basis, job),
         interruptions_per_day=band(DAY_S / one.mtbf_s, DAY_S / many.mtbf_s),
         checkpoint=checkpoint_report(job, one),
         restart_s=band(one.restart_s, many.restart_s),

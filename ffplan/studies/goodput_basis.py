@@ -9,7 +9,7 @@ from ffplan.design.ownership_sizing import ownership_sizing
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.plan import FabricPlan
-from ffplan.studies.reliability import Hazards, hazards_of
+from ffplan.studies.reliability import Hazards, hazards_beside, hazards_of
 from ffplan.studies.storage_basis import StorageBasis, storage_basis
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class GoodputBasis:
     hazards: Hazards
     storage: StorageBasis | None
     bought_spares: int
+    beside: Hazards | None = None
+    """Hazards of the profile whose mean time between interruptions stands beside that of its own."""
 
 
 def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan | None = None) -> GoodputBasis:
@@ -40,10 +42,12 @@ def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan |
     """
     fabric = fabric or plan_fabric(design)
     sizing = ownership_sizing(design, catalog.fork())
+    hazards = hazards_of(design, catalog)
     return GoodputBasis(
         design=design,
         fabric=fabric,
-        hazards=hazards_of(design, catalog),
+        hazards=hazards,
+        beside=hazards_beside(design, catalog, hazards),
         storage=storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
         bought_spares=sizing.spare_nodes,
     )

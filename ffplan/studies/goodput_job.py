@@ -20,6 +20,7 @@ from ffplan.results.training import TrainReport
 from ffplan.studies.goodput_basis import GoodputBasis, goodput_basis, spares_of
 from ffplan.studies.job_layout import node_of
 from ffplan.studies.reliability_inputs import reliability_inputs
+from ffplan.studies.storage_rates import storage_inputs
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -144,36 +145,16 @@ def job_on(
 
 
 def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
-    """Return the inputs of a job's outcome; the storage's own efficiency in place of the profile's.
+    """Return the inputs of a job's outcome: those of its hazards, and the rates of its file system.
 
     Args:
         basis: the design with its hazards.
         gpus: accelerators of the job [1].
     """
     accelerator = basis.design.compute.accelerator
-    found = reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus)
-    storage = basis.storage
-    own = storage.groups[0].server if storage else None
-    service = getattr(own, "service", None)
-    if own is None or service is None or service.efficiency is None:
-        return found
-    low, high = service.efficiency.range
-    title = own.sources[service.efficiency.source].title
-    status = service.efficiency.status or own.sources[service.efficiency.source].status
-    return tuple(
-        replace(
-            item,
-            likely=service.efficiency.value,
-            low=low,
-            high=high,
-            distribution="triangular" if low < high else "fixed",
-            source=title,
-            status=status,
-            date=own.sources[service.efficiency.source].date,
-        )
-        if item.name == "storage_efficiency"
-        else item
-        for item in found
+    return (
+        *reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
+        *storage_inputs(basis),
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import Number
 from ffplan.base.formatting import plural, span
 from ffplan.base.record import record
+from ffplan.catalog.reliability import PATHS
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.job import JobCase, job_outcome
 from ffplan.reliability.spare_count import enough
@@ -81,11 +82,13 @@ def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[Lever]:
 
 
 def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterator[Lever]:
-    if "link" in job.units and "link" not in job.survives:
+    paths = frozenset(rate.name for rate in basis.hazards.rates if rate.unit in PATHS)
+    links = [rate for rate in basis.hazards.rates if rate.unit == "endpoint-link" and rate.name not in job.survives]
+    if links:
         yield Lever(
             name="second-port",
             words="a second NIC port on another leaf",  # one of the two lost leaves the rate of now
-            job=replace(job, survives=job.survives | {"link", "leaf-switch"}),
+            job=replace(job, survives=job.survives | paths),
             parts=leaf_layer(money) if money else None,
             why="the bill of materials leaves the fabric out",
         )
@@ -93,7 +96,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
             name="links",
             words="links at the best rate known",
             job=job,
-            inputs={"rate.link": next(rate for rate in basis.hazards.rates if rate.name == "link").rate.ends[0]},
+            inputs={f"rate.{rate.name}": rate.rate.ends[0] for rate in links},
             why="no price book has optics by their rate of failures",
         )
     if job.units.get("bridge"):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.checkpoint import daly, young
 from ffplan.reliability.exposure import job_units
-from ffplan.reliability.hazards import DAY_S
+from ffplan.reliability.hazards import DAY_S, sized_rate
 from ffplan.reliability.job import hazard_rates, job_outcome
 from ffplan.results import reliability as out
 from ffplan.studies.cost import band
@@ -33,9 +33,10 @@ def hazard_rows(
     total = float(sum(outcome.by_hazard.values()))
     rates = hazard_rates(job, v)
     rows = []
-    for rate in basis.hazards.rates:
-        if not job.units[rate.name]:
+    for hazard in basis.hazards.rates:
+        if not job.units[hazard.name]:
             continue
+        rate = sized_rate(hazard, job.gpus)
         each, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
         factor = float(rates[rate.name]) / base if base else 1.0
         rows.append(
@@ -56,6 +57,20 @@ def hazard_rows(
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
+    """Return the mean time between interruptions of a job by the profile that stands beside its own [h]; None without.
+
+    Args:
+        basis: the design with its hazards.
+        job: the job.
+    """
+    if basis.beside is None:
+        return None
+    other = replace(basis, hazards=basis.beside, beside=None)
+    found = job_on(other, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
+    return float(recovery(other, found).outcome.mtbf_s) / HOUR
 
 
 def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:

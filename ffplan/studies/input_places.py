@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.paths import data_folder
 from ffplan.base.record import record
+from ffplan.catalog.read import holds
 from ffplan.catalog.store import Catalog
 from ffplan.design.ownership_schema import Ownership
 from ffplan.inputs.document import Document
@@ -37,15 +38,6 @@ class Places:
         return figure_at(self.catalog.entry(book), "items", part)
 
 
-def _holds(data: Any, path: tuple[str | int, ...]) -> bool:
-    for step in path:
-        inside = step < len(data) if isinstance(data, list) and isinstance(step, int) else False
-        if not (inside or (isinstance(data, dict) and step in data)):
-            return False
-        data = data[step]
-    return True
-
-
 def stated_at(document: Document, *path: str | int) -> str:
     """Return file and line of a value of a file; an empty text where the file does not state it.
 
@@ -53,7 +45,7 @@ def stated_at(document: Document, *path: str | int) -> str:
         document: the file.
         path: field names and list positions from its root.
     """
-    return f"{document.file}:{document.place(path)[0]}" if _holds(document.data, path) else ""
+    return f"{document.file}:{document.place(path)[0]}" if holds(document.data, path) else ""
 
 
 def figure_at(entry: Entry, *path: str | int) -> str:

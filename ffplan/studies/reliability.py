@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
-from ffplan.design.reliability_schema import Reliability
+from ffplan.design.reliability_schema import Reliability, profiled
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.reliability.exposure import domain_nodes
@@ -52,20 +52,21 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     section = design.reliability or Reliability()
     path = ("reliability", "profile") if design.reliability is not None else ()
     profile = catalog.get(ReliabilityProfile, section.profile, design.document, path)
-    document = catalog.entry(profile.id).document
+    entry = catalog.entry(profile.id)
     found: list[HazardRate] = []
     faults: list[Finding] = []
     for name, hazard in profile.hazards.items():
         try:
             counts = hazard.counted
-            study = _study(counts, catalog, document, ("hazards", name, "counted")) if counts else None
+            place = ("hazards", name, "counted")
+            study = _study(counts, catalog, entry.document_of(place), place) if counts else None
             found.append(hazard_rate(name, hazard, study))
         except InputError as error:
             faults += error.findings
     if faults:
         raise InputError(*faults)
     counted = profile.silent_rate
-    silent_study = _study(counted, catalog, document, ("silent_rate",))
+    silent_study = _study(counted, catalog, entry.document_of(("silent_rate",)), ("silent_rate",))
     silent = counted_rate(silent_study, tuple(counted.events), counted.over)
     if section.path_repair is not None and design.stripes == 1:
         message = "every NIC of the design has one port, and the loss of its path stops a job"
@@ -74,8 +75,31 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     drains = _drains(design, profile, section)
     found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
     return Hazards(
-        section=section, profile=profile, document=document, rates=tuple(found), silent=silent, drains=drains
+        section=section, profile=profile, document=entry.document, rates=tuple(found), silent=silent, drains=drains
     )
+
+
+def hazards_beside(design: ResolvedDesign, catalog: Catalog, own: Hazards) -> Hazards | None:
+    """Return the hazards of the profile that a design's own sets beside it; None where it names none but itself.
+
+    What the design states of its fleet is over the rates of its own profile, and does not go with the other.
+
+    Args:
+        design: the design.
+        catalog: where profiles and studies are looked up.
+        own: the design's hazards.
+
+    Raises:
+        InputError: where there is no such profile, or one of its hazards counts what its study has not.
+    """
+    name = own.profile.beside
+    if name is None or name == own.profile.id:
+        return None
+    entry = catalog.entry(own.profile.id)
+    other = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
+    stated = own.section.domain_failures
+    kept = {part: rate for part, rate in stated.items() if part in other.domain_parts}
+    return hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
 
 
 def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliability) -> dict[str, PlainEstimate]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.catalog.ownership import plain_amount
+from ffplan.catalog.ownership import Estimate, plain_amount
 from ffplan.catalog.reliability import PATHS
 from ffplan.cost.inputs import Input
+from ffplan.reliability.hazards import sized_rate
 from ffplan.reliability.job import requeue_seconds
 
 if TYPE_CHECKING:
     from ffplan.catalog.evidence import Figure
-    from ffplan.catalog.ownership import Estimate
+    from ffplan.catalog.parts import Part
     from ffplan.catalog.reliability import Hazard, ReliabilityProfile
     from ffplan.reliability.hazards import HazardRate
     from ffplan.studies.reliability import Hazards
@@ -26,30 +27,28 @@ TIMES: dict[str, tuple[str, str]] = {
     "together": ("interruptions of several nodes at once", "1"),
     "pause": ("stop of an asynchronous checkpoint", "s"),
     "checkpoint_bytes": ("checkpoint for a parameter", "byte"),
-    "storage_efficiency": ("storage service over its NICs", "1"),
 }
 """Inputs of a profile beside its rates: label and unit."""
 A_YEAR = "events a year of one scale-up domain"
-PARTS = ("hangs", "reschedule", "standby", "together", "storage_efficiency")
+PARTS = ("hangs", "reschedule", "standby", "together")
 """Inputs that are parts of a whole."""
 
 
-def estimate_input(
-    name: str, label: str, unit: str, found: Estimate, profile: ReliabilityProfile, *, part: bool = False
-) -> Input:
-    """Return a figure of a profile, or of a design, as an input.
+def estimate_input(name: str, label: str, unit: str, found: Figure, owner: Part, *, part: bool = False) -> Input:
+    """Return a figure of a profile, of another part, or of a design, as an input.
 
     Args:
         name: its name in formulas.
         label: what it is called.
         unit: its unit.
         found: the figure.
-        profile: whose sources it names.
+        owner: the part whose sources it names.
         part: it is a part of a whole, at most 1.
     """
     low, high = (plain_amount(end) for end in found.range)
-    source = profile.sources.get(found.source)
-    status = _status(found, profile)
+    source = owner.sources.get(found.source)
+    status = _status(found, owner)
+    shape = found.distribution if isinstance(found, Estimate) else None
     return Input(
         name=name,
         key=f"reliability.{name}",
@@ -58,7 +57,7 @@ def estimate_input(
         likely=plain_amount(found.value),
         low=low,
         high=high,
-        distribution="fixed" if low == high else found.distribution or "triangular",
+        distribution="fixed" if low == high else shape or "triangular",
         source=source.title if source else "the design",
         status=status,
         date=source.date if source else None,
@@ -66,8 +65,8 @@ def estimate_input(
     )
 
 
-def _status(found: Figure, profile: ReliabilityProfile) -> str:
-    source = profile.sources.get(found.source)
+def _status(found: Figure, owner: Part) -> str:
+    source = owner.sources.get(found.source)
     return (found.status or source.status) if source else "given"
 
 
@@ -96,7 +95,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     Args:
         hazards: the profile with its rates.
         accelerator: catalogue id of the accelerator; None where unknown.
-        gpus: accelerators of the job, which the time of a requeue depends on [1].
+        gpus: accelerators of the job, which rates of jobs and the time of a requeue depend on [1].
     """
     profile = hazards.profile
     found = []
@@ -112,7 +111,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         if rate.name in hazards.drains:
             continue
         hazard = profile.hazards[rate.name]
-        found.append(_rate_input(rate, hazard, profile))
+        found.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
         for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
             label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
             found.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))

@@ -16,10 +16,11 @@ from ffplan.studies.design_assumptions import announced, recalled_figures
 from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_summary import expected_terms, service_efficiency, storage_summary
-from ffplan.studies.storage_basis import stood_in
+from ffplan.studies.goodput_summary import storage_summary
+from ffplan.studies.storage_basis import file_system_words, stood_in
 from ffplan.studies.storage_burst import checkpoint_burst
 from ffplan.studies.storage_files import file_assumptions, image_report, image_words, metadata_report
+from ffplan.studies.storage_rates import nodes_terms, servers_terms, service_of
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 
@@ -52,13 +53,14 @@ def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...
     return tuple(rows)
 
 
-def incast_rows(requests: GrantedRequests, client: float, sender: float) -> tuple[out.IncastRow, ...]:
+def incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
     """Return what one client receives from several servers.
 
     Args:
         requests: how it grants requests to send.
         client: rate of its NICs [GB/s].
         sender: rate of a server's NICs [GB/s].
+        most: what a node reads, however many servers send [GB/s].
     """
     counts = np.array(SENDERS)
     limited = incast(
@@ -72,27 +74,26 @@ def incast_rows(requests: GrantedRequests, client: float, sender: float) -> tupl
     return tuple(
         out.IncastRow(
             senders=int(count),
-            limited_gbyte_s=float(rate),
-            free_gbyte_s=min(float(count) * sender, client) * blocked_rate(int(count)),
+            limited_gbyte_s=min(float(rate), most),
+            free_gbyte_s=min(min(float(count) * sender, client) * blocked_rate(int(count)), most),
         )
         for count, rate in zip(counts, np.asarray(limited), strict=True)
     )
 
 
-def _reads(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob, read: float) -> out.ReadReport | None:
+def _reads(basis: GoodputBasis, asked: GoodputJob, read: float, node: float) -> out.ReadReport | None:
     if asked.report is None or asked.model.transformer is None:
         return None
     rate = asked.report.rows[0].tokens_s
     wanted = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
     shape = shape_of(asked.model.transformer)
     context = float(kv_bytes(shape, shape.sequence))
-    client = storage.client_gbyte_s * service_efficiency(basis)
     return out.ReadReport(
         tokens_s=rate,
         gbyte_s=wanted,
         share=wanted / read,
         context_bytes=context,
-        contexts_s_node=client * 1e9 / context,
+        contexts_s_node=node * 1e9 / context,
     )
 
 
@@ -116,49 +117,58 @@ def study_storage(
     summary = storage_summary(basis)
     if storage is None or summary is None:
         raise NoStorageError(f"`{design.spec.name}` plans no storage, and its ownership profile sizes none")
-    efficiency = service_efficiency(basis)
-    read, write = expected_terms(storage.read, efficiency), expected_terms(storage.write, efficiency)
+    efficiency = float(service_of(basis, "read").efficiency)
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
-    client = storage.client_gbyte_s * efficiency
+    node_read, node_write = nodes_terms(basis, "read", 1), nodes_terms(basis, "write", 1)
+    all_read, client = nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
     burst = checkpoint_burst(basis, storage, asked) if asked is not None else None
     pictures = image_report(basis, summary.read_gbyte_s, asked, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
-    zone = expected_terms(storage.read, efficiency * part)[0].gbyte_s
-    first = storage.groups[0]
-    sender = sum(first.nics[slot].rate.value for slot in range(len(first.nics)))
-    management = sum(group.group.count for group in design.groups if group.group.role == "management")
+    zone = servers_terms(basis, "read", part)[0].gbyte_s
+    sender = sum(nic.rate.value for nic in storage.groups[0].nics)
     return out.StorageReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         catalog=files_read(catalog),
-        headline=(*_headline(summary, burst, nodes, client), *image_words(pictures)),
+        headline=(*_headline(summary, burst, nodes, all_read), *image_words(pictures)),
         storage=summary,
         server=tuple(dict.fromkeys(group.server.id for group in storage.groups)),
+        file_system=_file_systems(storage),
         drives=storage.drives,
         nics=storage.nics,
         copies=storage.copies,
         efficiency=efficiency,
         shared=storage.on_fabric,
         line_gbyte_s=storage.read["NICs of the servers"],
-        read=tuple(read),
-        write=tuple(write),
+        read=tuple(servers_terms(basis, "read")),
+        write=tuple(servers_terms(basis, "write")),
         zones=zones,
         zone_read_gbyte_s=zone,
         client_gbyte_s=client,
-        clients_gbyte_s=client * nodes,
+        client_write_gbyte_s=node_write[0].gbyte_s,
+        node_read=tuple(node_read),
+        node_write=tuple(node_write),
+        clients_gbyte_s=all_read.gbyte_s,
+        clients_write_gbyte_s=nodes_terms(basis, "write", nodes)[0].gbyte_s,
         clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
         bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
         tiers=_tiers(basis, summary),
-        incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender),
+        incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
         burst=burst,
-        reads=_reads(basis, storage, asked, summary.read_gbyte_s) if asked is not None else None,
+        reads=_reads(basis, asked, summary.read_gbyte_s, client) if asked is not None else None,
         images=pictures,
-        metadata=metadata_report(basis, pictures, burst),
-        metadata_servers=management or None,
+        metadata=(metadata := metadata_report(basis, pictures, burst)),
+        metadata_servers=metadata.planned,
         assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(asked), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
+
+
+def _file_systems(storage: StorageBasis) -> tuple[str, ...]:
+    """Return the catalogue ids of what runs on the servers; the one whose rates are taken comes first."""
+    systems = (storage.service, *storage.groups)
+    return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
 
 
 def _untimed(asked: GoodputJob | None) -> tuple[str, ...]:
@@ -168,7 +178,9 @@ def _untimed(asked: GoodputJob | None) -> tuple[str, ...]:
     return (f"What `{asked.model.id}` reads is left out, since it could not be timed: {asked.untimed}.",)
 
 
-def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, client: float) -> tuple[str, ...]:
+def _headline(
+    found: StorageSummary, burst: out.BurstReport | None, nodes: int, together: out.StorageTerm
+) -> tuple[str, ...]:
     raw, usable = found.raw_bytes / 1e15, found.usable_bytes / 1e15
     first = "" if found.planned else "The design plans no storage. As its ownership profile sizes it, "
     lines = [
@@ -178,14 +190,17 @@ def _headline(found: StorageSummary, burst: out.BurstReport | None, nodes: int, 
         f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
         f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",
     ]
-    total = client * nodes
-    if total < found.read_gbyte_s:
-        lines.append(f"The {nodes:,} compute nodes together read no more than {number(total, 3)} GB/s.")
+    if together.gbyte_s < found.read_gbyte_s:
+        lines.append(
+            f"The {nodes:,} compute nodes together read no more than {number(together.gbyte_s, 3)} GB/s, bound by "
+            f"{together.label}."
+        )
     if burst is not None:
         whose = "each node's" if burst.writers > 1 else "one node's"
         lines.append(
             f"A checkpoint of {burst.model}, {stored(burst.bytes)}, is saved in "
-            f"{span(burst.save_s)} and takes {percent(burst.nic_share)} of {whose} NICs meanwhile."
+            f"{span(burst.save_s)}, bound by {burst.binds}, and takes {100 * burst.nic_share:.2g} % of {whose} NICs "
+            "meanwhile."
         )
         if burst.kept_share is not None and burst.kept_share > 1 and burst.kept_wanted is not None:
             lines.append(
@@ -210,6 +225,7 @@ def _assumptions(
     ]
     found += file_assumptions(basis, images)
     found += stood_in(storage)
+    found += file_system_words(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
         found.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import StorageServer
+from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM
 from ffplan.design.networks import node_rate
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.fabric.networks import storage_network
@@ -35,8 +36,8 @@ class StorageBasis:
     raw_bytes: float
     usable_bytes: float
     copies: float
-    efficiency: float | None
-    """Of the service [1]; None where its file has none."""
+    service: ResolvedGroup
+    """The group whose file system is taken: of several, the one whose client writes least."""
     read: dict[str, float]
     """Terms of reading, the service's efficiency left out [GB/s]."""
     write: dict[str, float]
@@ -78,6 +79,12 @@ def _copies(server: StorageServer) -> tuple[float, float]:
     if service is None:
         return 1.0, 1.0
     return float(service.copies.value), service.usable.value if service.usable else 1.0
+
+
+def _client_writes(group: ResolvedGroup) -> float:
+    """Return what the client of a group's file system writes [GB/s]."""
+    assert group.file_system is not None
+    return float(group.file_system.client.write.value)
 
 
 def _terms(server: StorageServer, count: int, each: float) -> StorageRates:
@@ -140,7 +147,6 @@ def storage_basis(
     client, assumed = _client(design, groups, beside if own is not None or not planned else None)
     first = groups[0].server
     assert isinstance(first, StorageServer)
-    service = first.service
     return StorageBasis(
         groups=groups,
         planned=bool(planned),
@@ -150,14 +156,26 @@ def storage_basis(
         nics=nics,
         raw_bytes=raw,
         usable_bytes=usable,
-        copies=float(service.copies.value) if service else 1.0,
-        efficiency=float(service.efficiency.value) if service and service.efficiency else None,
+        copies=_copies(first)[0],
+        service=min(groups, key=_client_writes),
         read=read,
         write=write,
         client_gbyte_s=client,
         client_assumed=assumed,
         in_every_zone=all(group.group.zones == "every" for group in groups),
     )
+
+
+def file_system_words(storage: StorageBasis) -> list[str]:
+    """Return which file system's rates are taken, and how far they are known, in sentences."""
+    system = storage.service.file_system
+    assert system is not None
+    if system.id == DEFAULT_FILE_SYSTEM:
+        return [
+            f"`{storage.service.server.id}` names no file system: its rates are those of published systems, as one "
+            "range. `service.file_system` of the server names another."
+        ]
+    return [f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`."]
 
 
 def stood_in(storage: StorageBasis) -> list[str]:

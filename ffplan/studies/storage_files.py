@@ -10,7 +10,7 @@ from ffplan.base.formatting import number, percent
 from ffplan.catalog.ownership import plain_amount
 from ffplan.results import storage as out
 from ffplan.studies.goodput_job import job_on, model_parameters
-from ffplan.studies.goodput_summary import expected_terms, service_efficiency
+from ffplan.studies.storage_rates import job_terms
 
 if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
@@ -29,9 +29,7 @@ def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
 def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
     """Return the rate at which a job can read [GB/s], and what binds it: storage in its zones, or its own NICs."""
     job = job_on(basis, gpus, parameters)
-    efficiency = service_efficiency(basis)
-    terms = {"NICs of the nodes": job.clients_gbyte_s} | {name: float(rate) for name, rate in job.read_gbyte_s.items()}
-    least = expected_terms(terms, efficiency)[0]
+    least = job_terms(basis, job, "read")[0]
     return least.gbyte_s, least.label
 
 

@@ -154,7 +154,8 @@ JOB = ("goodput", "--model", "llama3-8b")
 
 def _failing(name: str, text: str) -> Case:
     """Let a design say something of failures and checkpoints."""
-    return Case(name, (("site:\n", f"reliability: {text}\nsite:\n"),), command=JOB)
+    shipped = ("\nreliability: {profile: fire-flyer}\n", "")
+    return Case(name, (shipped, ("site:\n", f"reliability: {text}\nsite:\n")), command=JOB)
 
 
 def _failures(name: str, part: str, old: str, new: str) -> Case:

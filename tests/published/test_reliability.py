@@ -59,7 +59,8 @@ def test_llama_3_on_16384_accelerators() -> None:
     assert 54 * DAY / float(found.mtbf_s) == pytest.approx(419, rel=0.01)
     low, one, high = quantiles(basis, 16_384, 405e9)
     assert low < 0.90 < high
-    assert one == pytest.approx(0.900, abs=0.005)  # requeued whole; the paper's restart is not published
+    # requeued whole, and loaded in 129 s as ByteCheckpoint has it; the paper's restart is not published
+    assert one == pytest.approx(0.886, abs=0.005)
 
 
 def test_byterobust_s_warm_standby_keeps_97_percent_on_9600() -> None:
@@ -78,7 +79,7 @@ def test_100000_accelerators_without_care_keep_44_percent() -> None:
     """FT-HSDP projects 44 % at 100,000; the model's range of fleets holds it."""
     low, one, high = quantiles(basis_of("site-h100-100k"), 98_304, 405e9)
     assert low < 0.44 < high
-    assert one == pytest.approx(0.50, abs=0.02)
+    assert one == pytest.approx(0.46, abs=0.02)
 
 
 def test_rsc_s_failures_are_the_ends_of_the_fleets() -> None:

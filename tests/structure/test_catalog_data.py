@@ -31,6 +31,7 @@ FOLDERS = {
     "link": "links",
     "server": "servers",
     "storage-server": "storage",
+    "file-system": "storage",
     "price-book": "prices",
     "rent-book": "rents",
     "ownership": "ownership",
@@ -57,7 +58,7 @@ def part(path: Path) -> Part:
 
 def files_of(kind: str) -> list[Path]:
     found = [path for path in FILES if path.relative_to(ROOT / "catalogs").parts[0] == FOLDERS[kind]]
-    if FOLDERS[kind] == "reliability":  # four kinds share a folder
+    if list(FOLDERS.values()).count(FOLDERS[kind]) > 1:
         found = [path for path in found if part(path).kind == kind]
     assert found
     return found

@@ -38,9 +38,21 @@ def check(examined: Examined) -> Iterator[Finding]:
         where,
         f"{servers} saves a checkpoint of the workload in {span(save)}, bound by {one.persist_binds}; every "
         f"{span(best)} would be best",
-        f"plan {save / best:.2g} times the storage, or accept fewer checkpoints; `ffplan storage` has the rates",
+        _remedy(one.persist_binds, save / best),
         severity=Severity.WARNING,
     )
+
+
+def _remedy(binds: str, times: float) -> str:
+    """Return what would let checkpoints follow each other as fast as they should."""
+    from ffplan.reliability.storage import OF_SERVICE
+
+    if binds in OF_SERVICE:
+        return (
+            "more servers do not help: name a file system whose measured rates are higher (`service.file_system`), or "
+            "accept fewer checkpoints; `ffplan storage` has the rates"
+        )
+    return f"plan {times:.2g} times the storage, or accept fewer checkpoints; `ffplan storage` has the rates"
 
 
 def _held(examined: Examined, found: JobRecovery) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from ffplan.cost.site import side_network
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.ledger import Ledger, ledger_of
-from tests.support import DESIGNS, ROOT, ffplan
+from tests.support import DESIGNS, ROOT, ffplan, with_reliability
 from tests.unit.cost.test_account import ACCOUNT
 from tests.unit.cost.test_draws import wide
 
@@ -34,7 +34,7 @@ def test_stated_spare_nodes_are_bought_and_stand_in(tmp_path: Path) -> None:
 
     def lines(section: str) -> tuple[dict[str, float], float, int]:
         path = tmp_path / "design.yaml"
-        path.write_text(plain + section)
+        path.write_text(with_reliability(plain, section) if section else plain)
         cost = json.loads(ffplan("cost", str(path), *EXACT).out)
         goodput = json.loads(ffplan("goodput", str(path), "-m", "llama3-70b", *EXACT).out)
         spares = {line["part"]: line["quantity"] for line in cost["bom"]["lines"] if line["kind"] == "spares"}
@@ -42,15 +42,15 @@ def test_stated_spare_nodes_are_bought_and_stand_in(tmp_path: Path) -> None:
         return spares, server["unit_price"] * spares.get(server["part"], 0), goodput["reliability"]["spares"]
 
     usual, _, _ = lines("")
-    eight, paid, standing = lines("\nreliability: {spare_nodes: 8}\n")
+    eight, paid, standing = lines("spare_nodes: 8")
     assert eight == {**usual, "hgx-h100-8nic": 8}
     assert paid == 8 * 265_000
     assert standing == 8
-    none, _, left = lines("\nreliability: {spare_nodes: 0}\n")
+    none, _, left = lines("spare_nodes: 0")
     assert none == {part: count for part, count in usual.items() if part != "hgx-h100-8nic"}
     assert left == 0
     path = tmp_path / "two.yaml"
-    path.write_text(plain + "\nreliability: {spare_nodes: 8}\nownership: {spare_nodes: 2 %}\n")
+    path.write_text(with_reliability(plain, "spare_nodes: 8") + "ownership: {spare_nodes: 2 %}\n")
     for command in (("cost",), ("goodput", "-m", "llama3-70b")):
         run = ffplan(command[0], str(path), *command[1:])
         assert run.code == 2

@@ -123,6 +123,8 @@ V = {
     "pause": 0.5,
     "checkpoint_bytes": 14.0,
     "storage_efficiency": 0.8,
+    "client.read": 25.0,
+    "client.write": 25.0,
     "stragglers": 0.02,
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,6 +11,7 @@ from scipy import stats
 from ffplan.reliability.job import _moved
 from ffplan.reliability.simulate import FEW_RUNS, mean_interval
 from ffplan.reliability.spares import POINTS, shortage
+from tests.unit.reliability.test_failures import JOB
 
 
 @pytest.mark.parametrize("freedom", range(1, 30))
@@ -40,4 +43,5 @@ def test_many_values_are_between_points() -> None:
 
 
 def test_without_storage_nothing_moves() -> None:
-    assert _moved({}, 1.0, 10.0, 5.0) == (0.0, "no storage")
+    bare = replace(JOB, read_gbyte_s={}, write_gbyte_s={})
+    assert _moved(bare, {}, "write", 5.0) == _moved(bare, {}, "read", 5.0) == (0.0, "no storage")

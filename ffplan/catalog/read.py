@@ -1,0 +1,172 @@
+"""A part as its file has it: its model, its document, and what no type of a field can see."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.extended import extension_faults, with_base
+from ffplan.catalog.kinds import KINDS, kind_hint, model_of
+from ffplan.catalog.parts import Part, Server, StorageServer, Switch
+from ffplan.catalog.topology import server_faults
+from ffplan.inputs.document import Document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.validate import validate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import Finding
+
+METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
+"""Methods of libraries that commands know by name; a user's file may give them other constants, not another method."""
+
+MIN_PORTS = 2
+"""Fewest ports of a switch."""
+
+
+@record
+class Entry:
+    """A part as it was read."""
+
+    part: Part
+    document: Document
+    recalled: tuple[tuple[str | int, ...], ...] = ()
+    """Paths of recalled figures (status R) in its own file."""
+    base: Entry | None = None
+    """The price book or reliability profile that it extends."""
+    key: tuple[str, int] = ("", 0)
+    """Its id, and the position of its folder."""
+
+    @property
+    def data(self) -> Any:
+        """Its data, with those of the reliability profile that it extends."""
+        own = self.document.data
+        return own if self.base is None or self.part.kind != "reliability" else with_base(own, self.base.data)
+
+    def document_of(self, path: tuple[str | int, ...]) -> Document:
+        """Return the file that states the value at a path: its own, or one that it extends."""
+        return self.document if self.base is None or holds(self.document.data, path) else self.base.document_of(path)
+
+
+def holds(data: Any, path: tuple[str | int, ...]) -> bool:
+    """Return whether the data of a file have a value at a path.
+
+    Args:
+        data: mappings, lists and scalars.
+        path: field names and list positions from the root.
+    """
+    for step in path:
+        inside = step < len(data) if isinstance(data, list) and isinstance(step, int) else False
+        if not (inside or (isinstance(data, dict) and step in data)):
+            return False
+        data = data[step]
+    return True
+
+
+def recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
+    """Return the paths of the recalled figures (status R) of a part."""
+    return tuple(
+        path for path, figure in part.figures() if (figure.status or part.sources[figure.source].status) == "R"
+    )
+
+
+def read_part(document: Document, stem: str, base: Entry | None = None) -> Entry:
+    """Return a part as its file has it.
+
+    Args:
+        document: the file.
+        stem: its name without ending, which must be the id.
+        base: the reliability profile that it extends.
+
+    Raises:
+        InputError: where the file is wrong.
+    """
+    if base is None:
+        part = _part(document, stem, document.data)
+        return Entry(part=part, document=document, recalled=recalled_paths(part))
+    if faults := list(extension_faults(document, base.data)):
+        raise InputError(*faults)
+    part = _part(document, stem, with_base(document.data, base.data))
+    own = tuple(path for path in recalled_paths(part) if holds(document.data, path))
+    return Entry(part=part, document=document, recalled=own, base=base)
+
+
+def _part(document: Document, stem: str, data: Any) -> Part:
+    kind = data.get("kind") if isinstance(data, dict) else None
+    model = model_of(kind) if isinstance(kind, str) and kind in KINDS else None
+    if model is None:
+        what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
+        raise InputError(
+            document.finding(
+                "schema-choice",
+                ("kind",),
+                f"{what}; a catalogue file needs a known kind",
+                kind_hint(str(kind)),
+            )
+        )
+    part = validate(model, document, data)
+    faults = list(_part_faults(part, document, stem))
+    if faults:
+        raise InputError(*faults)
+    return part
+
+
+def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]:
+    if part.id != stem:
+        yield document.finding(
+            "catalog-id",
+            ("id",),
+            f"the id `{part.id}` differs from the file name `{stem}`",
+            "name the file after the id",
+        )
+    for path, figure in part.figures():
+        source = part.sources.get(figure.source)
+        if source is None:
+            yield document.finding(
+                "catalog-source",
+                (*path, "source"),
+                f"the source `{figure.source}` is not under `sources`",
+                did_you_mean(figure.source, part.sources, what="source"),
+            )
+        elif (figure.status or source.status) == "R" and (figure.grade or source.grade) != "estimate":
+            yield document.finding(
+                "catalog-grade",
+                path,
+                "a recalled figure (status R) must have grade `estimate`",
+                "grade it `estimate`, or follow it to a source",
+            )
+    method = getattr(part, "method", None)
+    if part.kind == "library" and method != METHODS.get(part.id, method):
+        yield document.finding(
+            "catalog-library",
+            ("method",),
+            f"the library `{part.id}` has the method `{method}`",
+            f"write `method: {METHODS[part.id]}`",
+        )
+    if part.kind == "failure-study":
+        from ffplan.catalog.failure_sums import sum_faults
+
+        yield from sum_faults(part, document)
+    if isinstance(part, Server | StorageServer):
+        yield from server_faults(part, document)
+        if part.power.training and part.power.maximum and part.power.training.value > part.power.maximum.value:
+            yield document.finding(
+                "number-range",
+                ("power", "training"),
+                "the power in training exceeds the maximum",
+                "correct one of the two",
+            )
+    if isinstance(part, Switch):
+        if part.ports.value < MIN_PORTS:
+            yield document.finding(
+                "number-range",
+                ("ports",),
+                f"a switch of {part.ports.value} port(s) joins nothing",
+                f"write at least {MIN_PORTS} ports",
+            )
+        if part.power_max and part.power and part.power.value > part.power_max.value:
+            yield document.finding(
+                "number-range", ("power",), "the typical power exceeds the maximum", "correct one of the two"
+            )
