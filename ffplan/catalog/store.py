@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from copy import copy
 from dataclasses import replace
@@ -13,7 +12,8 @@ from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
 from ffplan.base.record import record
-from ffplan.catalog.kinds import KINDS, kind_hint, model_of
+from ffplan.catalog.folders import Root, other_id, placed_index, shipped_index, unknown_kind
+from ffplan.catalog.kinds import KINDS, model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
 from ffplan.inputs.document import Document, parse_document, read_bytes
@@ -24,15 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
+"""The kind of a shipped file."""
 
 METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
 """Methods of libraries that commands know by name; a user's file may give them other constants, not another method."""
 
 MIN_PORTS = 2
 """Fewest ports of a switch."""
-
-MAX_FILES = 20_000
-"""Most files a catalogue folder may hold; more means the wrong folder was named."""
 
 P = TypeVar("P", bound=Part)
 
@@ -51,70 +49,35 @@ class Entry:
     """Its id, and the position of its folder."""
 
 
-@record
-class Root:
-    """One catalogue folder; `label` stands for it in reports."""
-
-    folder: Path
-    label: str
-
-
-def _walk(root: Root) -> Iterator[tuple[str, str]]:
-    """Yield (name without ending, path) of every YAML file below a folder.
-
-    Hidden files, such as the locks of editors, are none of the user's parts; what is no file is none either, apart
-    from a link to nowhere, which whoever asks for that part should hear of.
-    """
-    waiting, seen = [str(root.folder)], 0
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
-                seen += 1
-                if seen > MAX_FILES:
-                    raise UsageError(
-                        f"ffplan: --catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder"
-                    )
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    waiting += [entry.path] if entry.name != "measurements" else []
-                    continue
-                name, dot, ending = entry.name.rpartition(".")
-                if dot and ending in ("yaml", "yml") and (entry.is_file() or not Path(entry.path).exists()):
-                    yield name, entry.path
-
-
-def _index(root: Root) -> dict[str, tuple[str, ...]]:
-    """Return the files of each id; several are a fault of the folder, for whoever asks for that id."""
-    index: dict[str, tuple[str, ...]] = {}
-    try:
-        for name, path in _walk(root):
-            index[name] = (*index.get(name, ()), path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
-    return index
-
-
 class Catalog:
     """Parts from several folders, read when first asked for."""
 
-    def __init__(self, overlays: Iterable[str] = ()) -> None:
+    def __init__(self, overlays: Iterable[str] = (), *, beside: str | None = None) -> None:
         """Index the folders.
 
         Args:
             overlays: folders of the user, searched in this order before the shipped catalogue.
+            beside: a folder searched before all of these, whose files may be of any kind.
 
         Raises:
             UsageError: where a folder cannot be read, or is far too large.
+            InputError: with every file of an overlay that cannot be placed.
         """
-        self._roots = [Root(Path(folder), folder) for folder in overlays]
-        self._roots.append(Root(data_folder("catalogs"), "catalogs"))
-        self._indexes = [_index(root) for root in self._roots]
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
         self._kinds: dict[str, str] = {}
+        first = [] if beside is None else [Root(Path(beside), beside)]
+        named = [Root(Path(folder), folder) for folder in overlays]
+        shipped = Root(data_folder("catalogs"), "catalogs")
+        self._roots = [*first, *named, shipped]
+        indexes = [
+            *(placed_index(root, self._content, strict=False) for root in first),
+            *(placed_index(root, self._content) for root in named),
+            shipped_index(shipped),
+        ]
+        self._indexes = [index.files for index in indexes]
+        self._placed = {path: kind for index in indexes for path, kind in index.kinds.items()}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -159,14 +122,13 @@ class Catalog:
         """Return (path, label) of part `name` in the folder at `position`.
 
         Raises:
-            UsageError: where the folder has two files of that name.
+            UsageError: where the folder has two files of that part.
         """
         root, files = self._roots[position], self._indexes[position][name]
         if len(files) > 1:
             both = " and ".join(sorted(files)[:2])
-            raise UsageError(f"ffplan: --catalog {root.label}: two files are named `{name}`: {both}")
-        path = Path(files[0])
-        return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
+            raise UsageError(f"ffplan: --catalog {root.label}: two files have the id `{name}`: {both}; keep one")
+        return Path(files[0]), root.named(files[0])
 
     def locate(self, name: str) -> tuple[Path, str] | None:
         """Return (path, label) of the file that holds part `name`, or None."""
@@ -190,6 +152,8 @@ class Catalog:
         if key not in self._read:
             path, label = self._place(*key)
             whole = self._part(path, label)
+            if whole.part.id != key[0]:
+                raise other_id(label, whole.part.id, key[0])
             document = whole.document
             part = self._with_constants(whole.part, document, key[1])
             recalled = whole.recalled if part is whole.part else _recalled(part)
@@ -278,6 +242,8 @@ class Catalog:
         files = next((index[name] for index in self._indexes if name in index), ())
         if len(files) != 1:
             return ""
+        if (placed := self._placed.get(files[0])) is not None:
+            return placed
         try:
             raw = self._content(Path(files[0]), files[0])
         except InputError:
@@ -304,7 +270,7 @@ class Catalog:
         """
         key = str(path)
         if key not in self._parsed:
-            self._parsed[key] = read_part(parse_document(self._content(path, label), label), path.stem)
+            self._parsed[key] = read_part(parse_document(self._content(path, label), label))
         return self._parsed[key]
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
@@ -356,49 +322,32 @@ def _recalled(part: Part) -> tuple[tuple[str | int, ...], ...]:
     )
 
 
-def read_part(document: Document, stem: str) -> Entry:
+def read_part(document: Document) -> Entry:
     """Return a part as its file has it.
 
     Args:
         document: the file.
-        stem: its name without ending, which must be the id.
 
     Raises:
         InputError: where the file is wrong.
     """
-    part = _part(document, stem)
+    part = _part(document)
     return Entry(part=part, document=document, recalled=_recalled(part))
 
 
-def _part(document: Document, stem: str) -> Part:
+def _part(document: Document) -> Part:
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    model = model_of(kind) if isinstance(kind, str) and kind in KINDS else None
-    if model is None:
-        what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
-        raise InputError(
-            document.finding(
-                "schema-choice",
-                ("kind",),
-                f"{what}; a catalogue file needs a known kind",
-                kind_hint(str(kind)),
-            )
-        )
-    part = validate(model, document)
-    faults = list(_part_faults(part, document, stem))
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(unknown_kind(document, kind))
+    part = validate(model_of(kind), document)
+    faults = list(_part_faults(part, document))
     if faults:
         raise InputError(*faults)
     return part
 
 
-def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]:
-    if part.id != stem:
-        yield document.finding(
-            "catalog-id",
-            ("id",),
-            f"the id `{part.id}` differs from the file name `{stem}`",
-            "name the file after the id",
-        )
+def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
     for path, figure in part.figures():
         source = part.sources.get(figure.source)
         if source is None:
