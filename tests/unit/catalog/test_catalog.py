@@ -48,7 +48,7 @@ def test_two_files_of_one_id_are_refused_where_that_id_is_read(overlay: Path) ->
     catalog = Catalog([str(overlay)])
     assert catalog.entry("qm8700").part.kind == "switch"
     assert catalog.kind_of("same") == ""
-    with pytest.raises(UsageError, match="two files have the id `same`: .*a.yaml and .*b.yaml; keep one"):
+    with pytest.raises(UsageError, match=r"two files have the id `same`: .*a\.yaml and .*b\.yaml; keep one"):
         catalog.entry("same")
     assert [item.id for item in part_list(catalog).broken] == ["same"]
 
