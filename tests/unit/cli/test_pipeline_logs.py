@@ -80,7 +80,8 @@ def test_a_design_writes_no_command_into_the_log(form: str, tmp_path: Path) -> N
     text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
     for said in (r"a\n::error file=x::boo", "::error file=x::boo", NAME):
         design = tmp_path / "design.yaml"
-        design.write_text(re.sub(r"^description: .*$", lambda _: f'description: "{said}"', text, flags=re.MULTILINE))
+        lines = [f'description: "{said}"' if line.startswith("description:") else line for line in text.splitlines()]
+        design.write_text("\n".join(lines))
         done = ffplan("design", str(design), "-f", form)
         assert done.code == 0, done.err
         assert "boo" in done.out
