@@ -280,7 +280,7 @@ def study_acceptance(
         return collective_points(design, catalog, operation, (gpus,), sizes, placement)
 
     host = node_of(design)
-    judged = judge(rows, measured, tolerance, more, basis, host, bounds)
+    judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = slow_parts(measured, job, host.domain_gpus)
     seen = {item.check for item in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()

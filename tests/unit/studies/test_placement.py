@@ -54,7 +54,7 @@ def log_of(hosts: dict[str, tuple[int, ...]], busbw: float, device: str = H100, 
     lines = [command] if command else []
     lines += ["# nThread 1 nGpus 1 minBytes 8 agg iters: 1 validation: 1 graph: 0", "#", "# Using devices"]
     lines += [
-        f"#  Rank {at:2} Group  0 Pid   {5425 + at} on {host:>10} device {number:2} [0000:{24 + number:02x}:00] {device}"
+        f"#  Rank {at:2} Group  0 Pid   {5425 + at} on {host:>10} device {number:2} [{24 + number:x}:00] {device}"
         for at, (host, number) in enumerate(ranks)
     ]
     lines += ["#       size         count      type   redop    root     time   algbw   busbw #wrong"]
