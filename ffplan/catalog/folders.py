@@ -116,7 +116,8 @@ def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes,
         UsageError: where the folder cannot be read, or is far too large.
         InputError: with every file that cannot be placed.
     """
-    index, faults = Index({}, {}), []
+    index = Index({}, {})
+    faults: list[Finding] = []
     for _, path in _walked(root):
         file = root.named(path)
         try:

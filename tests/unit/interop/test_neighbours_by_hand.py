@@ -9,11 +9,12 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.ethernet import _first_numbers, _parts, _Ports, is_switch_port, plain_name
+from ffplan.interop.asbuilt.forms import LONGEST_LINE
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, local_name, parsed, read_lldp
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.ptm import is_dot_line, read_dot
-from ffplan.interop.asbuilt.read import LONGEST_LINE, read_as_built
+from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.asbuilt.sonic import read_config_db
 from ffplan.interop.asbuilt.speeds import link_rate, signalled
 from ffplan.interop.asbuilt.topo_files import read_ndt, read_topo

@@ -24,6 +24,7 @@ from ffplan.studies.placement import Placement, nics_near, placement_fault, plac
 from tests.support import DESIGNS, ROOT, ffplan
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from ffplan.design.resolved import ResolvedDesign
@@ -38,7 +39,7 @@ def design_of(name: str) -> tuple[ResolvedDesign, Catalog]:
     return resolve(read_document(ROOT / "designs" / f"{name}.yaml"), catalog), catalog
 
 
-def log_of(hosts: dict[str, tuple[int, ...]], busbw: float, device: str = H100, command: str = "") -> str:
+def log_of(hosts: Mapping[str, tuple[int, ...]], busbw: float, device: str = H100, command: str = "") -> str:
     """Return a log of all_reduce_perf.
 
     Args:
