@@ -14,7 +14,7 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
-from ffplan.catalog.evidence import Figure
+from ffplan.catalog.evidence import EfficiencyFigure, Figure
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
@@ -332,6 +332,8 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
             raise UsageError(f"`{path}` is no figure")
         if isinstance(part.value, int):
             raise UsageError(f"`{path}` is a count, which shapes the design: vary it one by one")
+        if isinstance(part, EfficiencyFigure) and np.any(np.asarray(array) > 1):
+            raise UsageError(f"`{path}`: a fraction is at most 1")
         _require_possible(part, path, array)
         return part.model_copy(update={"value": array, "low": None, "high": None})
     name, *rest = steps

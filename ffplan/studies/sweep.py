@@ -121,7 +121,7 @@ class Sweep:
                 self._check(item)
         for item in self.points.axes:
             if item.path in self.of_parts:
-                with_figure(design, item.path, np.array([item.numbers.min(), item.numbers.max()]))
+                with_figure(design, item.path, float(item.numbers[0]))
         self._case = lru_cache(maxsize=64)(self._resolved)
 
     @staticmethod

@@ -697,12 +697,13 @@ def test_figures_of_other_networks_vary_too() -> None:
 
 
 def test_values_that_no_part_has() -> None:
-    """Below 0, a fraction above 1, and a 0 that something is divided by, in sweeps of studies of single designs."""
+    """Below 0, a fraction above 1, and a rate of 0, in sweeps of studies of single designs."""
     design = "h100-1k-four-networks"
     for axis_text, words in (
         ("connectx-7-400g.line_efficiency=0.5,5", "a fraction is at most 1"),
         ("prices.hgx-h100-8nic=1,-1", "not below 0"),
-        ("connectx-7-400g.rate=50,0", "a figure is 0 that something is divided by"),
+        ("connectx-7-400g.rate=50,0", "`0 GB/s` is out of range; write a bandwidth of 1e-06 to 1e+09 GB/s"),
+        ("connectx-7-400g.rate=50,1e308", "`1e+308 GB/s` is out of range"),
     ):
         found = swept(axis_text, design=design, metrics=("cost.total",)).chunk(0)
         assert found.reason[0] == ""
