@@ -783,15 +783,25 @@ def test_points_that_a_full_disk_cut_are_continued(tmp_path: Path, room: int) ->
         ("prices.qm9700=1,1e16", "`prices.qm9700`: `1e+16` is out of range; the number must be at most 1e+15"),
         ("connectx-7-400g.rate=0,50", "`0 GB/s` is out of range"),
         ("h100-sxm-80gb.memory=1e40,1", "is out of range; write an amount of data"),
-        ("site.electricity_price=1,1e16", "a price per kWh is at most 1e+15"),
     ],
 )
 def test_figures_stay_in_the_range_that_files_have(vary: str, words: str) -> None:
+    """The whole sweep is refused where its first value is out of range, else the point that has one says so."""
     run = ffplan("sweep", "superpod-h100-4su", "--vary", vary)
-    if vary.startswith("site."):  # a field of the design: each point says why it cannot be built
-        assert run.code in (0, 1)
-        return
-    assert (run.code, words in run.err) == (2, True), run.err
+    assert run.code == (0 if "=1,1e" in vary else 2), run.err
+    assert words in " ".join((run.out + run.err).split())
+
+
+def test_figures_of_arrays_stay_in_the_range_that_files_have() -> None:
+    design = swept("site.pue=1.1,1.2", design="fire-flyer-next").design
+    part = design.switch.id
+    for path, values in (
+        (f"{part}.power", [1, 1e308]),
+        (f"prices.{part}", [1, 1e16]),
+        ("site.electricity_price", [1e16]),
+    ):
+        with pytest.raises(UsageError, match=r"out of range|a price per kWh is at most 1e\+15"):
+            design_grid(design, {path: values})
 
 
 PATHS = [
