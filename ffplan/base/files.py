@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -14,16 +15,37 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 
+_ODD = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
+"""What is no file, by its type: who reads it may wait for ever, or never come to an end."""
+
+
+def _is_handed(path: Path) -> bool:
+    """Return whether a path is a descriptor that this process was started with, such as the shell's `<(command)`."""
+    return os.path.realpath(path).startswith(("/dev/fd/", f"/proc/{os.getpid()}/fd/"))
+
+
+def _refuse_odd(path: Path) -> None:
+    """Refuse what is no file, before it is opened; a pipe that the shell has opened ends with its command.
+
+    Raises:
+        OSError: where it is none.
+    """
+    kind = stat.S_IFMT(path.stat().st_mode)
+    if kind in _ODD and not (kind == stat.S_IFIFO and _is_handed(path)):
+        raise OSError(errno.EINVAL, f"this is {_ODD[kind]}; give a file")
+
+
 def read_limited(path: Path, most: int) -> bytes | None:
     """Return the content of a file, or None where it holds more than a limit; no more than that is read.
 
     Args:
-        path: the file; a pipe or a device will do.
+        path: the file, or a pipe of the shell; other pipes and devices are refused at once.
         most: the limit [byte].
 
     Raises:
         OSError: where it cannot be read.
     """
+    _refuse_odd(path)
     with path.open("rb") as stream:
         raw = stream.read(most + 1)
     return None if len(raw) > most else raw

@@ -34,26 +34,41 @@ def visible_but_styles(text: str) -> str:
     return _NOT_STYLE.sub(lambda found: found[1] or _escape(found), text)
 
 
+_COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)", re.MULTILINE)
+"""Where a line becomes a command to the program that runs a pipeline: one that starts with `::`, and `##[` anywhere."""
+
+
+def inert(text: str) -> str:
+    r"""Return a text of which no line is a command to a pipeline, such as `::error::` and `##[warning]`.
+
+    The first character of the mark becomes an escape, as of hidden characters: `\x3a:error::`.
+    """
+    if "::" not in text and "##" not in text:  # nearly always, and a table may have a million cells
+        return text
+    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 """What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
 _NUMBER = re.compile(r"[-+]?[0-9.]*")
 
 
 def plain_cell(text: str) -> str:
-    """Return a text as the cell of a CSV: no spreadsheet takes it for a formula, no terminal for a command."""
-    shown = text if text.isprintable() else visible(text)
+    """Return a text as the cell of a CSV, in one line: no spreadsheet takes it for a formula, no terminal or pipeline
+    for a command."""
+    shown = inert(text if text.isprintable() else visible(text).replace("\n", "\\n"))
     return f"'{shown}" if shown.startswith(FORMULA) and not _NUMBER.fullmatch(shown) else shown
 
 
 class VisibleStream:
-    """A text stream that shows hidden characters as escapes."""
+    """A text stream that shows hidden characters as escapes, and no line of which is a command to a pipeline."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
 
     def write(self, text: str) -> int:
         """Write a text."""
-        return self.stream.write(visible(text))
+        return self.stream.write(inert(visible(text)))
 
     def writelines(self, lines: list[str]) -> None:
         """Write several texts."""

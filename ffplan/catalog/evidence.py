@@ -13,11 +13,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
+from ffplan.inputs.dimensions import BANDWIDTH, COMPUTE, DATA, DURATION, LENGTH, POWER, TRANSFERS
 from ffplan.inputs.model import Count, Frozen, Text
 from ffplan.inputs.quantities import (
     LARGEST_AMOUNT,
@@ -81,6 +82,8 @@ class Source(Frozen, defer_build=False):
 class Figure(Frozen, defer_build=False):
     """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
 
+    unit: ClassVar[str] = ""
+    """Canonical unit; empty where values are plain numbers."""
     value: Any
     """The number used."""
     low: Any = None
@@ -112,6 +115,25 @@ class Figure(Frozen, defer_build=False):
             )
         return self
 
+    def fault(self, value: float) -> str | None:
+        """Return why no catalogue file can state a value for this figure; None where it can.
+
+        Args:
+            value: the value [unit of the figure].
+        """
+        stated = f"{value:.17g} {self.unit}" if self.unit else value
+        try:
+            type(self)(value=stated, source=self.source)
+        except ValidationError as error:
+            said = error.errors()[0]
+            context = said.get("ctx", {})
+            if "message" in context:
+                return f"{context['message']}; {context['remedy']}"
+            ends = {"le": "at most", "lt": "below", "ge": "at least", "gt": "above"}
+            limits = " and ".join(f"{ends[end]} {limit:g}" for end, limit in context.items() if end in ends)
+            return f"`{value:g}` is out of range; the number must be {limits}" if limits else str(said["msg"])
+        return None
+
     @property
     def range(self) -> tuple[float, float]:
         """Lowest and highest value known, in the canonical unit."""
@@ -132,6 +154,7 @@ class CountFigure(Figure):
 class BandwidthFigure(Figure):
     """A bandwidth [GB/s, one direction] with evidence."""
 
+    unit: ClassVar[str] = BANDWIDTH.canonical
     value: Bandwidth
     low: Bandwidth | None = None
     high: Bandwidth | None = None
@@ -140,6 +163,7 @@ class BandwidthFigure(Figure):
 class DataFigure(Figure):
     """An amount of data [byte] with evidence."""
 
+    unit: ClassVar[str] = DATA.canonical
     value: Data
     low: Data | None = None
     high: Data | None = None
@@ -148,6 +172,7 @@ class DataFigure(Figure):
 class PowerFigure(Figure):
     """A power [W] with evidence."""
 
+    unit: ClassVar[str] = POWER.canonical
     value: Power
     low: Power | None = None
     high: Power | None = None
@@ -156,6 +181,7 @@ class PowerFigure(Figure):
 class ComputeFigure(Figure):
     """A rate of dense floating-point operations [TFLOP/s] with evidence."""
 
+    unit: ClassVar[str] = COMPUTE.canonical
     value: Compute
     low: Compute | None = None
     high: Compute | None = None
@@ -164,6 +190,7 @@ class ComputeFigure(Figure):
 class TransfersFigure(Figure):
     """A memory transfer rate [MT/s] with evidence."""
 
+    unit: ClassVar[str] = TRANSFERS.canonical
     value: Transfers
     low: Transfers | None = None
     high: Transfers | None = None
@@ -172,6 +199,7 @@ class TransfersFigure(Figure):
 class LengthFigure(Figure):
     """A length [m] with evidence."""
 
+    unit: ClassVar[str] = LENGTH.canonical
     value: Length
     low: Length | None = None
     high: Length | None = None
@@ -180,6 +208,7 @@ class LengthFigure(Figure):
 class DurationFigure(Figure):
     """A duration [s] with evidence."""
 
+    unit: ClassVar[str] = DURATION.canonical
     value: Duration
     low: Duration | None = None
     high: Duration | None = None

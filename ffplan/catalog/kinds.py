@@ -62,6 +62,14 @@ OTHER_WORDS = {
     "software": "stack",
 }
 """Kinds of part by other words for them."""
+OTHER_FILES = {
+    "design": "design",
+    "communication-cases": "case file",
+    "training-cases": "case file",
+    "training-plan": "plan",
+    "kernel-recording": "recording",
+}
+"""Words for the files that are no parts, by the kind that they state; a design need not state its."""
 
 
 def kind_hint(name: str) -> str:

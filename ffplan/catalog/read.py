@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.extended import extension_faults, with_base
-from ffplan.catalog.kinds import KINDS, kind_hint, model_of
+from ffplan.catalog.folders import unknown_kind
+from ffplan.catalog.kinds import KINDS, model_of
 from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
 from ffplan.inputs.document import Document
@@ -72,55 +73,38 @@ def recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
     )
 
 
-def read_part(document: Document, stem: str, base: Entry | None = None) -> Entry:
+def read_part(document: Document, base: Entry | None = None) -> Entry:
     """Return a part as its file has it.
 
     Args:
         document: the file.
-        stem: its name without ending, which must be the id.
         base: the reliability profile that it extends.
 
     Raises:
         InputError: where the file is wrong.
     """
     if base is None:
-        part = _part(document, stem, document.data)
+        part = _part(document, document.data)
         return Entry(part=part, document=document, recalled=recalled_paths(part))
     if faults := list(extension_faults(document, base.data)):
         raise InputError(*faults)
-    part = _part(document, stem, with_base(document.data, base.data))
+    part = _part(document, with_base(document.data, base.data))
     own = tuple(path for path in recalled_paths(part) if holds(document.data, path))
     return Entry(part=part, document=document, recalled=own, base=base)
 
 
-def _part(document: Document, stem: str, data: Any) -> Part:
+def _part(document: Document, data: Any) -> Part:
     kind = data.get("kind") if isinstance(data, dict) else None
-    model = model_of(kind) if isinstance(kind, str) and kind in KINDS else None
-    if model is None:
-        what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
-        raise InputError(
-            document.finding(
-                "schema-choice",
-                ("kind",),
-                f"{what}; a catalogue file needs a known kind",
-                kind_hint(str(kind)),
-            )
-        )
-    part = validate(model, document, data)
-    faults = list(_part_faults(part, document, stem))
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(unknown_kind(document, kind))
+    part = validate(model_of(kind), document, data)
+    faults = list(_part_faults(part, document))
     if faults:
         raise InputError(*faults)
     return part
 
 
-def _part_faults(part: Part, document: Document, stem: str) -> Iterator[Finding]:
-    if part.id != stem:
-        yield document.finding(
-            "catalog-id",
-            ("id",),
-            f"the id `{part.id}` differs from the file name `{stem}`",
-            "name the file after the id",
-        )
+def _part_faults(part: Part, document: Document) -> Iterator[Finding]:
     for path, figure in part.figures():
         source = part.sources.get(figure.source)
         if source is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from copy import copy
 from dataclasses import replace
@@ -12,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from ffplan.base.errors import Finding, InputError, UsageError
 from ffplan.base.formatting import article
 from ffplan.base.paths import data_folder
-from ffplan.base.record import record
 from ffplan.catalog.extended import base_name
+from ffplan.catalog.folders import Root, other_id, placed_index, shipped_index
 from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part
 from ffplan.catalog.read import METHODS, Entry, read_part, recalled_paths
@@ -24,77 +23,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
+"""The kind of a shipped file."""
 
-MAX_FILES = 20_000
-"""Most files a catalogue folder may hold; more means the wrong folder was named."""
 
 P = TypeVar("P", bound=Part)
-
-
-@record
-class Root:
-    """One catalogue folder; `label` stands for it in reports."""
-
-    folder: Path
-    label: str
-
-
-def _walk(root: Root) -> Iterator[tuple[str, str]]:
-    """Yield (name without ending, path) of every YAML file below a folder.
-
-    Hidden files, such as the locks of editors, are none of the user's parts; what is no file is none either, apart
-    from a link to nowhere, which whoever asks for that part should hear of.
-    """
-    waiting, seen = [str(root.folder)], 0
-    while waiting:
-        with os.scandir(waiting.pop()) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
-                seen += 1
-                if seen > MAX_FILES:
-                    raise UsageError(
-                        f"ffplan: --catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder"
-                    )
-                if entry.name.startswith("."):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    waiting += [entry.path] if entry.name != "measurements" else []
-                    continue
-                name, dot, ending = entry.name.rpartition(".")
-                if dot and ending in ("yaml", "yml") and (entry.is_file() or not Path(entry.path).exists()):
-                    yield name, entry.path
-
-
-def _index(root: Root) -> dict[str, tuple[str, ...]]:
-    """Return the files of each id; several are a fault of the folder, for whoever asks for that id."""
-    index: dict[str, tuple[str, ...]] = {}
-    try:
-        for name, path in _walk(root):
-            index[name] = (*index.get(name, ()), path)
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
-    return index
 
 
 class Catalog:
     """Parts from several folders, read when first asked for."""
 
-    def __init__(self, overlays: Iterable[str] = ()) -> None:
+    def __init__(self, overlays: Iterable[str] = (), *, beside: str | None = None) -> None:
         """Index the folders.
 
         Args:
             overlays: folders of the user, searched in this order before the shipped catalogue.
+            beside: a folder searched before all of these, whose files may be of any kind.
 
         Raises:
             UsageError: where a folder cannot be read, or is far too large.
+            InputError: with every file of an overlay that cannot be placed.
         """
-        self._roots = [Root(Path(folder), folder) for folder in overlays]
-        self._roots.append(Root(data_folder("catalogs"), "catalogs"))
-        self._indexes = [_index(root) for root in self._roots]
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
         self._kinds: dict[str, str] = {}
+        first = [] if beside is None else [Root(Path(beside), beside)]
+        named = [Root(Path(folder), folder) for folder in overlays]
+        shipped = Root(data_folder("catalogs"), "catalogs")
+        self._roots = [*first, *named, shipped]
+        indexes = [
+            *(placed_index(root, self._content, strict=False) for root in first),
+            *(placed_index(root, self._content) for root in named),
+            shipped_index(shipped),
+        ]
+        self._indexes = [index.files for index in indexes]
+        self._placed = {path: kind for index in indexes for path, kind in index.kinds.items()}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -139,14 +102,13 @@ class Catalog:
         """Return (path, label) of part `name` in the folder at `position`.
 
         Raises:
-            UsageError: where the folder has two files of that name.
+            UsageError: where the folder has two files of that part.
         """
         root, files = self._roots[position], self._indexes[position][name]
         if len(files) > 1:
             both = " and ".join(sorted(files)[:2])
-            raise UsageError(f"ffplan: --catalog {root.label}: two files are named `{name}`: {both}")
-        path = Path(files[0])
-        return path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
+            raise UsageError(f"ffplan: --catalog {root.label}: two files have the id `{name}`: {both}; keep one")
+        return Path(files[0]), root.named(files[0])
 
     def locate(self, name: str) -> tuple[Path, str] | None:
         """Return (path, label) of the file that holds part `name`, or None."""
@@ -172,6 +134,8 @@ class Catalog:
         if key not in self._read:
             path, label = self._place(*key)
             whole = self._part(path, label)
+            if whole.part.id != key[0]:
+                raise other_id(label, whole.part.id, key[0])
             document = whole.document
             part = self._with_constants(whole.part, document, key[1])
             recalled = whole.recalled if part is whole.part else recalled_paths(part)
@@ -229,19 +193,18 @@ class Catalog:
         """Return a reliability profile with what it takes of the one that it extends; None of any other part."""
         path, label = self._place(*key)
         known = self._parsed.get(str(path))
-        kind = _KIND.search(self._content(path, label)) if known is None else None
-        if (known is None and (kind is None or kind[1] != b"reliability")) or (known is not None and not known.base):
+        if (known is None and self.kind_of(key[0]) != "reliability") or (known is not None and not known.base):
             return None
         from ffplan.catalog.reliability import ReliabilityProfile
 
         document = parse_document(self._content(path, label), label) if known is None else known.document
         name = base_name(document.data)
         if name is None:
-            self._parsed[str(path)] = read_part(document, path.stem)
+            self._parsed[str(path)] = read_part(document)
             return None
         base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
         if known is None:
-            known = self._parsed[str(path)] = read_part(document, path.stem, base)
+            known = self._parsed[str(path)] = read_part(document, base)
         return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
@@ -296,6 +259,8 @@ class Catalog:
         files = next((index[name] for index in self._indexes if name in index), ())
         if len(files) != 1:
             return ""
+        if (placed := self._placed.get(files[0])) is not None:
+            return placed
         try:
             raw = self._content(Path(files[0]), files[0])
         except InputError:
@@ -322,7 +287,7 @@ class Catalog:
         """
         key = str(path)
         if key not in self._parsed:
-            self._parsed[key] = read_part(parse_document(self._content(path, label), label), path.stem)
+            self._parsed[key] = read_part(parse_document(self._content(path, label), label))
         return self._parsed[key]
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:

@@ -135,11 +135,12 @@ _ROWS = (
     ),
     (
         "catalog-id",
-        "The id of a part differs from its file name",
-        "Parts are found by file name.",
-        "id: qm8700  # in qm8790.yaml",
-        "id: qm8700  # in qm8700.yaml",
-        "Name the file after the id.",
+        "A file in a folder of parts does not say which part it is",
+        "A part is found by the `kind` and the `id` in its file; a file without them would be left out, and the answer "
+        "would be another.",
+        "kind: switch  # and no id",
+        "{kind: switch, id: qm8700}",
+        "State `kind` and `id`, or move the file out of the folder.",
     ),
     (
         "catalog-source",

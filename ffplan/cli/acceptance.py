@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -71,9 +72,12 @@ def acceptance(
 
     Exit code 1 where a measured value fails.
     """
+    from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
     from ffplan.report.acceptance import acceptance_document
     from ffplan.studies.acceptance import study_acceptance
+    from ffplan.studies.job_layout import node_of
+    from ffplan.studies.placement import fills_nodes
 
     part = parsed(lambda: parse_share(tolerance), "--tolerance", "acceptance")
     if part >= 1:
@@ -93,7 +97,13 @@ def acceptance(
     asked = job_asked("acceptance", design, parts, model, gpus)
     report = study_acceptance(design, parts, part, values, asked.report if asked else None)
     if save is not None and date is not None:
-        _save(values, design.compute.server.id, save, date)
+        host = node_of(design)
+        usual = tuple(item for item in values if not item.gpus or fills_nodes(item, host))
+        if len(usual) < len(values):
+            words = "of other accelerators, or of ranks that do not fill nodes one after the other"
+            count = plural(len(values) - len(usual), "value")
+            print(f"ffplan acceptance: --save leaves {count} out, {words}", file=sys.stderr)
+        _save(usual, design.compute.server.id, save, date)
     emit(acceptance_document(report), form, output)
     if any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
@@ -120,5 +130,5 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     name = re.sub(r"[^a-z0-9.+-]+", "-", Path(file).stem.lower()).strip("-") or "measured"
     text = cases_text(values, server, name, date)
     if text is None:
-        raise UsageError("ffplan acceptance: --save: no collective without wrong results was measured")
+        raise UsageError("ffplan acceptance: --save: no collective was measured that is right and fills nodes")
     write(text, file, option="--save")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import is_folder, read_regular
 from ffplan.base.record import record
+from ffplan.catalog.kinds import OTHER_FILES
 from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
@@ -29,12 +30,12 @@ MOST_FILES = 20_000
 """Most YAML files below a folder; more means the wrong folder was named."""
 
 OTHER_KINDS = {
-    "communication-cases": ("ffplan.validation.communication_cases", "CaseFile", "case file"),
-    "training-cases": ("ffplan.validation.training_cases", "TrainingFile", "case file"),
-    "training-plan": ("ffplan.design.training", "PlanFile", "plan"),
-    "kernel-recording": ("ffplan.measuring.recording", "Recording", "recording"),
+    "communication-cases": ("ffplan.validation.communication_cases", "CaseFile"),
+    "training-cases": ("ffplan.validation.training_cases", "TrainingFile"),
+    "training-plan": ("ffplan.design.training", "PlanFile"),
+    "kernel-recording": ("ffplan.measuring.recording", "Recording"),
 }
-"""Module, model and word of each kind of file that is neither design nor part."""
+"""Module and model of each kind of file that is neither design nor part."""
 
 
 @record
@@ -168,18 +169,19 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
-        module, model, _ = OTHER_KINDS[kind]
+        module, model = OTHER_KINDS[kind]
         validate(getattr(import_module(module), model), document)
     else:
         from ffplan.catalog.extended import base_name
         from ffplan.catalog.store import Catalog, read_part
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
-            return unfinished(document, Catalog([str(path.parent), *task.catalogs]).entry(path.stem).part)
-        part = read_part(document, path.stem).part
+            entry = Catalog(task.catalogs, beside=str(path.parent)).entry(document.data["id"])
+            return unfinished(document, entry.part)
+        part = read_part(document).part
         todo = unfinished(document, part)
         if getattr(part, "extends", None) is not None:  # what it extends must be there, and close no circle
-            Catalog([str(path.parent), *task.catalogs]).entry(path.stem)
+            Catalog(task.catalogs, beside=str(path.parent)).entry(part.id)
         return todo
     return ()
 
@@ -241,7 +243,7 @@ def checked(name: str, task: Task) -> CheckedFile:
         policy = policy_for(path if str(path) == name else Path(name), task)
         document = read_document(path, file)
         kind = _kind(document)
-        word = "design" if kind is None else OTHER_KINDS[kind][2] if kind in OTHER_KINDS else "part"
+        word = "design" if kind is None else OTHER_FILES.get(kind, "part")
         found = _check(document, path, kind, policy, task)
         made = CheckedFile(file=file, word=word, findings=found, whole=True, policy=policy)
     except InputError as error:

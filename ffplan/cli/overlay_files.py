@@ -29,6 +29,8 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
     from pathlib import Path
 
     path, place = Path(folder) / f"{name}.yaml", parts.locate(name)
+    if place is not None and Path(folder).resolve() in place[0].resolve().parents:
+        path = place[0]  # whatever it is called there: a second file of the part would be one too many
     above = (path.parent.absolute(), *path.parent.absolute().parents)
     there = next(item for item in above if is_file(item) or is_folder(item))
     if not is_folder(there) or not os.access(there, os.W_OK):

@@ -6,6 +6,7 @@ import json
 import os
 import time
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -69,6 +70,8 @@ class PointsTarget(ABC):
         """CRC-32 of the whole bytes of a file; parts of a folder appear whole by themselves."""
         self.begun = False
         """True once something was written: nothing is replaced before the first chunk is there."""
+        self._nothing: Any = None
+        """What no chunk at all came to, as a note has it."""
         self._noted_at = float("-inf")
         """When the last note was written [s]."""
         self._written = self._noted = 0
@@ -85,6 +88,7 @@ class PointsTarget(ABC):
             UsageError: where it cannot be written, belongs to another sweep, or its note is damaged.
         """
         self.refuse()
+        self._nothing = deepcopy(total.state())  # its lists grow with the chunks
         noted = os.path.lexists(self.note)
         if noted and (self.note.is_symlink() or not self.note.is_file()):
             raise UsageError(f"--points {self.name}: {self.note} is no file of ffplan; remove it")
@@ -116,6 +120,8 @@ class PointsTarget(ABC):
             raise UsageError(
                 f"--resume: {self.name} is of another sweep: its design, axes, metrics or version of ffplan differ"
             )
+        if not kept:
+            return  # the disk was full before the first chunk was there
         self.check = check
         if not self.cut(kept):
             raise UsageError(f"--resume: {self.name} was changed since; run the sweep without --resume")
@@ -133,14 +139,21 @@ class PointsTarget(ABC):
         """
         if not self._noted < self._written == total.chunks:
             return
-        state = total.state()
-        digest = _digest(self.key, self.kept, self.check, state)
-        note = {"key": self.key, "bytes": self.kept, "check": self.check, "digest": digest, "total": state}
         try:
-            write_whole(self.note, json.dumps(note), follow=False)
+            self._note(self.kept, self.check, total.state())
         except OSError as error:
             raise self._unwritten(error) from None
         self._noted_at, self._noted = time.monotonic(), self._written
+
+    def _note(self, kept: int, check: int, state: Any) -> None:
+        """Write the note.
+
+        Raises:
+            OSError: where it cannot be written; the last one is then as it was.
+        """
+        digest = _digest(self.key, kept, check, state)
+        note = {"key": self.key, "bytes": kept, "check": check, "digest": digest, "total": state}
+        write_whole(self.note, json.dumps(note), follow=False)
 
     @abstractmethod
     def refuse(self) -> None:
@@ -178,6 +191,7 @@ class PointsTarget(ABC):
         """
         try:
             if not self.begun:
+                self._note(0, 0, self._nothing)  # from now on what is there is known to be a part
                 self.begin()
                 self.begun = True
             self.kept += self.put(data)
@@ -188,8 +202,20 @@ class PointsTarget(ABC):
             self.say(total)
 
     def finish(self) -> None:
-        """Drop the note: everything is written."""
+        """Drop the note once the disk has everything.
+
+        Raises:
+            UsageError: where it does not take it; the note stays.
+        """
+        try:
+            self.settle()
+        except OSError as error:
+            raise self._unwritten(error) from None
         self.note.unlink(missing_ok=True)
+
+    @abstractmethod
+    def settle(self) -> None:
+        """Wait until the disk has everything."""
 
 
 class PointsFile(PointsTarget):
@@ -239,6 +265,12 @@ class PointsFile(PointsTarget):
         self.check = crc32(data, self.check)
         return count
 
+    def settle(self) -> None:
+        """Wait until the disk has every line."""
+        if self.begun:
+            with self.path.open("r+b") as stream:
+                os.fsync(stream.fileno())
+
 
 class PointsFolder(PointsTarget):
     """A folder of Parquet files, one for each chunk, which readers of Parquet take as one table."""
@@ -276,3 +308,6 @@ class PointsFolder(PointsTarget):
         """Write the next part; return 1."""
         write_whole(self.path / f"part-{self.kept:06}.parquet", data, follow=False)
         return 1
+
+    def settle(self) -> None:
+        """Wait for nothing: the disk had each part before it appeared."""

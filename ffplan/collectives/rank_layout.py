@@ -24,6 +24,8 @@ class RankLayout:
     cuts: tuple[LinkCut, ...] = ()
     """Link cuts between leaves and between zones that it crosses."""
 
+    sent_by: Number | None = None
+    """NICs that the ranks of each of them use [1]; by the number of ranks if omitted."""
     adjacent: Number = 1.0
     """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
 
@@ -58,4 +60,6 @@ class RankLayout:
     @property
     def nics(self) -> Number:
         """NICs it uses on each node [1]."""
+        if self.sent_by is not None:
+            return self.sent_by
         return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

@@ -11,7 +11,7 @@ from dataclasses import KW_ONLY, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.base.visible import visible
+from ffplan.base.visible import inert, visible
 from ffplan.report.chart import Extras
 
 if TYPE_CHECKING:
@@ -101,9 +101,12 @@ class Body:
 
 
 def shown(part: Any) -> Any:
-    """Return a part of a body with the hidden characters of its texts as escapes; a line feed becomes a blank."""
+    """Return a part of a body with the hidden characters of its texts as escapes; a line feed becomes a blank.
+
+    No text is a command to a pipeline, whose log is what the report may end in.
+    """
     if isinstance(part, str):
-        return part if part.isprintable() else visible(" ".join(part.split("\n")))
+        return inert(part if part.isprintable() else visible(" ".join(part.split("\n"))))
     if isinstance(part, tuple | list):
         return tuple(shown(item) for item in part)
     if isinstance(part, Lines | Grid | Matrix | Remarks | Body):

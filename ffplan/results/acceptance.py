@@ -31,6 +31,14 @@ class Measured:
     """Message of a collective [byte]."""
     doubt: str = ""
     """Why the value may not count; empty where nothing speaks against it."""
+    fewest_ranks: int = 0
+    """Ranks on the node that has fewest of them; 0 where the log does not say [1]."""
+    most_ranks: int = 0
+    """Ranks on the node that has most of them; 0 where the log does not say [1]."""
+    devices: tuple[int, ...] = ()
+    """Numbers of the accelerators that took part on each node; empty where the log does not say, or nodes differ."""
+    accelerators: tuple[str, ...] = ()
+    """Names of the accelerators, as the log has them."""
 
 
 @record

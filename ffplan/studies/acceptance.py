@@ -19,6 +19,7 @@ from ffplan.studies.design_info import design_info
 from ffplan.studies.files_read import files_read
 from ffplan.studies.goodput_basis import goodput_basis
 from ffplan.studies.job_layout import most_gpus, node_of, own_library
+from ffplan.studies.placement import placement_of
 from ffplan.studies.storage_rates import storage_range
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
     from ffplan.studies.goodput_basis import GoodputBasis
+    from ffplan.studies.placement import Placement
 
 SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
 """Messages that collectives are checked at [byte]."""
@@ -38,6 +40,12 @@ PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
 RECALLED = (
     "The summary of `ibdiagnet2.log` is read in its recalled form, since no published log has it: see that every stage "
     "is among the values."
+)
+
+
+SPREAD = (
+    "Where a log lists its ranks, they are expected on as many nodes as it has, and to send by the NICs nearest to the "
+    "accelerators that it names."
 )
 
 
@@ -188,7 +196,12 @@ def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
 
 
 def collective_points(
-    design: ResolvedDesign, catalog: Catalog, operation: str, gpus: tuple[int, ...], sizes: tuple[float, ...]
+    design: ResolvedDesign,
+    catalog: Catalog,
+    operation: str,
+    gpus: tuple[int, ...],
+    sizes: tuple[float, ...],
+    placement: Placement | None = None,
 ) -> dict[tuple[int, float], float]:
     """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
 
@@ -198,11 +211,11 @@ def collective_points(
         operation: name of the operation.
         gpus: ranks.
         sizes: messages [byte].
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
     """
+    wanted = CollectiveRequest(operation=operation, placement=placement)
     try:
-        table = collective_table(
-            design, catalog, [own_library(design)], CollectiveRequest(operation=operation), gpus, sizes
-        )
+        table = collective_table(design, catalog, [own_library(design)], wanted, gpus, sizes)
     except QueryError:
         return {}
     return {(row.gpus, row.size_bytes): row.busbw_gbyte_s for row in table.rows}
@@ -279,15 +292,13 @@ def study_acceptance(
     _storage(sheet, basis)
     rows = tuple(sheet.rows)
 
-    def more(operation: str, gpus: int, sizes: tuple[float, ...]) -> dict[tuple[int, float], float]:
-        return collective_points(design, catalog, operation, (gpus,), sizes)
+    def more(
+        operation: str, gpus: int, sizes: tuple[float, ...], placement: Placement | None
+    ) -> dict[tuple[int, float], float]:
+        return collective_points(design, catalog, operation, (gpus,), sizes, placement)
 
     host = node_of(design)
-
-    def bound(check: str, gpus: int) -> RateLimit | None:
-        return collective_bound(check, gpus, host) if gpus else bounds.get(check)
-
-    judged = judge(rows, measured, tolerance, more, basis, bound)
+    judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = slow_parts(measured, job, host.domain_gpus)
     seen = {item.check for item in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
@@ -311,6 +322,7 @@ def study_acceptance(
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
             *([RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
+            *([SPREAD] if any(placement_of(item, host) for item in measured) else []),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

@@ -13,6 +13,7 @@ from ffplan.studies.job_layout import node_of
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.node.host import Host
+    from ffplan.studies.placement import Placement
 
 ROUNDING = 1e-3
 """Part by which a value may exceed its bound: programs round what they print [1]."""
@@ -28,34 +29,38 @@ class RateLimit:
     """What bounds it, for people."""
 
 
-def collective_bound(operation: str, gpus: int, host: Host) -> RateLimit | None:
+def collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> RateLimit | None:
     """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None where a link is unknown.
 
     Args:
         operation: allreduce, all-gather, reduce-scatter or all-to-all.
         gpus: ranks [1].
         host: the node.
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Equation:
-        with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R that of a domain's NICs:
+        with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R that of the NICs that d use:
         allreduce 2 (n - 1) / n min(L, R), since every rank, and every domain, sends and receives the message once; the
-        others L, and (n - 1) / (n - d) R, over d for all-to-all
+        others L, and (n - 1) / (n - d) R, over d for all-to-all; no L where d is 1
 
     Source:
         Data that must pass the links, whatever reduces on the way; bus bandwidth as nccl-tests has it.
     """
     if gpus < 2:
         return None
-    inside, domain = host.accelerator.nvlink if host.accelerator else None, host.domain_gpus
+    inside, domain, rates = host.accelerator.nvlink if host.accelerator else None, host.domain_gpus, host.nic_gbyte_s
+    network = sum(rates) * host.domain_nodes
+    if placement is not None:
+        domain = gpus // placement.nodes * host.domain_nodes
+        network = min(network, placement.nics * max(rates, default=0.0) * host.domain_nodes)
     ring = 2 * (gpus - 1) / gpus
     found = []
-    if inside is not None and (host.joined or host.pairs):
+    if inside is not None and domain > 1 and (host.joined or host.pairs):
         found.append(
             RateLimit(
                 most=inside.value * (ring if operation == "allreduce" else 1.0), of=f"the rate of {host.scale_up_name}"
             )
         )
-    network = sum(host.nic_gbyte_s) * host.domain_nodes
     if gpus > domain and network:
         cross = (gpus - 1) / (gpus - domain)
         factor = {"allreduce": ring, "all-to-all": cross / domain}.get(operation, cross)

@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
-from ffplan.studies.acceptance_bounds import ROUNDING
+from ffplan.studies.acceptance_bounds import ROUNDING, collective_bound
+from ffplan.studies.placement import Placement, placement_fault, placement_of, ranks_key
 from ffplan.studies.storage_rates import storage_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from ffplan.node.host import Host
     from ffplan.results.training import TrainReport
     from ffplan.studies.acceptance_bounds import RateLimit
     from ffplan.studies.goodput_basis import GoodputBasis
+
+    Collectives = Callable[[str, int, tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
+    """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
 FLEET = 5
 """Least values of one kind that make a fleet [1]."""
@@ -75,24 +80,29 @@ def _of_collectives(
     rows: tuple[CheckRow, ...],
     measured: list[Measured],
     tolerance: float,
-    more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
-    bound: Callable[[str, int], RateLimit | None],
+    more: Collectives,
+    host: Host,
 ) -> Iterable[JudgedRow]:
-    """Yield collectives at the ranks and sizes that were measured."""
+    """Yield collectives at the ranks, places and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
-    groups: dict[tuple[str, int], list[Measured]] = {}
+    groups: dict[tuple[object, ...], list[Measured]] = {}
     for item in measured:
-        groups.setdefault((item.check, item.gpus), []).append(item)
-    for (operation, gpus), items in groups.items():
+        if fault := placement_fault(item, host):
+            yield _unjudged(item, fault)
+        else:
+            groups.setdefault((item.check, *ranks_key(item)), []).append(item)
+    for items in groups.values():
+        operation, gpus = items[0].check, items[0].gpus
+        placement = placement_of(items[0], host)
         sizes = tuple(sorted({item.size_bytes for item in items if item.size_bytes}))
-        points = more(operation, gpus, sizes) if operation in operations and sizes else {}
+        points = more(operation, gpus, sizes, placement) if operation in operations and sizes else {}
         for item in items:
             expected = points.get((gpus, item.size_bytes))
             if expected is None:
                 why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
                 yield _unjudged(item, why)
             else:
-                top = bound(operation, gpus)
+                top = collective_bound(operation, gpus, host, placement)
                 most, of = (top.most, top.of) if top else (None, "links")
                 yield _verdict(item, expected, expected * (1 - tolerance), most, of=of)
 
@@ -117,9 +127,10 @@ def judge(
     rows: tuple[CheckRow, ...],
     measured: tuple[Measured, ...],
     tolerance: float,
-    more: Callable[[str, int, tuple[float, ...]], dict[tuple[int, float], float]],
+    more: Collectives,
     basis: GoodputBasis,
-    bound: Callable[[str, int], RateLimit | None],
+    host: Host,
+    bounds: dict[str, RateLimit],
 ) -> tuple[JudgedRow, ...]:
     """Return every measured value with its verdict, failures first.
 
@@ -129,7 +140,8 @@ def judge(
         tolerance: part by which a rate may lie below the expected [1].
         more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
         basis: the design with its storage.
-        bound: what nothing exceeds, by check and ranks; 0 ranks of what is no collective.
+        host: a compute node.
+        bounds: what nothing exceeds, by check; collectives have their own.
     """
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
@@ -142,8 +154,8 @@ def judge(
             why = "the sheet has no such check for this design"
             found.append(_unjudged(item, why))
         else:
-            found.append(_of_nodes(item, row, tolerance, basis, bound(item.check, 0)))
-    found += _of_collectives(rows, collectives, tolerance, more, bound)
+            found.append(_of_nodes(item, row, tolerance, basis, bounds.get(item.check)))
+    found += _of_collectives(rows, collectives, tolerance, more, host)
     return tuple(sorted(found, key=lambda item: ORDER[item.verdict]))
 
 
@@ -190,11 +202,12 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: 
         job: the job whose step they lengthen; None without.
         domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
     """
-    groups: dict[tuple[str, int, float], list[Measured]] = {}
+    groups: dict[tuple[object, ...], list[Measured]] = {}
     for item in measured:
-        groups.setdefault((item.check, item.gpus, item.size_bytes), []).append(item)
+        groups.setdefault((item.check, item.size_bytes, *ranks_key(item)), []).append(item)
     found = []
-    for (check, _, _), items in groups.items():
+    for items in groups.values():
+        check = items[0].check
         values = [item.value for item in items]
         if len(values) < FLEET or check == ERRORS:
             continue
@@ -234,6 +247,9 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
         + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
         + "."
     ]
+    unjudged = list(dict.fromkeys(item.why for item in judged if item.verdict == "not judged" and item.measured.gpus))
+    if unjudged:
+        lines.append(f"Not judged: {first_few(unjudged, NAMED)}.")
     failing = list(dict.fromkeys(item.measured.host for item in judged if item.verdict == "fail"))
     if failing:
         lines.append(f"Failing: {first_few(failing, NAMED)}.")

@@ -16,6 +16,7 @@ from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTab
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.studies.collective_rows import QueryError, tabulate
 from ffplan.studies.job_layout import job_layout, most_gpus, node_of, own_library
+from ffplan.studies.placement import Placement
 from ffplan.studies.train_assumptions import collective_assumptions
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from ffplan.collectives.rank_layout import RankLayout
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.node.host import Host
 
 
 LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")
@@ -49,6 +51,8 @@ class CollectiveRequest:
     zones: int | None = None
     nic_gbyte_s: float | None = None
     """Rate limit of each NIC [GB/s]."""
+    placement: Placement | None = None
+    """Nodes that the ranks are spread over evenly; as few as hold them if omitted."""
 
 
 def rank_layout(
@@ -59,6 +63,7 @@ def rank_layout(
     nic_gbyte_s: float | None = None,
     *,
     by_domain: bool = True,
+    placement: Placement | None = None,
 ) -> RankLayout:
     """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
 
@@ -69,6 +74,7 @@ def rank_layout(
         zones: zones that each job spans; as few as hold it if omitted.
         nic_gbyte_s: most that each NIC carries [GB/s].
         by_domain: a scale-up switch makes one of several nodes.
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Raises:
         QueryError: where ranks do not fill whole nodes, or more are asked for than there are.
@@ -82,7 +88,9 @@ def rank_layout(
             raise QueryError(f"--gpus {count}: a collective needs at least two accelerators")
         if count > most:
             raise QueryError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
-        if count % -(-count // domain):
+        if placement is not None:
+            _check_placement(design, node, count, placement, by_domain=by_domain)
+        elif count % -(-count // domain):
             low, high = count // domain * domain, min(most, (count // domain + 1) * domain)
             raise QueryError(
                 f"--gpus {count:,}: does not split evenly over nodes of {domain}; {low:,} or {high:,} would"
@@ -90,7 +98,21 @@ def rank_layout(
     ranks: Floats = np.asarray(gpus, dtype=float)
     if zones is not None:
         _check_zones(design, np.ceil(ranks / len(node.gpus)), zones)
-    return job_layout(design, plan, node, ranks, zones, by_domain=by_domain)
+    return job_layout(design, plan, node, ranks, zones, by_domain=by_domain, placement=placement)
+
+
+def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: Placement, *, by_domain: bool) -> None:
+    """Refuse ranks that cannot be spread evenly over nodes of a design.
+
+    Raises:
+        QueryError: where they cannot.
+    """
+    most = most_gpus(design) // len(node.gpus)
+    if placement.nodes > most:
+        raise QueryError(f"{placement.nodes:,} nodes: one job can span {most:,} of this design")
+    domains = -(-placement.nodes // node.domain_nodes) if by_domain else placement.nodes
+    if ranks % domains or ranks > placement.nodes * len(node.gpus):
+        raise QueryError(f"{ranks:,} ranks do not split evenly over {placement.nodes:,} nodes")
 
 
 def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
@@ -210,7 +232,9 @@ def collective_table(
         query = _query(design, catalog, name, wanted)
         names.append(query.name)
         by_domain = query.library.method != "hfreduce"
-        job = rank_layout(design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain)
+        job = rank_layout(
+            design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain, placement=wanted.placement
+        )
         if fault := _fault(query, job):
             raise QueryError(fault)
         found, listed = tabulate(query, job, ranks, np.array(sizes))

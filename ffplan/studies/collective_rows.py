@@ -37,6 +37,7 @@ def _single(job: RankLayout, at: int) -> RankLayout:
         per_node=_at(job.per_node, job, at),
         zones=_at(job.zones, job, at),
         cuts=crossed,
+        sent_by=None if job.sent_by is None else _at(job.sent_by, job, at),
     )
 
 

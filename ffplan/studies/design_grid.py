@@ -14,7 +14,7 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
-from ffplan.catalog.evidence import EfficiencyFigure
+from ffplan.catalog.evidence import EfficiencyFigure, Figure
 from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
@@ -23,7 +23,7 @@ from ffplan.design.schema import MOST_PUE
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
-from ffplan.inputs.quantities import LARGEST_RATIO
+from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO
 from ffplan.inputs.suggest import nearest
 from ffplan.node.resources import resources
 from ffplan.studies.allreduce import allreduce_query
@@ -255,6 +255,18 @@ def _require_finite(path: str, value: Number) -> None:
         raise UsageError(f"`{path}`: numbers must be finite and not below 0")
 
 
+def _require_possible(figure: Any, path: str, value: Number) -> None:
+    """Refuse values that no file can state for a figure: each dimension has its range.
+
+    Raises:
+        UsageError: with the first of them.
+    """
+    values = np.unique(np.asarray(value, float))
+    for end in (*values[:2], values[-1]):  # of some dimensions 0 is in the range, and what comes next above it is not
+        if isinstance(figure, Figure) and (fault := figure.fault(float(end))) is not None:
+            raise UsageError(f"`{path}`: {fault}")
+
+
 def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
     """Return a design with another price, or another figure of a part it uses.
 
@@ -297,6 +309,8 @@ def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDes
     if field == "electricity_price":
         if site.electricity_price is None:
             raise UsageError("`site.electricity_price`: the design names none, and so no currency")
+        if np.any(array > LARGEST_AMOUNT):
+            raise UsageError(f"`site.electricity_price`: a price per kWh is at most {LARGEST_AMOUNT:g}")
         value = replace(site.electricity_price, amount=array)  # type: ignore[arg-type]
     elif np.any((array < 1) | (array > MOST_PUE)):
         raise UsageError(f"`site.pue`: a facility draws no less than its IT; give 1 or more, and at most {MOST_PUE:g}")
@@ -309,6 +323,7 @@ def _with_price(design: ResolvedDesign, part: str, array: Number) -> ResolvedDes
         close = nearest(part, book.items) if book is not None else None
         remedy = f"; did you mean `prices.{close}`?" if close else ""
         raise UsageError(f"`prices.{part}`: the design's price book has no such part{remedy}")
+    _require_possible(book.items[part], f"prices.{part}", array)
     figure = book.items[part].model_copy(update={"value": array, "low": None, "high": None})
     return replace(design, prices=book.model_copy(update={"items": {**book.items, part: figure}}))
 
@@ -322,6 +337,7 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
             raise UsageError(f"`{path}` is a count, which shapes the design: vary it one by one")
         if isinstance(part, EfficiencyFigure) and np.any(np.asarray(array) > 1):
             raise UsageError(f"`{path}`: a fraction is at most 1")
+        _require_possible(part, path, array)
         return part.model_copy(update={"value": array, "low": None, "high": None})
     name, *rest = steps
     inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)

@@ -13,6 +13,7 @@ from ffplan.node.host import Host, host
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.studies.placement import Placement
 
 
 def node_of(design: ResolvedDesign, nic_gbyte_s: float | None = None) -> Host:
@@ -45,6 +46,7 @@ def job_layout(
     zones: Number | None = None,
     *,
     by_domain: bool = True,
+    placement: Placement | None = None,
 ) -> RankLayout:
     """Return the layout of jobs that fill node after node, leaf after leaf, zone after zone.
 
@@ -55,9 +57,10 @@ def job_layout(
         ranks: ranks of each job [1], any shape; whole scale-up domains, or a part of one.
         zones: zones that each job spans [1]; as few as hold it if omitted.
         by_domain: a scale-up switch makes one of several nodes, as NCCL sees it; HFReduce works node by node.
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
     """
-    boxes = ceil_div(ranks, len(node.gpus))
-    domains = ceil_div(ranks, node.domain_gpus) if by_domain else boxes
+    boxes = ceil_div(ranks, len(node.gpus)) if placement is None else ranks * 0 + placement.nodes
+    domains = ceil_div(boxes, node.domain_nodes) if by_domain else boxes
     spanned = zones_of(design, boxes) if zones is None else boxes * 0 + zones
     return RankLayout(
         host=node,
@@ -65,4 +68,5 @@ def job_layout(
         per_node=ranks / domains,
         zones=spanned,
         cuts=fabric_cuts(design, plan, boxes, spanned),
+        sent_by=None if placement is None else boxes / domains * placement.nics,
     )

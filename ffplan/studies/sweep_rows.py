@@ -125,9 +125,7 @@ def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     if form == "csv":
         reasons = {reason: plain_cell(reason) for reason in set(chunk.reason)}
         texts = [*axes, *(_texts(column) for column in columns), [reasons[reason] for reason in chunk.reason]]
-        plain = not any(
-            "," in word or '"' in word or "\n" in word for column in (*axes, chunk.reason) for word in set(column)
-        )
+        plain = not any("," in word or '"' in word for column in (*axes, chunk.reason) for word in set(column))
         if plain:
             return "".join([",".join(row) + "\n" for row in zip(*texts, strict=True)])
         text = StringIO()

@@ -36,7 +36,7 @@ def _document(kind: str) -> Callable[[Random], Any]:
             return validate(getattr(import_module(module), model), document)
         from ffplan.catalog.store import read_part
 
-        return read_part(document, str(document.data.get("id")))
+        return read_part(document)
 
     return read
 

@@ -380,7 +380,7 @@ CASES = (
     _books("price-extends-a-switch", quotes("quotes-a", "qm8700")),
     _books("price-extends-currency", quotes("quotes-a", "usd-2024")),
     _part("part-grade", "qm8700", "{value: 253 W,", "{value: 253 W, grade: measured,"),
-    _part("part-id", "qm8700", "id: qm8700", "id: qm8790"),
+    _part("part-id", "qm8700", "id: qm8700\n", ""),
     _part("part-kind", "qm8700", "kind: switch", "kind: swich"),
     _part("part-range", "qm8700", "value: 253 W", "value: 253 W, low: 300 W"),
     _part("part-source", "qm8700", "ports: {value: 40, source: paper}", "ports: {value: 40, source: papr}"),

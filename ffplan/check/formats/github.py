@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.base.visible import visible
+from ffplan.base.visible import inert, visible
 from ffplan.check.formats.checked import path_of, words_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SHOWN = 10
 
 
 def _data(text: str) -> str:
-    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return inert(visible(text)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -41,5 +41,5 @@ def render(checked: Checked) -> str:
         lines += [_line(item) for item in findings[: SHOWN - 1]]
         more = len(findings) - SHOWN + 1
         lines.append(f"::{COMMANDS[severity]} title=ffplan check::{more:,} more of this kind stand in the log\n")
-        lines += [f"{visible(str(item))}\n" for item in findings[SHOWN - 1 :]]
+        lines += [f"{inert(visible(str(item)))}\n" for item in findings[SHOWN - 1 :]]
     return "".join(lines) + f"{checked.summary}\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.visible import visible
+from ffplan.base.visible import inert, visible
 
 if TYPE_CHECKING:
     from ffplan.check.formats.checked import Checked
@@ -18,7 +18,8 @@ def render(checked: Checked, width: int | None = None) -> str:
         width: letters of a line of the terminal [1]; None keeps each message and each remedy in one line, which
             programs and copies take as it is.
     """
-    lines = visible("".join(f"{item}\n" for item in [*checked.worst_first, checked.summary])).splitlines()
+    text = "".join(f"{item}\n" for item in [*checked.worst_first, checked.summary])
+    lines = inert(visible(text)).splitlines()
     if width is not None:
         from ffplan.report.formats.wrapping import hung  # what a pipe gets needs no report
 

@@ -19,18 +19,19 @@ _GUID = re.compile(r"\bNodeGUID:(\S+)")
 _NAME = re.compile(r"\{([^{}]*)\}")
 _PHY = re.compile(r"\bPHY=([0-9]{1,3})x")
 _SPEED = re.compile(r"\bSPD=([0-9.]{1,12})")
+_TABLE = re.compile(r"\s*(?:START|END)_[A-Z][A-Z0-9_]{1,60}\s*$")
 _KINDS = {"SW": "switch", "RT": "router"}
 _NODE_KINDS = {"1": "host", "2": "switch", "3": "router"}
 
 
-def is_lst(text: str) -> bool:
-    """Return whether a text has lines of an .lst file."""
-    return any(len(_END.findall(line)) == 2 for line in text.splitlines()[:50])
+def is_lst_line(line: str) -> bool:
+    """Return whether a line is one of an .lst file."""
+    return len(_END.findall(line)) == 2
 
 
-def is_db_csv(text: str) -> bool:
-    """Return whether a text has tables of a db_csv file."""
-    return "START_NODES" in text and "START_LINKS" in text
+def is_db_csv_line(line: str) -> bool:
+    """Return whether a line starts or ends a table of a db_csv file."""
+    return _TABLE.match(line) is not None
 
 
 def read_lst(text: str, file: str) -> AsBuilt:

@@ -40,21 +40,26 @@ _REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\((.*)\)|(?:\s
 _BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
 """What stands between the two names of a line of the report, with quotes or without."""
 _KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
-_FIRST = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
+_DEVICE_OR_PORT = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}", re.IGNORECASE)
+_FIRST = re.compile(rf"{_DEVICE_OR_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
 _SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
 _FENCE = "```"
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
-def is_report(text: str) -> bool:
-    """Return whether a text has lines of `ibnetdiscover -p`."""
-    return any(_REPORT.match(line.strip()) for line in text.splitlines()[:50])
+def is_listing_line(line: str) -> bool:
+    """Return whether a line is a device or a port of a listing."""
+    return _DEVICE_OR_PORT.match(line.strip()) is not None
 
 
-def is_node_list(text: str) -> bool:
-    """Return whether a text has lines of `ibnetdiscover -l`, `-S`, `-H` or `-R`, and none of a listing."""
-    lines = [line.strip() for line in text.splitlines()]
-    return any(map(_LISTS.match, lines)) and not any(map(_NODE.match, lines))
+def is_report_line(line: str) -> bool:
+    """Return whether a line is one of `ibnetdiscover -p`."""
+    return _REPORT.match(line.strip()) is not None
+
+
+def is_node_list_line(line: str) -> bool:
+    """Return whether a line is one of `ibnetdiscover -l`, `-S`, `-H` or `-R`."""
+    return _LISTS.match(line.strip()) is not None
 
 
 def read_node_list(text: str, file: str) -> AsBuilt:

@@ -42,9 +42,9 @@ class _Line:
     number: int
 
 
-def is_linkinfo(text: str) -> bool:
-    """Return whether a text has ports as iblinkinfo prints them."""
-    return any("==(" in line and _PORT.match(line) for line in text.splitlines()[:200])
+def is_linkinfo_line(line: str) -> bool:
+    """Return whether a line is a heading or a port as iblinkinfo prints them."""
+    return _HEAD.match(line) is not None or ("==(" in line and _PORT.match(line) is not None)
 
 
 class _Reading:

@@ -18,9 +18,9 @@ _RULE = re.compile(r"\s*-+(?:\s+-+)+\s*")
 _TOTAL = re.compile(r"\s*Total entries displayed:\s*([0-9]{1,6})")
 
 
-def is_lldp_table(text: str) -> bool:
-    """Return whether a text is such a table, with what stands before it."""
-    return any(_HEAD.match(line) for line in text[:4000].splitlines())
+def is_lldp_table_line(line: str) -> bool:
+    """Return whether a line is the heading of such a table, or its end."""
+    return _HEAD.match(line) is not None or _TOTAL.match(line) is not None
 
 
 def _columns(rule: str) -> list[slice]:

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 _PART = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|[\w.]+)(?:\s*:\s*("(?:[^"\\]|\\.)*"|[\w./-]+))?)\s*""")
 _HEAD = re.compile(r"^\s*(strict\s+)?graph\b", re.IGNORECASE)
+_EDGE = re.compile(r'\s*"[^"]{1,200}"\s*:\s*"[^"]{1,200}"\s*--\s*"')
 
 
-def is_dot(text: str) -> bool:
-    """Return whether a text is an undirected graph of DOT."""
-    lines = (line for line in text.splitlines()[:50] if line.strip() and not line.lstrip().startswith(("#", "//")))
-    return bool(_HEAD.match(next(lines, "")))
+def is_dot_line(line: str) -> bool:
+    """Return whether a line starts an undirected graph of DOT, or is an edge between two ports."""
+    return _HEAD.match(line) is not None or _EDGE.match(line) is not None
 
 
 def _ends(line: str) -> Iterator[tuple[str, str]]:

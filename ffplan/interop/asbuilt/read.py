@@ -9,15 +9,31 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
-from ffplan.interop.asbuilt.ibdiagnet import is_db_csv, is_lst, read_db_csv, read_lst
-from ffplan.interop.asbuilt.ibnetdiscover import is_node_list, is_report, read_listing, read_node_list, read_report
-from ffplan.interop.asbuilt.linkinfo import is_linkinfo, read_linkinfo
+from ffplan.interop.asbuilt.forms import (
+    DB_CSV,
+    DOT,
+    JSON,
+    LINKINFO,
+    LISTING,
+    LLDP_TABLE,
+    LONGEST_LINE,
+    LST,
+    NDT,
+    NODE_LIST,
+    REPORT,
+    TOPO,
+    XML,
+    form_of,
+)
+from ffplan.interop.asbuilt.ibdiagnet import read_db_csv, read_lst
+from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
+from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
-from ffplan.interop.asbuilt.lldp_table import is_lldp_table, read_lldp_table
+from ffplan.interop.asbuilt.lldp_table import read_lldp_table
 from ffplan.interop.asbuilt.model import fault
-from ffplan.interop.asbuilt.ptm import is_dot, read_dot
+from ffplan.interop.asbuilt.ptm import read_dot
 from ffplan.interop.asbuilt.sonic import is_config_db, read_config_db, read_minigraph
-from ffplan.interop.asbuilt.topo_files import is_ndt, is_topo, read_ndt, read_topo
+from ffplan.interop.asbuilt.topo_files import read_ndt, read_topo
 from ffplan.interop.xml_tree import parse
 
 if TYPE_CHECKING:
@@ -25,10 +41,6 @@ if TYPE_CHECKING:
 
     from ffplan.interop.asbuilt.model import AsBuilt
 
-LONGEST_LINE = 8_000
-"""Longest line of a file that is no JSON or XML [1]."""
-_MARKED = re.compile(r"\{|\[\s*[\[{\]]|<[?!A-Za-z]")
-"""Start of JSON or XML; `[1]` starts a port, `[root@host]` a prompt, and `< ` a line of a comparison."""
 _COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
 """Codes for colours and cursors, which a recorded terminal holds."""
 FEWEST = 3
@@ -43,15 +55,19 @@ _PREFIXES = tuple(
     )
 )
 """What may stand in front of every line, with what must be the same on all of them."""
-_WHOLE: tuple[tuple[Callable[[str], bool], Callable[[str, str], AsBuilt]], ...] = (
-    (is_db_csv, read_db_csv),
-    (is_linkinfo, read_linkinfo),
-    (is_ndt, read_ndt),
-    (is_report, read_report),
-    (is_lst, read_lst),
-    (is_topo, read_topo),
-)
-"""Forms that tell of a whole fabric in one file, each with its reader."""
+_WHOLE: dict[str, Callable[[str, str], AsBuilt]] = {
+    DB_CSV.name: read_db_csv,
+    LINKINFO.name: read_linkinfo,
+    NDT.name: read_ndt,
+    REPORT.name: read_report,
+    LST.name: read_lst,
+    TOPO.name: read_topo,
+    LISTING.name: read_listing,
+    NODE_LIST.name: read_node_list,
+}
+"""Readers of forms that tell of a whole fabric in one file."""
+_DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, JSON, XML))
+"""Forms of Ethernet, of which a fabric may have a file for each device."""
 
 
 def read_as_built(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt:
@@ -62,9 +78,13 @@ def read_as_built(files: Sequence[tuple[str, str]], *, partial: bool = False) ->
         partial: whether a part of an output will do, which names devices that it does not describe.
 
     Raises:
-        InputError: located, where a file cannot be read, several are not of single devices, or one is a part.
+        InputError: located, where a file cannot be read, several are not of single devices, one is a part, or no link
+            is in a form that lists links.
     """
     found = _read(files, partial=partial)
+    if not len(found.ends) and found.form != NODE_LIST.name:
+        words = f"{plural(len(found.devices), 'device')} of {found.form} and no link between them"
+        raise fault(files[0][0], 1, words, "give the output of a fabric that is wired and up")
     if found.undescribed and not partial:
         key, line = found.undescribed[0]
         raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
@@ -95,15 +115,15 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     """
     files = [(name, _COLOUR.sub("", content.removeprefix("\ufeff")).replace("\0", "")) for name, content in files]
     first, text = files[0]
-    if len(files) == 1 and not _of_device(text):
-        _refuse_long_lines(text, first)
+    if len(files) == 1:
         text = _unprefixed(text)
-        if partial and is_node_list(text):
-            return read_node_list(text, first)
-        for known, reader in _WHOLE:
-            if known(text):
-                return reader(text, first)
-        return read_listing(text, first)
+        form = form_of(text, first) or LISTING  # whose reader says what is wrong with a text of no form
+        if form.name not in _DEVICES:
+            _refuse_long_lines(text, first)
+            if form is NODE_LIST and not partial:
+                form = LISTING  # which refuses a list without links where it stands
+            return _WHOLE[form.name](text, first)
+        files = [(first, text)]
     links: list[EthernetLink] = []
     devices: list[EthernetDevice] = []
     forwarding: set[str] = set()
@@ -152,30 +172,24 @@ def _several(links: list[EthernetLink]) -> list[str]:
     return [f"{count} several neighbours, the last of which is read, first `{device}` {port}: {', '.join(peers)}"]
 
 
-def _of_device(text: str) -> bool:
-    """Return whether a file is one of Ethernet: JSON, XML or DOT."""
-    head = text.lstrip()
-    if is_lst(text):
-        return False
-    if bool(_MARKED.match(head)) or is_dot(text) or is_lldp_table(text):
-        return True
-    return any(key in text[:4000] for key in ('"lldp"', '"lldpNeighbors"', '"TABLE_nbor"'))  # behind a prompt
-
-
 def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
     """Return the links of a file, the devices whose own links they are, and devices that forward.
 
     Raises:
         InputError: located, where it is of no form that is known.
     """
-    if is_dot(text):
+    form = form_of(text, name)
+    if form is not None and form.name in _WHOLE:
+        words = f"this is {form.name}, which tells of a whole fabric"
+        raise fault(name, 1, words, "give it alone; several files are of one Ethernet device each")
+    if form is DOT:
         _refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
-    if is_lldp_table(text):
+    if form is LLDP_TABLE:
         _refuse_long_lines(text, name)
         links, device, forwarding = read_lldp_table(text, name)
         return links, [device], forwarding
-    if text.lstrip().startswith("<"):
+    if form is XML:
         root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
         links, devices = read_minigraph(root, name)
         return links, devices, set()

@@ -15,19 +15,21 @@ if TYPE_CHECKING:
 
 _SYSTEM = re.compile(r"^([A-Za-z][\w.+-]*)\s+(\S+)\s*(CFG:.*)?$")
 _LINK = re.compile(r"^\s+(\S+)\s+-(\S*?)->\s+(\S+)\s+(\S+)\s+(\S+)\s*(.*)$")
+_START_DEVICE = re.compile(r"(?:^|[,:])\s*StartDevice\s*,")
+_END_PORT = re.compile(r",\s*EndPort\s*(?:,|$)")
 _LAST = re.compile(r"(?<![0-9])([0-9]{1,6})$")
 _HCA = re.compile(r"HCA|MT[0-9]{4,5}|^CX|ConnectX|BF[0-9]", re.IGNORECASE)
 _SWITCH = re.compile(r"switch|quantum|^M[TQSC][A-Z]?[0-9]|MTS|MQM|MSB|MIS|SX[0-9]|SN[0-9]", re.IGNORECASE)
 
 
-def is_topo(text: str) -> bool:
-    """Return whether a text has systems with indented links, as .topo files do."""
-    return any(_LINK.match(line) for line in text.splitlines()[:200])
+def is_topo_line(line: str) -> bool:
+    """Return whether a line is an indented link, as .topo files have them."""
+    return _LINK.match(line) is not None
 
 
-def is_ndt(text: str) -> bool:
-    """Return whether a text is a table of UFM's topology comparison."""
-    return "StartDevice" in text[:400] and "EndPort" in text[:400]
+def is_ndt_line(line: str) -> bool:
+    """Return whether a line is the heading of UFM's topology comparison."""
+    return _START_DEVICE.search(line) is not None and _END_PORT.search(line) is not None
 
 
 def _port(text: str, file: str, line: int) -> int:

@@ -6,6 +6,7 @@ The page of nccl-tests calls its times milliseconds; the header of the columns h
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
@@ -33,9 +34,13 @@ WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, 
 """Bytes of an element by type [byte]."""
 CLOSE = 0.05
 """Part by which a printed bus bandwidth may differ from the one that the operation makes of its time [1]."""
-_RANK = re.compile(r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})")
+_RANK = re.compile(
+    r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})(?:\s+\[[^\]]{0,40}\]\s*(.{0,80}))?"
+)
 _STARTING = re.compile(r"Collective test starting:[ \t]*(\w+?)_perf")
 _COMMAND = re.compile(r"\b(\w+?)_perf\b")
+_CALL = re.compile(r"(?:^|[\s/])(\w+?)_perf(?=\s|$)")
+"""A command line, which a log may begin with."""
 SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""
 SHORTEST, LONGEST = 9, 32
@@ -43,10 +48,38 @@ SHORTEST, LONGEST = 9, 32
 
 
 @record
+class _Rank:
+    """A line of the table of ranks."""
+
+    host: str
+    device: int
+    """Number of the accelerator on its node; -1 where the log does not say."""
+    accelerator: str
+    """Its name; empty where the log does not say."""
+
+
+@record
 class _Run:
     operation: str | None
-    ranks: int
-    hosts: list[str]
+    """As the log states it; None before it does."""
+    named: str | None
+    """As the name of the file has it."""
+    ranks: list[_Rank]
+
+    @property
+    def hosts(self) -> list[str]:
+        """Nodes that took part, each once."""
+        return list(dict.fromkeys(rank.host for rank in self.ranks))
+
+    @property
+    def devices(self) -> tuple[int, ...]:
+        """Numbers of the accelerators on each node; empty where nodes differ, or ranks see one each."""
+        by_host: dict[str, list[int]] = {}
+        for rank in self.ranks:
+            by_host.setdefault(rank.host, []).append(rank.device)
+        own = {tuple(sorted(devices)) for devices in by_host.values()}
+        alike = own.pop() if len(own) == 1 else ()
+        return alike if -1 not in alike and len(set(alike)) == len(alike) else ()
 
 
 def bus_factor(operation: str, ranks: int) -> float:
@@ -85,9 +118,9 @@ def _operation(name: str | None, file: str, line: int) -> str:
 def _of_name(file: str) -> str | None:
     """Return the operation that a file's name has: the longest of which it holds the whole words."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
-    if (program := _COMMAND.search(name)) is not None and program[1] not in OPERATIONS:
-        return program[1]
     known = sorted(OPERATIONS, key=len, reverse=True)
+    if (program := _COMMAND.search(name)) is not None:
+        return next((item for item in known if f"_{program[1]}".endswith(f"_{item}")), program[1])
     return next((item for item in known if re.search(rf"(?<![a-z]){item}(?![a-z])", name)), None)
 
 
@@ -117,7 +150,7 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     if not usable:
         refuse(file, line, "the row has no time", "give the log as the program wrote it")
     time, algbw, busbw = (number_of(text, file, line, "number") for text in usable[0][:3])
-    ranks = run.ranks
+    ranks = len(run.ranks)
     factor = bus_factor(operation, ranks)
     made = algbw * factor
     # A rate below 1 GB/s is printed with two places: its last one may be half of it.
@@ -129,7 +162,8 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
         message = f"{size:.0f} bytes are not {count:.0f} elements of {cells[2]}, nor of {ranks} ranks"
         refuse(file, line, message, "give the log as the program wrote it")
-    host = run.hosts[0] if len(set(run.hosts)) == 1 else f"{len(set(run.hosts))} nodes from {run.hosts[0]}"
+    hosts, each = run.hosts, Counter(rank.host for rank in run.ranks).values()
+    host = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}"
     return Measured(
         check=operation,
         value=busbw if busbw or not time else size / time / 1e3 * factor,
@@ -138,9 +172,13 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
         file=file,
         line=line,
         gpus=ranks,
-        nodes=len(set(run.hosts)),
+        nodes=len(hosts),
         size_bytes=size,
         doubt="wrong results" if wrong else "",
+        fewest_ranks=min(each),
+        most_ranks=max(each),
+        devices=run.devices,
+        accelerators=tuple(dict.fromkeys(rank.accelerator for rank in run.ranks if rank.accelerator)),
     )
 
 
@@ -154,19 +192,19 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: at a line that cannot be.
     """
-    run = _Run(_of_name(file), 0, [])
+    run = _Run(None, _of_name(file), [])
     other = _other(text)
     found: list[Measured] = []
     for line, words in enumerate(text.splitlines(), 1):
         stripped = words.strip()
         starting = _STARTING.search(stripped)
         if starting:
-            run = _Run(starting[1], 0, [])
+            run = _Run(starting[1], None, [])
         elif stripped.startswith("#"):
             if rank := _RANK.match(stripped):
-                run = _Run(run.operation, run.ranks + 1, [*run.hosts, rank[2]])
+                run.ranks.append(_Rank(rank[2], int(rank[3]), (rank[4] or "").strip()))
             elif run.operation is None and (command := _COMMAND.search(stripped)):
-                run = _Run(command[1], run.ranks, run.hosts)
+                run = _Run(command[1], run.named, run.ranks)
         elif stripped and stripped[0].isdigit():
             cells = stripped.split()
             if not SHORTEST <= len(cells) <= LONGEST or not cells[1].isdigit():
@@ -174,11 +212,13 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
                     remedy = "give the log as the program wrote it"
                     refuse(file, line, f"a row of {len(cells)} columns, where 9 or more are wanted", remedy)
                 continue
-            operation = _operation(run.operation, file, line)
-            if run.ranks < 2:
+            operation = _operation(run.operation or run.named, file, line)
+            if len(run.ranks) < 2:
                 refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
             row = _row(cells, run, operation, file, line)
             found.append(replace(row, doubt=row.doubt or other))
+        elif run.operation is None and (call := _CALL.search(stripped)):
+            run = _Run(call[1], run.named, run.ranks)
     if not found:
         refuse(file, 1, "the log has no row of results", "give the whole output of the program")
     return merged(found)
@@ -186,9 +226,10 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
 
 def merged(rows: list[Measured]) -> list[Measured]:
     """Return rows with those of one operation, ranks, host and size as their mean."""
-    groups: dict[tuple[str, int, str, float], list[Measured]] = {}
+    groups: dict[tuple[object, ...], list[Measured]] = {}
     for row in rows:
-        groups.setdefault((row.check, row.gpus, row.host, row.size_bytes), []).append(row)
+        ranks = (row.nodes, row.fewest_ranks, row.most_ranks, row.devices, row.accelerators)
+        groups.setdefault((row.check, row.gpus, row.host, row.size_bytes, *ranks), []).append(row)
     return [
         replace(
             group[0],
@@ -210,12 +251,12 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
         InputError: where it is none.
     """
     devices = loaded.get("devices") or []
-    hosts = [str(item.get("hostname", stem(file))) for item in devices if isinstance(item, dict)]
+    ranks = [_Rank(str(item.get("hostname", stem(file))), -1, "") for item in devices if isinstance(item, dict)]
     command = _COMMAND.search(" ".join(map(str, loaded.get("args") or []))) if loaded.get("args") else None
     operation = _operation(command[1] if command else _of_name(file), file, 1)
-    if len(hosts) < 2:
+    if len(ranks) < 2:
         refuse(file, 1, "the file lists no two devices", "keep its `devices`: they count the ranks")
-    run, found = _Run(operation, len(hosts), hosts), []
+    run, found = _Run(operation, None, ranks), []
     for item in loaded.get("results") or []:
         try:
             half = item.get("out_of_place") or item["in_place"]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffplan.interop.logs import bandwidth, links, nccl_tests, storage
 from ffplan.interop.logs.measured import number_of, refuse
 from ffplan.results.acceptance import Measured
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 PROGRAMS = (
     "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
@@ -93,24 +96,36 @@ def read_log(text: str, file: str) -> list[Measured]:
         refuse(file, 1, message, "give the log as the program wrote it")
 
 
+def _is_sheet(text: str) -> bool:
+    """Return whether a text is an acceptance sheet: its heading has the columns."""
+    head = [cell.strip().strip('"') for cell in text.partition("\n")[0].split(",")]
+    return "check" in head and "measured" in head
+
+
+_TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
+    "nccl-tests": (nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests),
+    "nvidia-smi": (links.is_smi, links.read_smi),
+    "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
+    "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),
+    "ibdiagnet's .lst": (links.is_ibdiagnet_lst, links.read_ibdiagnet_lst),
+    "IOR": (storage.is_ior, storage.read_ior),
+    "STREAM": (bandwidth.is_stream, bandwidth.read_stream),
+    "the acceptance sheet": (_is_sheet, _sheet),
+}
+"""Programs that write text or XML: what tells their output, and its reader."""
+
+
 def _read(text: str, file: str) -> list[Measured]:
-    if nccl_tests.is_nccl_tests(text):
-        return nccl_tests.read_nccl_tests(text, file)
-    if links.is_smi(text):
-        return links.read_smi(text, file)
-    if links.is_ibdiagnet_csv(text):
-        return links.read_ibdiagnet_csv(text, file)
-    if links.is_ibdiagnet_log(text):
-        return links.read_ibdiagnet_log(text, file)
-    if links.is_ibdiagnet_lst(text):
-        return links.read_ibdiagnet_lst(text, file)
-    if storage.is_ior(text):
-        return storage.read_ior(text, file)
-    if bandwidth.is_stream(text):
-        return bandwidth.read_stream(text, file)
-    head = next(csv.reader(text.splitlines()[:1]), [])
-    if "check" in head and "measured" in head:
-        return _sheet(text, file)
+    """Return what a log measured; one of several programs is refused, since the values of all but one would be lost.
+
+    Raises:
+        InputError: where no known program wrote it, or several did.
+    """
+    wrote = [name for name, (tells, _) in _TEXTS.items() if tells(text)]
+    if len(wrote) > 1:
+        refuse(file, 1, f"the log has output of {' and of '.join(wrote)}", "give one file for each program")
+    if wrote:
+        return _TEXTS[wrote[0]][1](text, file)
     found = _json(text, file)
     if found is None:
         refuse(file, 1, "no program that is known wrote this", f"known are {PROGRAMS}")

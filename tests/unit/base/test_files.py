@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -85,4 +86,26 @@ def test_no_more_than_the_limit_is_read(tmp_path: Path) -> None:
     file.write_bytes(b"12345")
     assert read_limited(file, 5) == b"12345"
     assert read_limited(file, 4) is None
-    assert read_limited(Path("/dev/zero"), 1000) is None
+
+
+def test_what_is_no_file_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    """Opening a pipe waits for its writer, and some devices act when they are opened."""
+    pipe, link, loop = tmp_path / "pipe", tmp_path / "link", tmp_path / "loop"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    loop.symlink_to(loop)
+    for path, words in ((pipe, "named pipe"), (link, "named pipe"), (Path("/dev/zero"), "device")):
+        with pytest.raises(OSError, match=f"this is a {words}; give a file"):
+            read_limited(path, 1000)
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "socket"))
+        with pytest.raises(OSError, match="this is a socket"):
+            read_limited(tmp_path / "socket", 1000)
+    for path in (loop, tmp_path / "none"):
+        with pytest.raises(OSError):  # noqa: PT011
+            read_limited(path, 1000)
+    ours, theirs = os.pipe()
+    os.write(theirs, b"text")
+    os.close(theirs)
+    assert read_limited(Path(f"/dev/fd/{ours}"), 4) == b"text"
+    os.close(ours)

@@ -40,28 +40,28 @@ def test_a_folder_that_does_not_exist_is_refused(tmp_path: Path) -> None:
         Catalog([str(tmp_path / "nowhere")])
 
 
-def test_two_files_of_one_name_are_refused_where_that_name_is_read(overlay: Path) -> None:
+def test_two_files_of_one_id_are_refused_where_that_id_is_read(overlay: Path) -> None:
     """Fifty other parts are no worse for it, and `catalog list` names both files."""
     for folder in ("a", "b"):
         (overlay / folder).mkdir()
-        (overlay / folder / "same.yaml").write_text("kind: nic\n")
+        (overlay / folder / f"{folder}.yaml").write_text("kind: nic\nid: same\n")
     catalog = Catalog([str(overlay)])
     assert catalog.entry("qm8700").part.kind == "switch"
     assert catalog.kind_of("same") == ""
-    with pytest.raises(UsageError, match="two files are named `same`"):
+    with pytest.raises(UsageError, match=r"two files have the id `same`: .*a\.yaml and .*b\.yaml; keep one"):
         catalog.entry("same")
     assert [item.id for item in part_list(catalog).broken] == ["same"]
 
 
 def test_a_broken_part_stops_only_who_reads_it(overlay: Path) -> None:
-    (overlay / "my-switch.yaml").write_text("kind: switch\nid: [my-switch\n")
-    (overlay / "qm9700.yaml").write_text("kind: switch\n")
+    (overlay / "my-switch.yaml").write_text("kind: switch\nid: my-switch\nports: [\n")
+    (overlay / "qm9700.yaml").write_text("kind: switch\nid: qm9700\n")
     catalog = Catalog([str(overlay)])
     assert catalog.ids_of("switch")  # the hints of errors read no part
     shipped, parts = part_list(Catalog(), "switch"), part_list(catalog, "switch")
     assert {row.id for row in shipped.parts} - {row.id for row in parts.parts} == {"qm9700"}
     assert [(item.id, item.fault.partition(": error")[0]) for item in parts.broken] == [
-        ("my-switch", f"{overlay}/my-switch.yaml:3:1"),
+        ("my-switch", f"{overlay}/my-switch.yaml:4:1"),
         ("qm9700", f"{overlay}/qm9700.yaml:1:1"),
     ]
     assert shipped.broken == ()
@@ -69,7 +69,7 @@ def test_a_broken_part_stops_only_who_reads_it(overlay: Path) -> None:
     assert done.code == 0, done.err
     listed = ffplan("catalog", "list", "switch", "--catalog", str(overlay))
     assert (listed.code, "qm8700" in listed.out) == (2, True)
-    assert "my-switch.yaml:3:1: error" in listed.err
+    assert "my-switch.yaml:4:1: error" in listed.err
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,8 @@ def test_other_words_mean_kinds() -> None:
 @pytest.mark.parametrize(
     ("change", "rule", "message"),
     [
-        (("id: qm8700", "id: qm8790"), "catalog-id", "differs from the file name"),
+        (("id: qm8700", "id: QM8700"), "catalog-id", "`QM8700` is no id of the switch"),
+        (("id: qm8700\n", ""), "catalog-id", "the switch has no `id`"),
         (("source: paper}", "source: papr}"), "catalog-source", "the source `papr` is not under `sources`"),
         (("{value: 253 W,", "{value: 253 W, grade: measured,"), "catalog-grade", "must have grade `estimate`"),
         (("kind: switch", "kind: swich"), "schema-choice", "`kind` is `swich`"),
@@ -105,7 +106,7 @@ def test_a_faulty_part_is_refused_at_its_place(overlay: Path, change: tuple[str,
     found = caught.value.findings[0]
     assert (found.rule, found.file) == (rule, f"{overlay}/qm8700.yaml")
     assert message in found.message
-    assert found.line > 1 or rule == "schema-choice"
+    assert found.line > 1 or rule in ("schema-choice", "catalog-id")
 
 
 @pytest.mark.parametrize(

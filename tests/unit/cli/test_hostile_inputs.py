@@ -168,18 +168,19 @@ def test_no_cell_starts_a_formula(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "limit"),
     [
-        (("import", "nccl", "/dev/zero", "--id", "x"), "MiB"),
-        (("import", "ibnetdiscover", "/dev/zero"), "64 MiB"),
-        (("audit", "fire-flyer-2", "/dev/zero"), "64 MiB"),
+        (("import", "nccl", "zero.csv", "--id", "x"), "MiB"),
+        (("import", "ibnetdiscover", "zero.csv"), "64 MiB"),
+        (("audit", "fire-flyer-2", "zero.csv"), "64 MiB"),
         (("route", "fire-flyer-2", "--traffic", "zero.csv"), "MiB"),
-        (("design", "/dev/zero"), "1024 KiB"),
+        (("design", "zero.csv"), "1024 KiB"),
     ],
 )
 def test_files_are_read_up_to_a_limit_that_is_said(
     command: tuple[str, ...], limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "zero.csv").symlink_to("/dev/zero")
+    with (tmp_path / "zero.csv").open("wb") as file:
+        file.truncate(257 * 2**20)  # a hole: no disk is filled
     done = ffplan(*command)
     assert (done.code, done.out) == (2, "")
     assert limit in done.err
@@ -266,3 +267,50 @@ def test_a_locale_that_cannot_spell_our_folder(tmp_path: Path) -> None:
     assert again.endswith("'design', 'x']\n")
     assert run("-c", shown, PYTHONUTF8="1") == run("-c", shown, PYTHONPATH=str(ROOT)) == ""
     assert run("-m", "ffplan", "catalog", "list") == ffplan("catalog list").out
+
+
+READERS = {
+    "design": ("{odd}",),
+    "compare": ("fire-flyer-2", "{odd}"),
+    "check": ("{odd}",),
+    "check --policy": ("fire-flyer-2", "--policy", "{odd}"),
+    "check --baseline": ("fire-flyer-2", "--baseline", "{odd}"),
+    "sweep": ("{odd}", "--vary", "site.pue=1.1,1.2"),
+    "train": ("{odd}", "--model", "llama3-8b"),
+    "train --plan": ("superpod-h100-4su", "--model", "llama3-8b", "--plan", "{odd}"),
+    "cost": ("{odd}",),
+    "utilization --jobs": ("superpod-h100-4su", "--jobs", "{odd}"),
+    "acceptance --measured": ("superpod-h100-4su", "--measured", "{odd}"),
+    "explain": ("{odd}", "cost.total"),
+    "calibrate": ("h100-sxm-80gb", "--cases", "{odd}"),
+    "accuracy training --cases": ("--cases", "{odd}"),
+    "measure fit": ("{odd}", "--accelerator", "h100-sxm-80gb"),
+    "route --traffic": ("fire-flyer-2", "--traffic", "{odd}"),
+    "export": ("{odd}", "--to", "ibsim"),
+    "import nccl": ("{odd}",),
+    "import ibnetdiscover": ("{odd}",),
+    "import slurm": ("{odd}",),
+    "audit": ("fire-flyer-2", "{odd}"),
+    "audit --map": ("fire-flyer-2", "{other}", "--map", "{odd}"),
+    "diff": ("fire-flyer-2", "{odd}"),
+    "reproduce": ("{odd}",),
+}
+"""Commands, and options of them, that read a file."""
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("kind", ["named pipe", "device"])
+def test_pipes_and_devices_are_refused_at_once(reader: str, kind: str, tmp_path: Path) -> None:
+    """A reader would wait for ever for whoever writes; a device has no end."""
+    odd, other = tmp_path / "odd.csv", tmp_path / "other"
+    other.write_text("")
+    if kind == "device":
+        odd.symlink_to("/dev/zero")
+    else:
+        os.mkfifo(odd)
+    words = [item.format(odd=odd, other=other) for item in READERS[reader]]
+    command = [sys.executable, "-m", "ffplan", *reader.partition(" --")[0].split(), *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2, done.stderr
+    assert f"this is a {kind}; give a file" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr

@@ -334,3 +334,14 @@ def test_measured_collectives_become_a_file_of_cases(tmp_path: Any) -> None:
     (sweep,) = loaded.collectives
     assert (sweep.operation, sweep.gpus, sweep.values) == ("allreduce", (8,), ((139.41,),))
     assert cases_text((), "hgx-h100-8nic", "ours", "2026-11-22") is None
+
+
+def test_a_log_of_several_programs_is_refused_in_either_order() -> None:
+    """The values of one of them would be lost in silence."""
+    stream = "Function    Best Rate MB/s  Avg time\nTriad:  300000.0  0.1  0.1  0.1\n"
+    for text in (RANKS + HEAD + ROW + stream, stream + RANKS + HEAD + ROW):
+        with pytest.raises(InputError, match="the log has output of nccl-tests and of STREAM"):
+            read_log(text, "all_reduce_perf.txt")
+    for head in ("check,measured", '"host","check" ,"measured"\r'):
+        with pytest.raises(InputError, match="no row has a `measured` value"):
+            read_log(head + "\n", "sheet.csv")

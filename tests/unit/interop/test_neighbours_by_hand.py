@@ -9,11 +9,12 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.ethernet import _first_numbers, _parts, _Ports, is_switch_port, plain_name
+from ffplan.interop.asbuilt.forms import LONGEST_LINE
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, local_name, parsed, read_lldp
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.asbuilt.ptm import is_dot, read_dot
-from ffplan.interop.asbuilt.read import LONGEST_LINE, read_as_built
+from ffplan.interop.asbuilt.ptm import is_dot_line, read_dot
+from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.asbuilt.sonic import read_config_db
 from ffplan.interop.asbuilt.speeds import link_rate, signalled
 from ffplan.interop.asbuilt.topo_files import read_ndt, read_topo
@@ -181,22 +182,22 @@ def test_links_of_a_topology_in_dot() -> None:
     text += (
         '  "leaf-1.dc1":"swp1" -- "n 1":"eth0" [LLDP="match_type=portdescr"]; # first\n  leaf2 : swp2 -- s1:swp9;\n}\n'
     )
-    assert is_dot(text)
+    assert [is_dot_line(line) for line in text.splitlines()] == [False] * 3 + [True] * 2 + [False] * 2
     assert [(link.device, link.port, link.peer, link.peer_port, link.line) for link in read_dot(text, "x")] == [
         ("leaf-1", "swp1", "n 1", "eth0", 5),
         ("leaf2", "swp2", "s1", "swp9", 6),
     ]
-    assert not is_dot("digraph G {")
+    assert not is_dot_line("digraph G {")
     for wrong in ('"a":"b" -- "c":"d" -- "e":"f"', '"a":"b" -- "c"', '"a":"b" -- (c)'):
         with pytest.raises(InputError, match=r"^x:2:1: error: `.*` is no link between two ports"):
             read_dot("graph G {\n" + wrong + "\n}", "x")
 
 
 def test_long_lines_are_refused() -> None:
-    head = 'Switch 4 "S-1" # "leaf"\n'
+    head = 'Switch 4 "S-1" # "leaf"\n[1] "H-1"[1] # "n1"\nCa 1 "H-1" # "n1"\n[1] "S-1"[1] # "leaf"\n'
     built = read_as_built([("x", head + "#" + "a" * (LONGEST_LINE - 2) + "\n")])
-    assert len(built.devices) == 1
-    with pytest.raises(InputError, match=r"^x:2:1: error: a line of 8,001 characters"):
+    assert len(built.devices) == 2
+    with pytest.raises(InputError, match=r"^x:5:1: error: a line of 8,001 characters"):
         read_as_built([("x", head + "#" + "a" * (LONGEST_LINE - 1) + "\n")])
 
 

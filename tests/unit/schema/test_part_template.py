@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_a_new_part_is_valid_and_complete(kind: str) -> None:
     text = part_template(kind, "my-part", Catalog())
-    part = read_part(parse_document(text.encode(), "my-part.yaml"), "my-part").part
+    part = read_part(parse_document(text.encode(), "my-part.yaml")).part
     assert (part.kind, part.id) == (kind, "my-part")
     assert {source.status for source in part.sources.values()} == {"R"}  # nothing is a fact yet
     assert all(figure.source == "todo" and figure.status is None for _, figure in part.figures())

@@ -6,15 +6,22 @@ import csv
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from ffplan import __version__
-from ffplan.base.errors import UsageError
+from ffplan.base.errors import FfplanError, UsageError
+from ffplan.cli.app import build
 from ffplan.studies import sweep_run
 from ffplan.studies.design_grid import design_grid
 from ffplan.studies.pareto import front, knee
@@ -27,7 +34,6 @@ from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_d
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
 
 def swept(*vary: str, design: str = "pcie-a100-three-tier", metrics: tuple[str, ...] = ()) -> Sweep:
@@ -691,12 +697,13 @@ def test_figures_of_other_networks_vary_too() -> None:
 
 
 def test_values_that_no_part_has() -> None:
-    """Below 0, a fraction above 1, and a 0 that something is divided by, in sweeps of studies of single designs."""
+    """Below 0, a fraction above 1, and a rate of 0, in sweeps of studies of single designs."""
     design = "h100-1k-four-networks"
     for axis_text, words in (
         ("connectx-7-400g.line_efficiency=0.5,5", "a fraction is at most 1"),
         ("prices.hgx-h100-8nic=1,-1", "not below 0"),
-        ("connectx-7-400g.rate=50,0", "a figure is 0 that something is divided by"),
+        ("connectx-7-400g.rate=50,0", "`0 GB/s` is out of range; write a bandwidth of 1e-06 to 1e+09 GB/s"),
+        ("connectx-7-400g.rate=50,1e308", "`1e+308 GB/s` is out of range"),
     ):
         found = swept(axis_text, design=design, metrics=("cost.total",)).chunk(0)
         assert found.reason[0] == ""
@@ -734,3 +741,83 @@ def test_a_part_that_has_changed_makes_another_sweep(tmp_path: Path) -> None:
     assert query.key != before
     file.unlink()
     assert query.key not in (before, "")
+
+
+# Full disks, and numbers that no figure has
+
+LIMITED = (
+    "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[1]), resource.RLIM_INFINITY))\n"
+)
+LIMITED += "sys.argv = ['ffplan', *sys.argv[2:]]\nfrom ffplan.__main__ import main\nmain()"
+"""Runs a command that cannot make a file larger than some bytes, as on a disk that is full."""
+
+
+@pytest.mark.parametrize("room", [0, 100, 2_000, 20_000, 200_000, 600_000])
+def test_points_that_a_full_disk_cut_are_continued(tmp_path: Path, room: int) -> None:
+    """Whenever a file of points is not whole its note is there; continued, it is as if the disk had had room."""
+    whole, cut = tmp_path / "whole.csv", tmp_path / "cut.csv"
+    arguments = ("sweep", "pcie-a100-three-tier", "--vary", "nodes[0].count=1..50000", "-j", "1")
+    assert ffplan(*arguments, "--points", str(whole)).code == 0
+    assert whole.stat().st_size > room
+    cut.write_text("of another day\n")
+    command = [sys.executable, "-c", LIMITED, str(room), *arguments, "--points", str(cut)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert f"--points {cut}: cannot be written: File too large" in done.stderr
+    noted = Path(f"{cut}.resume").exists()
+    assert noted or cut.read_text() == "of another day\n"
+    again = ffplan(*arguments, "--points", str(cut), "--resume")
+    if noted:
+        assert again.code == 0, again.err
+        assert cut.read_bytes() == whole.read_bytes()
+        assert not Path(f"{cut}.resume").exists()
+    else:
+        assert again.code == 2
+
+
+@pytest.mark.parametrize(
+    ("vary", "words"),
+    [
+        ("qm9700.power=1,1e308", "`qm9700.power`: `1e+308 W` is out of range; write a power of 0.001 to 1e+12 W"),
+        ("qm9700.power=1e-300,1", "`1e-300 W` is out of range"),
+        ("prices.qm9700=1,1e16", "`prices.qm9700`: `1e+16` is out of range; the number must be at most 1e+15"),
+        ("connectx-7-400g.rate=0,50", "`0 GB/s` is out of range"),
+        ("h100-sxm-80gb.memory=1e40,1", "is out of range; write an amount of data"),
+    ],
+)
+def test_figures_stay_in_the_range_that_files_have(vary: str, words: str) -> None:
+    """The whole sweep is refused where its first value is out of range, else the point that has one says so."""
+    run = ffplan("sweep", "superpod-h100-4su", "--vary", vary, "-f", "json")
+    assert run.code == (0 if "=1,1e" in vary else 2), run.err
+    assert words in run.out + run.err
+
+
+def test_figures_of_arrays_stay_in_the_range_that_files_have() -> None:
+    design = swept("site.pue=1.1,1.2", design="fire-flyer-next").design
+    part = design.switch.id
+    for path, values in (
+        (f"{part}.power", [1, 1e308]),
+        (f"prices.{part}", [1, 1e16]),
+        ("site.electricity_price", [1e16]),
+    ):
+        with pytest.raises(UsageError, match=r"out of range|a price per kWh is at most 1e\+15"):
+            design_grid(design, {path: values})
+
+
+PATHS = [
+    *("qm9700.power", "qm9700.ports", "prices.qm9700", "connectx-7-400g.rate", "h100-sxm-80gb.memory"),
+    *("h100-sxm-80gb.power", "site.pue", "site.electricity_price", "fabric.oversubscription", "nodes[0].count"),
+    *("hgx-h100-8nic.power.training", "400g-aoc.latency", "communication.message"),
+]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(PATHS),
+    st.lists(st.sampled_from(["0", "1e-308", "1e-9", "0.5", "1", "7", "1e9", "1e15", "1e100", "1e308"]), max_size=3),
+)
+def test_no_number_ends_in_a_bug(path: str, values: list[str]) -> None:
+    """Whatever is varied to whatever extent: points, reasons or a refusal."""
+    listed = ",".join(dict.fromkeys(values)) or "1"
+    result = CliRunner().invoke(build(), ["sweep", "superpod-h100-4su", "--vary", f"{path}={listed}", "-j", "1"])
+    assert result.exception is None or isinstance(result.exception, SystemExit | FfplanError), result.exception

@@ -1,0 +1,188 @@
+"""Folders of parts: which file holds which part.
+
+The shipped catalogue names every file after its part. A file of the user's is placed by the `kind` and the `id` that it
+states, whatever it is called; one that cannot be placed is refused, since leaving it out would give another answer.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError, UsageError, located
+from ffplan.base.record import record
+from ffplan.catalog.kinds import KINDS, OTHER_FILES, kind_hint
+from ffplan.inputs.document import parse_document, read_bytes
+from ffplan.inputs.model import IDENTIFIER
+from ffplan.inputs.validate import pattern_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ffplan.base.errors import Finding
+    from ffplan.inputs.document import Document
+
+MAX_FILES = 20_000
+"""Most files a catalogue folder may hold; more means the wrong folder was named."""
+MEASUREMENTS = "measurements"
+"""Folder of the shipped catalogue that holds cases, no parts."""
+_KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
+_ID = re.compile(rb"^id:[ \t]*([^\s#]+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
+_DESIGN_KEYS = {"nodes", "fabric"}
+"""A file that has one of these and no `kind` is a design."""
+
+
+@record
+class Root:
+    """One catalogue folder; `label` stands for it in reports."""
+
+    folder: Path
+    label: str
+
+    def named(self, path: str) -> str:
+        """Return a file of the folder as messages and reports name it."""
+        return f"{self.label.rstrip('/')}/{Path(path).relative_to(self.folder).as_posix()}"
+
+
+@record
+class Index:
+    """What a folder holds."""
+
+    files: dict[str, tuple[str, ...]]
+    """Files of each part by its id; several are a fault of the folder, for whoever asks for that id."""
+    kinds: dict[str, str]
+    """Kind of the part of each file; empty for the shipped catalogue, whose files are read when asked for."""
+
+
+def _walk(root: Root, skipped: str | None = None) -> Iterator[tuple[str, str]]:
+    """Yield (name without ending, path) of every YAML file below a folder; links to folders are followed once.
+
+    Hidden files, such as the locks of editors, are none of the user's parts; what is no file is none either, apart
+    from a link to nowhere, which may have been one.
+    """
+    waiting, walked, seen = [str(root.folder)], set(), 0
+    while waiting:
+        folder = waiting.pop()
+        place = os.path.realpath(folder)
+        if place in walked:
+            continue
+        walked.add(place)
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda item: item.name):
+                seen += 1
+                if seen > MAX_FILES:
+                    raise UsageError(
+                        f"ffplan: --catalog {root.label}: more than {MAX_FILES:,} files; name a smaller folder"
+                    )
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir():
+                    waiting += [entry.path] if entry.name != skipped else []
+                    continue
+                name, dot, ending = entry.name.rpartition(".")
+                if dot and ending.lower() in ("yaml", "yml") and (entry.is_file() or not Path(entry.path).exists()):
+                    yield name, entry.path
+
+
+def _walked(root: Root, skipped: str | None = None) -> list[tuple[str, str]]:
+    """Return every YAML file below a folder.
+
+    Raises:
+        UsageError: where the folder cannot be read, or is far too large.
+    """
+    try:
+        return list(_walk(root, skipped))
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"ffplan: --catalog {root.label}: cannot be read: {reason}") from None
+
+
+def shipped_index(root: Root) -> Index:
+    """Return what the shipped catalogue holds, by the names of its files; none is read."""
+    return Index({name: (path,) for name, path in _walked(root, MEASUREMENTS)}, {})
+
+
+def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes, *, strict: bool = True) -> Index:
+    """Return what a folder of the user's holds, by what its files state.
+
+    Args:
+        root: the folder.
+        content: reads a file, which it is given with its name in messages.
+        strict: whether a file that cannot be placed is refused; if not, it is left out.
+
+    Raises:
+        UsageError: where the folder cannot be read, or is far too large.
+        InputError: with every file that cannot be placed.
+    """
+    index = Index({}, {})
+    faults: list[Finding] = []
+    for _, path in _walked(root):
+        file = root.named(path)
+        try:
+            stated = _stated(content(Path(path), file), file)
+        except InputError as error:
+            faults += error.findings
+            continue
+        if stated is not None:
+            kind, name = stated
+            index.files[name] = (*index.files.get(name, ()), path)
+            index.kinds[path] = kind
+    if faults and strict:
+        raise InputError(*faults)
+    return index
+
+
+def _stated(raw: bytes, file: str) -> tuple[str, str] | None:
+    """Return kind and id that a file states; None where it is no part but another file of ffplan's.
+
+    Raises:
+        InputError: located, where it states no kind and id of a part.
+    """
+    kinds, names = _KIND.findall(raw), _ID.findall(raw)
+    if len(kinds) == len(names) == 1:  # as nearly all files have them: what else is in a file is for whoever reads it
+        kind, name = kinds[0].decode("utf-8", "replace"), names[0].decode("utf-8", "replace")
+        if kind in KINDS and IDENTIFIER.fullmatch(name):
+            return kind, name
+    return _of_document(parse_document(raw, file))
+
+
+def _of_document(document: Document) -> tuple[str, str] | None:
+    """Return kind and id of a document; None where it is no part but another file of ffplan's.
+
+    Raises:
+        InputError: located, where it states no kind and id of a part.
+    """
+    data: Any = document.data
+    fields = data if isinstance(data, dict) else {}
+    kind, name = fields.get("kind"), fields.get("id")
+    if kind is None and fields.keys() & _DESIGN_KEYS:
+        return None
+    if isinstance(kind, str) and kind in OTHER_FILES:
+        return None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InputError(unknown_kind(document, kind))
+    if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
+        message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is no id of the {kind}"
+        remedy = pattern_words(IDENTIFIER.pattern)
+        raise InputError(document.finding("catalog-id", ("id",), message, f"write `id:` and its name: {remedy}"))
+    return kind, name
+
+
+def unknown_kind(document: Document, kind: object) -> Finding:
+    """Return the finding on a file of a catalogue folder that is of no known kind.
+
+    Args:
+        document: the file.
+        kind: the kind that it states; None where it states none.
+    """
+    what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
+    message = f"{what}; a catalogue file needs a known kind"
+    return document.finding("schema-choice", ("kind",), message, kind_hint(str(kind)))
+
+
+def other_id(file: str, stated: str, name: str) -> InputError:
+    """Return the fault of a file of the shipped catalogue that states another id than its name."""
+    message = f"the id `{stated}` differs from the file name `{name}`"
+    return located("catalog-id", file, (1, 1), message, "name the file after the id")
