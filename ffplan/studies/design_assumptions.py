@@ -8,7 +8,7 @@ from ffplan.base.array_math import ceil_div
 from ffplan.base.formatting import listed, plural
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
-from ffplan.fabric.sizing.plan import rails_of
+from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
 

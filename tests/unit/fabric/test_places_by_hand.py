@@ -22,7 +22,7 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_taper,
 )
 from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within, nodes_per_rack
-from ffplan.fabric.wiring.leaf_ports import _railed, packed
+from ffplan.fabric.sizing.leaf_ports import _railed, packed
 from tests.support import document
 
 
