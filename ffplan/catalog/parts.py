@@ -229,7 +229,12 @@ class Link(Part):
 
     kind: Literal["link"]
     medium: Literal["dac", "aoc", "optics"]
-    """Passive copper, active optical cable, or pluggable optics with fibre."""
+    """Copper, active optical cable, or pluggable optics with fibre."""
+    cable: (
+        Literal["passive-copper", "active-copper", "twisted-pair", "active-optical", "single-mode", "multimode"] | None
+    ) = None
+    """What is laid, as inventories have it; left out where it is the passive copper or the active optical cable of its
+    medium, or where the fibre is unknown."""
     rate: BandwidthFigure
     """Rate, one direction [GB/s]."""
     reach: LengthFigure

@@ -149,28 +149,30 @@ def _span(low: float, high: float) -> str:
 
 def _cabling(report: CablingReport) -> list[Grid]:
     apart = any(item.as_sold != item.count for item in report.kinds)
+    several = len({item.network for item in report.kinds}) > 1
     rows = tuple(
         (
+            *((item.network,) if several else ()),
             item.type,
             item.tier.replace("_", "-"),
             f"{item.count:,}",
             *((f"{item.as_sold:,}",) if apart else ()),
-            _span(item.shortest_m, item.longest_m),
-            f"{item.total_m:,.0f} m",
+            "" if item.shortest_m is None or item.longest_m is None else _span(item.shortest_m, item.longest_m),
+            "" if item.total_m is None else f"{item.total_m:,.0f} m",
             "" if item.cost is None else number(item.cost),
         )
         for item in report.kinds
     )
     cost = f"cost [{report.currency}]" if report.currency else ""
+    length = sum(item.total_m for item in report.kinds if item.total_m is not None)
     lines = (
         ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
-        (
-            "cables",
-            f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",
-        ),
+        ("cables", f"{sum(item.count for item in report.kinds):,}, {length:,.0f} m"),
     )
-    sold = ("as sold",) if apart else ()
-    return [Grid("", lines), Grid("", rows, ("type", "tier", "cables", *sold, "length", "in all", cost))]
+    if any(item.total_m is None for item in report.kinds):
+        lines += (("", "The floor plan places the switches of the compute fabric; other networks have no lengths."),)
+    sold, network = ("as sold",) if apart else (), ("network",) if several else ()
+    return [Grid("", lines), Grid("", rows, (*network, "type", "tier", "cables", *sold, "length", "in all", cost))]
 
 
 def _size(report: SizeReport) -> list[Grid]:

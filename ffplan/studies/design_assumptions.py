@@ -77,7 +77,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
     if planned:
         yield (
             "Ports of other networks run at the rate of their switch ports where no NIC of the server stands for them; "
-            "`route` and `export` show the compute fabric alone."
+            "`route` shows the compute fabric alone, as all exports do but lists of cables and inventories."
         )
 
 
