@@ -289,8 +289,8 @@ def export(
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
     block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
     drawing. cables: list from port to port of every network, with lengths where the design has a floor. nccl: topology
-    XML of the compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV of every network. containerlab, ptm:
-    labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    XML of the compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV of every network. containerlab,
+    ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")

@@ -49,7 +49,7 @@ def _route(report: RouteReport) -> list[Grid]:
     ]
     if report.bytes_per_node:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
-    lines += [("order of ranks", report.order), ("loads of", report.holds_for)]
+    lines += [("order of ranks", report.order), ("routing", report.holds_for)]
     if report.pairs_across_zones is not None:
         words = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
         lines.append(("across zones", f"{words} of nodes"))
@@ -137,7 +137,8 @@ def _fault(report: FaultReport) -> list[Grid]:
 
 def _verify(report: VerifyReport) -> list[Block]:
     rows = tuple(
-        (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
+        (item.subject, item.check, item.expected, item.found, item.verdict or _VERDICTS[item.passed])
+        for item in report.checks
     )
     table = Grid("", rows, ("subject", "check", "design", report.program, ""))
     return [table, Remarks(report.notes)] if report.notes else [table]

@@ -55,7 +55,7 @@ class RouteReport(Result):
     routing: str
     """static, ecmp or adaptive."""
     holds_for: str
-    """The engine or protocol that the loads are those of, in words."""
+    """What the routing is, and how switches and engines may differ from it, in words."""
     order: str
     """Order of the ranks."""
     nodes: int
@@ -197,6 +197,8 @@ class Check:
     """Value from the program."""
     passed: bool | None
     """True where they agree; null where both are listed for information only."""
+    verdict: str | None = None
+    """Which of two rates a cluster has, where OpenSM's tables are loaded otherwise than by our rule; null elsewhere."""
 
 
 @record
