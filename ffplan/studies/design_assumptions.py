@@ -11,6 +11,7 @@ from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
+from ffplan.studies.job_layout import most_gpus, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +121,12 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
         "(`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "
         "filling of pipelines."
     )
+    domain, most = node_of(design).domain_gpus, most_gpus(design)
+    if (last := most % domain) and most > domain:
+        yield (
+            f"The last scale-up domain holds {last} of {domain} accelerators: a library takes it for a node of fewer "
+            f"NICs, through which as much passes as through the others. Over whole domains it is a job of {most - last:,}."
+        )
     for name, library in zip(wanted.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:
             yield f"`{library.id}` stands for `nccl`: it is the library of these accelerators' maker."

@@ -52,17 +52,20 @@ def job_layout(
         design: the design.
         plan: its fabric.
         node: a compute node.
-        ranks: ranks of each job [1], any shape; whole scale-up domains, or a part of one.
+        ranks: ranks of each job [1], any shape; domains of several nodes are filled one after the other.
         zones: zones that each job spans [1]; as few as hold it if omitted.
         by_domain: a scale-up switch makes one of several nodes, as NCCL sees it; HFReduce works node by node.
     """
     boxes = ceil_div(ranks, len(node.gpus))
     domains = ceil_div(ranks, node.domain_gpus) if by_domain else boxes
     spanned = zones_of(design, boxes) if zones is None else boxes * 0 + zones
+    filled = by_domain and node.domain_nodes > 1
+    each = minimum(ranks, node.domain_gpus) if filled else ranks / domains
     return RankLayout(
         host=node,
         nodes=domains,
-        per_node=ranks / domains,
+        per_node=each,
         zones=spanned,
         cuts=fabric_cuts(design, plan, boxes, spanned),
+        last=ranks - (domains - 1) * each if filled else None,
     )
