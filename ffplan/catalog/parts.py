@@ -25,6 +25,9 @@ from ffplan.catalog.evidence import (
 from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
+MOST_SPLIT = 8
+"""Most parts of a port [1]: the lanes of OSFP and QSFP-DD, the widest modules."""
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -220,6 +223,20 @@ class Switch(Part):
     """Typical power of the box without transceivers [W]; left out where unknown."""
     power_max: PowerFigure | None = None
     """Maximum power [W]."""
+
+    def no_split(self, parts: int) -> str | None:
+        """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
+
+        Args:
+            parts: parts of a port [1].
+        """
+        most = self.splits.value if self.splits is not None else MOST_SPLIT
+        if parts > most:
+            return f"a port of `{self.id}` is split into {most} at most"
+        if most % parts:
+            whole = ", ".join(str(count) for count in range(1, most + 1) if most % count == 0)
+            return f"the lanes of a port of `{self.id}` do not divide into {parts} equal parts, but into {whole}"
+        return None
 
 
 class Link(Part):

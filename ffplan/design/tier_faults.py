@@ -70,13 +70,14 @@ def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) 
         (("core", "breakout"), fabric.core.breakout, found["core"]),
     )
     for path, split, switch in asked:
-        if split is not None and switch.splits is not None and split > switch.splits.value:
+        why = None if split is None else switch.no_split(split)
+        if split is not None and why is not None:
+            fits = max(count for count in range(1, split) if switch.no_split(count) is None)
             yield document.finding(
                 "fabric-divisibility",
                 ("fabric", *path),
-                f"a port of `{switch.id}` is split into {switch.splits.value} at most",
-                f"use `{path[-1]}: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is "
-                "wrong",
+                why,
+                f"use `{path[-1]}: {fits}`, or overlay the switch with `--catalog` if its `splits` is wrong",
             )
 
 

@@ -125,7 +125,8 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
     if (last := most % domain) and most > domain:
         yield (
             f"The last scale-up domain holds {last} of {domain} accelerators: a library takes it for a node of fewer "
-            f"NICs, through which as much passes as through the others. Over whole domains it is a job of {most - last:,}."
+            "NICs, through which as much passes as through the others. Over whole domains it is a job of "
+            f"{most - last:,}."
         )
     for name, library in zip(wanted.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:

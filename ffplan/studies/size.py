@@ -119,9 +119,9 @@ def size(query: SizeRequest) -> SizeReport:
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices
+    if why := part.no_split(breakout):
+        raise SizeError(f"--breakout {breakout}: {why}")
     splits = part.splits.value if part.splits else None
-    if splits is not None and breakout > splits:
-        raise SizeError(f"--breakout {breakout}: a port of `{part.id}` is split into {splits} at most")
     radix = int(part.ports.value) * breakout
     costs, missing = _prices(query, book) if book else (None, ())
     found, small = candidates(
