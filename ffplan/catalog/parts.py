@@ -25,9 +25,6 @@ from ffplan.catalog.evidence import (
 from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
 
-MOST_SPLIT = 8
-"""Most parts of a port [1]: the lanes of OSFP and QSFP-DD, the widest modules."""
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -224,20 +221,6 @@ class Switch(Part):
     power_max: PowerFigure | None = None
     """Maximum power [W]."""
 
-    def no_split(self, parts: int) -> str | None:
-        """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
-
-        Args:
-            parts: parts of a port [1].
-        """
-        most = self.splits.value if self.splits is not None else MOST_SPLIT
-        if parts > most:
-            return f"a port of `{self.id}` is split into {most} at most"
-        if most % parts:
-            whole = ", ".join(str(count) for count in range(1, most + 1) if most % count == 0)
-            return f"the lanes of a port of `{self.id}` do not divide into {parts} equal parts, but into {whole}"
-        return None
-
 
 class Link(Part):
     """A cable with its ends, or fibre with two transceivers."""
@@ -247,11 +230,8 @@ class Link(Part):
     kind: Literal["link"]
     medium: Literal["dac", "aoc", "optics"]
     """Copper, active optical cable, or pluggable optics with fibre."""
-    cable: (
-        Literal["passive-copper", "active-copper", "twisted-pair", "active-optical", "single-mode", "multimode"] | None
-    ) = None
-    """What is laid, as inventories have it; left out where it is the passive copper or the active optical cable of its
-    medium, or where the fibre is unknown."""
+    cable: Literal["active-copper", "twisted-pair", "single-mode", "multimode"] | None = None
+    """What is laid, where it is neither passive copper nor an active optical cable; left out where unknown."""
     rate: BandwidthFigure
     """Rate, one direction [GB/s]."""
     reach: LengthFigure

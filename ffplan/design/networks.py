@@ -42,7 +42,7 @@ def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
 def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> ResolvedGroup:
     """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate, named
     after the network."""
-    carried = CARRIED.get(found.network.name, ())
+    carried: tuple[str, ...] = CARRIED.get(found.network.name, ())
     if isinstance(group.server, Server):  # a NIC for both is on the compute fabric
         carried = (found.network.name,)
     own = [(slot.id, nic) for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in carried]

@@ -166,7 +166,7 @@ def _cabling(report: CablingReport) -> list[Grid]:
     )
     cost = f"cost [{report.currency}]" if report.currency else ""
     length = sum(item.total_m for item in report.kinds if item.total_m is not None)
-    lines = (
+    lines: tuple[tuple[str, str], ...] = (
         ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
         ("cables", f"{sum(item.count for item in report.kinds):,}, {length:,.0f} m"),
     )

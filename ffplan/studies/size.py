@@ -8,6 +8,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import CorePolicy
+from ffplan.design.tier_faults import no_split
 from ffplan.fabric.sizing.families import Request, candidates
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import SizeOption, SizeReport
@@ -119,7 +120,7 @@ def size(query: SizeRequest) -> SizeReport:
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices
-    if why := part.no_split(breakout):
+    if why := no_split(part, breakout):
         raise SizeError(f"--breakout {breakout}: {why}")
     splits = part.splits.value if part.splits else None
     radix = int(part.ports.value) * breakout

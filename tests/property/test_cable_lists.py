@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import assume, given, settings
@@ -19,6 +20,9 @@ from ffplan.studies.cabling import cable_list
 from ffplan.studies.wired import WiredDesign, wire_design, wired_networks
 from tests.property.test_designs import SELDOM, accepted, designs
 from tests.support import ROOT, wired
+
+if TYPE_CHECKING:
+    from ffplan.results.fabric import CableRow, PlainCable
 
 STORAGE = (
     "switch: qm8700, link: {endpoint: hdr-aoc, inter_switch: hdr-aoc}",
@@ -51,7 +55,7 @@ def networked(draw: st.DrawFn) -> str:
 def assert_one_count(own: WiredDesign) -> None:
     """Check that list, bill and export have the same cables, with both ends on every port in use."""
     networks = (own, *wired_networks(own))
-    rows = list(cable_list(own))
+    rows: list[CableRow | PlainCable] = [*cable_list(own)]
     ends = [(row.from_device, row.from_port) for row in rows] + [(row.to_device, row.to_port) for row in rows]
     assert len(set(ends)) == len(ends) == 2 * sum(net.plan.links for net in networks)
     assert {end for net in networks for end in net.names.endpoints()} <= set(ends)

@@ -12,8 +12,8 @@ from ffplan.fabric.sizing import formulas
 from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
 from ffplan.fabric.sizing.endpoints import Demand, demand, rails_of
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
+from ffplan.fabric.sizing.leaf_cables import leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
-    leaf_cables,
     leaf_fill,
     leaves_of,
     pair_split,

@@ -199,7 +199,7 @@ def _reaching(design: ResolvedDesign, types: tuple[Link, ...], tier: Ints, lengt
     if not fits.any(axis=1).all():
         fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
         raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
-    return fits.argmax(axis=1)
+    return np.asarray(fits.argmax(axis=1))
 
 
 def _pieces(design: ResolvedDesign, fabric: WiredFabric, link: Ints, optics: list[bool]) -> Floats:

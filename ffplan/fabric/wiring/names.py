@@ -21,7 +21,7 @@ class Names:
     """Names of switches, hosts and their NICs; switches and hosts count from 1, padded to sort well."""
 
     def __init__(
-        self, design: ResolvedDesign, fabric: WiredFabric, beside: str = "", switches: tuple[str, ...] = ()
+        self, design: ResolvedDesign, fabric: WiredFabric, beside: str = "", joined: tuple[str, ...] = ()
     ) -> None:
         """Name the devices of a fabric, or of a network beside it.
 
@@ -29,7 +29,7 @@ class Names:
             design: the design, as seen from the network.
             fabric: its fabric.
             beside: name of the network; empty for the compute fabric.
-            switches: names of the switches of other networks, which may join this one as nodes.
+            joined: names of the switches of other networks, which may join this one as nodes.
         """
         self.network = fabric.network
         self.prefix = f"{beside}-" if beside else ""
@@ -41,7 +41,7 @@ class Names:
         self.nics = [group.fabric_ports for group in design.groups]
         """Names of the NICs on this fabric, as the server's file has them."""
         self.roles = ["switch" if group.group.server == SWITCHES else group.group.role for group in design.groups]
-        self.joined = switches
+        self.joined = joined
         counts: dict[str, int] = {}
         self.first = []
         for group, role in zip(design.groups, self.roles, strict=True):

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.catalog.parts import MOST_SPLIT, Switch
+from ffplan.catalog.parts import Switch
 from ffplan.catalog.store import Catalog
+from ffplan.design.tier_faults import MOST_SPLIT, no_split
 from tests.support import document, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def test_a_run_has_a_step_at_least(tokens: str, refused: bool, tmp_path: Path) -
 def test_ports_split_as_their_lanes_divide(name: str, parts: int) -> None:
     switch = CATALOG.get(Switch, name, document("{}"), ())
     most = switch.splits.value if switch.splits is not None else MOST_SPLIT
-    assert (switch.no_split(parts) is None) == (parts <= most and most % parts == 0)
+    assert (no_split(switch, parts) is None) == (parts <= most and most % parts == 0)
 
 
 def test_size_refuses_thirds_of_a_port() -> None:
