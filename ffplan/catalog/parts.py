@@ -230,7 +230,9 @@ class Link(Part):
 
     kind: Literal["link"]
     medium: Literal["dac", "aoc", "optics"]
-    """Passive copper, active optical cable, or pluggable optics with fibre."""
+    """Copper, active optical cable, or pluggable optics with fibre."""
+    cable: Literal["active-copper", "twisted-pair", "single-mode", "multimode"] | None = None
+    """What is laid, where it is neither passive copper nor an active optical cable; left out where unknown."""
     rate: BandwidthFigure
     """Rate, one direction [GB/s]."""
     reach: LengthFigure

@@ -124,7 +124,7 @@ def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator
     from ffplan.report.formats.csv import flat_lines
     from ffplan.studies.cabling import cable_list
 
-    _whole(plane, zone, "the list covers the whole fabric")
+    _whole(plane, zone, "the list covers every network")
     return flat_lines(cable_list(wired))
 
 
@@ -137,6 +137,14 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     assert isinstance(group.server, Server)
     nics, cpus = {part.id: part for part in group.nics}, {part.id: part for part in group.cpus}
     return topology_xml(Inside(group.server, group.accelerator, nics, cpus))
+
+
+def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
+    """Return the networks beside the compute fabric."""
+    from ffplan.interop.exported import Exported
+    from ffplan.studies.wired import wired_networks
+
+    return tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
 
 
 def _slurm_block(whole: Exported) -> str:
@@ -247,6 +255,8 @@ _WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
     Target.INFRAGRAPH: _infragraph,
 }
 """Targets that take the whole fabric."""
+_INVENTORIES = tuple(target for target in Target if target.value.startswith(("netbox-", "nautobot-")))
+"""Targets that list the networks beside the compute fabric as well."""
 _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.IBSIM: _ibsim,
     Target.OPENSM_QOS: _opensm_qos,
@@ -278,9 +288,9 @@ def export(
 
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
     block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
-    drawing. cables: list from port to port, with lengths where the design has a floor. nccl: topology XML of the
-    compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV. containerlab, ptm: labs and link checks.
-    astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    drawing. cables: list from port to port of every network, with lengths where the design has a floor. nccl: topology
+    XML of the compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV of every network. containerlab,
+    ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
@@ -297,8 +307,9 @@ def export(
         from ffplan.interop.exported import Exported
 
         _whole(plane, zone, f"{target.value} takes the whole fabric")
+        whole = Exported(wired.design, wired.fabric, wired.names, _beside(wired) if target in _INVENTORIES else ())
         try:
-            write(_WHOLE[target](Exported(wired.design, wired.fabric, wired.names)), output)
+            write(_WHOLE[target](whole), output)
         except ValueError as error:
             raise UsageError(f"ffplan export: {error}") from None
         return

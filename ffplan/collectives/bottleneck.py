@@ -233,12 +233,13 @@ def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward:
 
 
 def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
-    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway."""
-    host = job.host
+    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway; those of
+    the node with the fewest bind."""
+    host, nics = job.host, job.fewest_nics
     used = load * job.several
-    lines = on_each(step, "nic", host.nic_ids, used / job.nics, used / job.nics)
+    lines = on_each(step, "nic", host.nic_ids, used / nics, used / nics)
     if host.joined:
-        feeders = minimum(job.per_node, job.nics)
+        feeders = minimum(job.fewest, nics)
         lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
     return lines
 

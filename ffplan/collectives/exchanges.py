@@ -40,7 +40,8 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     host, ranks, inner = job.host, job.ranks, job.per_node
     away = (ranks - inner) / ranks
     inside = (inner - 1) / ranks + (away * (inner - 1) / inner if rail else 0.0)
-    lines = on_nics(job, "to other nodes", inner * away) + on_memory(job, inside + away, inside + away)
+    leaving = job.fewest * ((ranks - job.fewest) / ranks)  # of the node whose NICs `on_nics` takes
+    lines = on_nics(job, "to other nodes", leaving) + on_memory(job, inside + away, inside + away)
     for cut in job.cuts:
         members = ranks / cut.sets
         same = members * (ranks - members) / ranks

@@ -28,11 +28,25 @@ class RankLayout:
     """NICs that the ranks of each of them use [1]; by the number of ranks if omitted."""
     adjacent: Number = 1.0
     """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
+    last: Number | None = None
+    """Ranks on the last node, where it may hold fewer than the others [1]."""
 
     @property
     def ranks(self) -> Number:
         """Ranks altogether [1]."""
-        return self.nodes * self.per_node
+        if self.last is None:
+            return self.nodes * self.per_node
+        return (self.nodes - 1) * self.per_node + self.last
+
+    @property
+    def fewest(self) -> Number:
+        """Ranks on the node that holds the fewest [1]."""
+        return self.per_node if self.last is None else self.last
+
+    @property
+    def fewest_nics(self) -> Number:
+        """NICs it uses on the node that holds the fewest ranks: they carry as much as those of any other [1]."""
+        return nics_of(len(self.host.nics), len(self.host.gpus), self.fewest)
 
     @property
     def several(self) -> Number:
@@ -59,7 +73,7 @@ class RankLayout:
 
     @property
     def nics(self) -> Number:
-        """NICs it uses on each node [1]."""
+        """NICs it uses on each node but one with fewer ranks [1]."""
         if self.sent_by is not None:
             return self.sent_by
         return nics_of(len(self.host.nics), len(self.host.gpus), self.per_node)

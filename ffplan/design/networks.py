@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 CARRIED = {"storage": ("storage", "both")}
 """Networks of NIC slots that join a network beside the fabric, by its name."""
+SWITCHES = "switches"
+"""What stands for the server of the switches that join a network as nodes."""
 
 
 def network_document(document: Document, position: int) -> Document:
@@ -38,20 +40,21 @@ def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
 
 
 def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> ResolvedGroup:
-    """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate."""
-    names = CARRIED.get(found.network.name, ())
-    own = [nic for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in names]
+    """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate, named
+    after the network."""
+    carried: tuple[str, ...] = CARRIED.get(found.network.name, ())
     if isinstance(group.server, Server):  # a NIC for both is on the compute fabric
-        pairs = zip(group.server.nics, group.nics, strict=True)
-        own = [nic for slot, nic in pairs if slot.network == found.network.name]
+        carried = (found.network.name,)
+    own = [(slot.id, nic) for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in carried]
     rate = found.parts.switch.rate
     whole = EfficiencyFigure.model_construct(value=1.0, source="")
     port = Nic.model_construct(
         kind="nic", id="port", name="port", vendor="", sources={}, line_efficiency=whole, rate=rate
     )
-    nics = tuple((own + [port] * ports)[:ports])
+    seats = (own + [(f"{found.network.name}{number}", port) for number in range(ports)])[:ports]
     spec = group.group.model_copy(update={"zones": "split"})
-    return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)))
+    names, nics = tuple(name for name, _ in seats), tuple(nic for _, nic in seats)
+    return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)), port_names=names)
 
 
 def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Finding]:
@@ -87,10 +90,11 @@ def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:
 def _switch_group(design: ResolvedDesign, found: ResolvedNetwork, ports: int, switches: int) -> ResolvedGroup:
     """Return the switches whose management ports join a network, as a group of nodes."""
     spec = NodeGroup.model_construct(
-        role="management", server="switches", count=switches, zones="split", per_rack=None, rack_units=None
+        role="management", server=SWITCHES, count=switches, zones="split", per_rack=None, rack_units=None
     )
     place = replace(design.compute, group=spec, position=len(design.groups), accelerator=None)
-    return _seated(place, found, ports)
+    names = tuple(f"mgmt{number}" for number in range(ports))
+    return replace(_seated(place, found, ports), port_names=names)
 
 
 def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int) -> ResolvedDesign:

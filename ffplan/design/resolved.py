@@ -40,6 +40,13 @@ class ResolvedGroup:
     """Positions under `nodes` of all groups in the file that this one joins."""
     file_system: FileSystem | None = None
     """What runs on storage servers; None of any other."""
+    port_names: tuple[str, ...] = ()
+    """Names of the ports on a network beside the fabric; on the fabric, ports are those of the NIC slots."""
+
+    @property
+    def fabric_ports(self) -> tuple[str, ...]:
+        """Names of the NICs, or other ports, that this fabric joins."""
+        return self.port_names or tuple(self.server.nics[slot].id for slot in self.fabric_nics)
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
         """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""

@@ -60,6 +60,26 @@ def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
         yield document.finding("design-family", ("fabric", "leaf", "rails"), words, remedy, key=True)
 
 
+MOST_SPLIT = 8
+"""Most parts of a port [1]: the lanes of OSFP and QSFP-DD, the widest modules."""
+
+
+def no_split(switch: Switch, parts: int) -> str | None:
+    """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
+
+    Args:
+        switch: the switch.
+        parts: parts of a port [1].
+    """
+    most = switch.splits.value if switch.splits is not None else MOST_SPLIT
+    if parts > most:
+        return f"a port of `{switch.id}` is split into {most} at most"
+    if most % parts:
+        fits = ", ".join(str(count) for count in range(1, most + 1) if most % count == 0)
+        return f"the lanes of a port of `{switch.id}` do not divide into {parts} equal parts, but into {fits}"
+    return None
+
+
 def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
     """Yield ports that are split further than their switch can."""
     leaf, spine = found["leaf"], found["spine"]
@@ -70,13 +90,14 @@ def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) 
         (("core", "breakout"), fabric.core.breakout, found["core"]),
     )
     for path, split, switch in asked:
-        if split is not None and switch.splits is not None and split > switch.splits.value:
+        why = None if split is None else no_split(switch, split)
+        if split is not None and why is not None:
+            fits = max(count for count in range(1, split) if no_split(switch, count) is None)
             yield document.finding(
                 "fabric-divisibility",
                 ("fabric", *path),
-                f"a port of `{switch.id}` is split into {switch.splits.value} at most",
-                f"use `{path[-1]}: {switch.splits.value}`, or overlay the switch with `--catalog` if that figure is "
-                "wrong",
+                why,
+                f"use `{path[-1]}: {fits}`, or overlay the switch with `--catalog` if its `splits` is wrong",
             )
 
 

@@ -15,3 +15,10 @@ class Exported:
     design: ResolvedDesign
     fabric: WiredFabric
     names: Names
+    beside: tuple[Exported, ...] = ()
+    """The networks beside the compute fabric, for lists that have all of them."""
+
+    @property
+    def networks(self) -> tuple[Exported, ...]:
+        """The compute fabric, then the networks beside it."""
+        return (self, *self.beside)

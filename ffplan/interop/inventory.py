@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from heapq import merge
 from io import StringIO
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -11,19 +12,22 @@ import numpy as np
 
 from ffplan.base.record import record
 from ffplan.base.visible import plain_cell
-from ffplan.fabric.wiring.cabling import cable_label, first_of_cables
-from ffplan.fabric.wiring.cabling import cables as cables_of
+from ffplan.fabric.wiring.cable_list import cable_legs
+from ffplan.fabric.wiring.cabling import cables
 from ffplan.fabric.wiring.network import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ffplan.catalog.parts import Link
+    from ffplan.fabric.wiring.cable_list import CableLeg
     from ffplan.interop.exported import Exported
 
 SITE = "ffplan"
 """Site of the devices; it must exist, or be replaced."""
 INFINIBAND = {100: "infiniband-edr", 200: "infiniband-hdr", 400: "infiniband-ndr", 800: "infiniband-xdr"}
 ETHERNET = {
+    1: "1000base-t",
     10: "10gbase-x-sfpp",
     25: "25gbase-x-sfp28",
     100: "100gbase-x-qsfp28",
@@ -32,8 +36,17 @@ ETHERNET = {
     800: "800gbase-x-osfp",
 }
 """Types of interfaces by their rate [Gb/s]; NetBox 4.6.8, dcim/choices.py."""
-CABLES = {"dac": "dac-passive", "aoc": "aoc", "optics": "smf"}
-"""Types of cables by medium."""
+CABLES = {
+    "passive-copper": "dac-passive",
+    "active-copper": "dac-active",
+    "twisted-pair": "cat6",
+    "active-optical": "aoc",
+    "single-mode": "smf",
+    "multimode": "mmf",
+}
+"""Types of cables by what their parts say; NetBox 4.6.8 and Nautobot 3.2.7, dcim/choices.py."""
+MEDIA = {"dac": "passive-copper", "aoc": "active-optical"}
+"""What a cable of a medium is where its part does not say; optics run over either fibre."""
 
 
 @record
@@ -44,18 +57,6 @@ class ListedDevice:
     role: str
     maker: str
     model: str
-
-
-@record
-class ListedCable:
-    """A cable, or one leg of a split one."""
-
-    ends: tuple[tuple[str, str], tuple[str, str]]
-    """Device and interface of both ends."""
-    kind: str
-    label: str
-    length_m: float | None
-    """Length [m]; None where the design has no floor."""
 
 
 def csv_rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iterator[str]:
@@ -70,11 +71,21 @@ def csv_rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Itera
 
 
 def devices_of(wired: Exported) -> Iterator[ListedDevice]:
-    """Yield the devices: nodes, then switches.
+    """Yield the devices of every network: nodes, then switches; each device once.
 
     Args:
         wired: the design.
     """
+    known: set[str] = set()
+    for network in wired.networks:
+        for device in _devices(network):
+            if device.name not in known:
+                known.add(device.name)
+                yield device
+
+
+def _devices(wired: Exported) -> Iterator[ListedDevice]:
+    """Yield the nodes of a network, then its switches."""
     groups = wired.design.groups
     e = wired.fabric.network.endpoints
     for name, ports in wired.names.hosts().items():
@@ -87,27 +98,20 @@ def devices_of(wired: Exported) -> Iterator[ListedDevice]:
         yield ListedDevice(name=name, role="switch", maker=model.vendor, model=model.name)
 
 
-def _links(wired: Exported) -> Iterator[tuple[tuple[str, str], tuple[str, str], int]]:
-    """Yield both ends of every link as device and interface, and its tier."""
-    k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
-    switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed = wired.names.printed
-
-    def end(device: int, port: int) -> tuple[str, str]:
-        return endpoints[device - first] if device >= first else (switches[device], printed.name(device, port))
-
-    columns = ("a", "a_port", "b", "b_port", "tier")
-    for a, p, b, q, tier in k.rows(np.arange(len(k)), *columns):
-        yield end(a, p), end(b, q), tier
-
-
-def ports_of(wired: Exported) -> Iterator[tuple[str, str, int]]:
-    """Yield device, interface and rate [Gb/s] of every port with a link, by the names of devices, then of ports.
+def ports_of(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
+    """Yield device, interface, its type and rate [Gb/s] of every port with a link, by the names of devices, then of
+    ports.
 
     Args:
         wired: the design.
     """
+    return merge(*(_ports(network) for network in wired.networks))
+
+
+def _ports(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
+    """Yield the ports of a network."""
     network, names = wired.fabric.network, wired.names
+    kinds = INFINIBAND if wired.design.switch.fabric == "infiniband" else ETHERNET
     k, first = network.links, len(network.switches)
     ends, ports, rates = (np.concatenate(pair) for pair in ((k.a, k.b), (k.a_port, k.b_port), (k.gbyte_s, k.gbyte_s)))
     order = np.argsort(ends, kind="stable")
@@ -115,26 +119,26 @@ def ports_of(wired: Exported) -> Iterator[tuple[str, str, int]]:
     devices = [(name, [number]) for number, name in enumerate(names.switches())]
     devices += [(name, [first + end for end in ends]) for name, ends in names.hosts().items()]
     for device, numbers in sorted(devices):
-        found = {}
+        by_name = {}
         for number in numbers:
-            own = order[start[number] : start[number + 1]]
-            for port, rate in zip(ports[own].tolist(), rates[own].tolist(), strict=True):
+            here = order[start[number] : start[number + 1]]
+            for port, rate in zip(ports[here].tolist(), rates[here].tolist(), strict=True):
                 name = names.endpoint(number - first)[1] if number >= first else names.printed.name(number, port)
-                found[name] = round(8 * rate)
-        yield from ((device, name, rate) for name, rate in sorted(found.items()))
+                by_name[name] = round(8 * rate)
+        yield from ((device, name, kinds.get(rate, "other"), rate) for name, rate in sorted(by_name.items()))
 
 
-def interface_kinds(wired: Exported) -> dict[int, str]:
-    """Return the types of interfaces by their rate [Gb/s].
+def cable_kind(link: Link) -> str:
+    """Return the type of a cable, empty where its part does not say which fibre it has.
 
     Args:
-        wired: the design.
+        link: the part.
     """
-    return INFINIBAND if wired.design.switch.fabric == "infiniband" else ETHERNET
+    return CABLES.get(link.cable or MEDIA.get(link.medium, ""), "")
 
 
-def cables_listed(wired: Exported) -> Iterator[ListedCable]:
-    """Yield a cable for every link; a split cable is one for each leg.
+def cables_listed(wired: Exported) -> Iterator[CableLeg]:
+    """Yield the cables of every network; a split cable is one for each leg.
 
     Args:
         wired: the design.
@@ -142,12 +146,5 @@ def cables_listed(wired: Exported) -> Iterator[ListedCable]:
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
-    design = wired.design
-    kinds = [design.endpoint_link.medium, design.inter_switch_link.medium]
-    placed = cables_of(design, wired.fabric) if design.spec.floor is not None else None
-    first, of_link = first_of_cables(design, wired.fabric)
-    for number, (one, two, tier) in enumerate(_links(wired)):
-        at = int(of_link[number])
-        medium = kinds[tier > 0] if placed is None else placed.types[int(placed.kind[at])].medium
-        length = None if placed is None else float(placed.length_m[at])
-        yield ListedCable(ends=(one, two), kind=CABLES[medium], label=cable_label(at, len(first)), length_m=length)
+    for one in wired.networks:
+        yield from cable_legs(one.fabric.network, one.names, cables(one.design, one.fabric))

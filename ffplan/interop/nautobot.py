@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from ffplan.interop.inventory import SITE, cables_listed, csv_rows, devices_of, interface_kinds, ports_of
+from ffplan.interop.inventory import SITE, cable_kind, cables_listed, csv_rows, devices_of, ports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,12 +49,12 @@ def interfaces(wired: Exported) -> Iterator[str]:
     Args:
         wired: the design.
     """
-    kinds, space = interface_kinds(wired), _space(wired)
+    space = _space(wired)
     head = ("id", "device__name", "name", "type", "status__name", "speed")
 
     def rows() -> Iterator[tuple[object, ...]]:
-        for device, name, rate in ports_of(wired):
-            yield _id(space, device, name), device, name, kinds.get(rate, "other"), STATUS, rate * 1_000_000
+        for device, name, kind, rate in ports_of(wired):
+            yield _id(space, device, name), device, name, kind, STATUS, rate * 1_000_000
 
     return csv_rows(head, rows())
 
@@ -82,8 +82,8 @@ def cables(wired: Exported) -> Iterator[str]:
 
     def rows() -> Iterator[tuple[object, ...]]:
         for cable in cables_listed(wired):
-            a, b = (_id(space, *end) for end in cable.ends)
+            a, b = (_id(space, *end) for end in (cable.lower, cable.upper))
             own = ("dcim.interface", a, "dcim.interface", b)
-            yield (*own, cable.kind, STATUS, cable.label, *_length(cable.length_m))
+            yield (*own, cable_kind(cable.type), STATUS, cable.label, *_length(cable.length_m))
 
     return csv_rows(head, rows())

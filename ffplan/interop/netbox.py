@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.interop.inventory import SITE, cables_listed, csv_rows, devices_of, interface_kinds, ports_of
+from ffplan.interop.inventory import SITE, cable_kind, cables_listed, csv_rows, devices_of, ports_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,8 +28,8 @@ def interfaces(wired: Exported) -> Iterator[str]:
     Args:
         wired: the design.
     """
-    kinds, head = interface_kinds(wired), ("device", "name", "type", "speed")
-    return csv_rows(head, ((*end, kinds.get(rate, "other"), rate * 1_000_000) for *end, rate in ports_of(wired)))
+    head = ("device", "name", "type", "speed")
+    return csv_rows(head, ((*port, rate * 1_000_000) for *port, rate in ports_of(wired)))
 
 
 def cables(wired: Exported) -> Iterator[str]:
@@ -46,9 +46,9 @@ def cables(wired: Exported) -> Iterator[str]:
 
     def rows() -> Iterator[tuple[object, ...]]:
         for cable in cables_listed(wired):
-            (a, a_port), (b, b_port) = cable.ends
+            (a, a_port), (b, b_port) = cable.lower, cable.upper
             length = ("", "") if cable.length_m is None else (f"{cable.length_m:g}", "m")
             ends = (a, "dcim.interface", a_port, b, "dcim.interface", b_port)
-            yield (*ends, cable.kind, "planned", cable.label, *length)
+            yield (*ends, cable_kind(cable.type), "planned", cable.label, *length)
 
     return csv_rows(head, rows())

@@ -17,7 +17,15 @@ from ffplan.fabric.sizing.striping import striping_notes
 from ffplan.interop import opensm, slurm, slurmctld
 from ffplan.interop.ibsim import subnet
 from ffplan.interop.programs import TimeLimitError
-from ffplan.interop.verify_notes import SLOW_ENGINES, chain_notes, engine_notes, faster, late_notes, root_notes
+from ffplan.interop.verify_notes import (
+    SLOW_ENGINES,
+    chain_notes,
+    engine_notes,
+    faster,
+    late_notes,
+    rate_notes,
+    root_notes,
+)
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
@@ -39,6 +47,8 @@ MOST_LIDS = 0xBFFF
 """Most addresses (LIDs) of a subnet, 1 to 0xBFFF: one for every switch and every port of a host; InfiniBand, vol. 1."""
 MOST_SWITCHES = 15
 """Most switches on a way under engines that know no tiers."""
+RATE = "rate of the ideal"
+"""Check that compares the busiest link under OpenSM's tables with the busiest under our rule."""
 SAMPLE = 20_000
 """Pairs of endpoints traced through the forwarding tables of each subnet."""
 
@@ -79,9 +89,21 @@ def _compare(
     own, other = outcome(fabric.network, ours), outcome(fabric.network, theirs)
     if lost:
         return Check(subject=title, check="flows that arrive", expected="all", found=f"{lost:,} do not", passed=False)
-    return Check(
-        subject=title, check="rate of the ideal", expected=percent(own.share), found=percent(other.share), passed=None
-    )
+    return _judged(title, own.share, other.share)
+
+
+def _judged(title: str, ours: float, theirs: float) -> Check:
+    """Return which rate a cluster has: under OpenSM's tables that of OpenSM, as switches carry out what they say.
+
+    Args:
+        title: subnet and traffic.
+        ours: rate as a fraction of the ideal by our rule [1].
+        theirs: rate under the tables of OpenSM [1].
+    """
+    rule, tables = percent(ours), percent(theirs)
+    verdict = None if rule == tables else f"OpenSM's, {'above' if theirs > ours else 'below'} our rule"
+    passed = True if verdict is None else None
+    return Check(subject=title, check=RATE, expected=rule, found=tables, passed=passed, verdict=verdict)
 
 
 def _title(fabric: WiredFabric, part: tuple[int, int | None], engine: str) -> str:
@@ -236,6 +258,7 @@ def verify_opensm(
             *striping_notes(design),
             *root_notes(fabric, reasons),
             *chain_notes(checks),
+            *rate_notes(checks),
             *engine_notes(fabric, checks),
             *late_notes(fabric, late, limit_s),
         ),

@@ -37,6 +37,16 @@ def chain_notes(checks: Iterable[Check]) -> Iterator[str]:
         )
 
 
+def rate_notes(checks: Iterable[Check]) -> Iterator[str]:
+    """Yield which rates hold where OpenSM's tables load links otherwise than the rule of `route` does."""
+    differing = [f"{item.subject} {item.found} in place of {item.expected}" for item in checks if item.verdict]
+    if differing:
+        yield (
+            f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan route` "
+            "and `faults --routing static` have those of our rule."
+        )
+
+
 UPDN = (
     " A route of updn never leads up once it has led down: with spines as roots, routes between zones would; with the "
     "switches between zones as roots, those within a zone would. dfsssp routes the zones joined, ftree each by itself."

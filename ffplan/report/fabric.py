@@ -49,7 +49,7 @@ def _route(report: RouteReport) -> list[Grid]:
     ]
     if report.bytes_per_node:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
-    lines += [("order of ranks", report.order), ("loads of", report.holds_for)]
+    lines += [("order of ranks", report.order), ("routing", report.holds_for)]
     if report.pairs_across_zones is not None:
         words = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
         lines.append(("across zones", f"{words} of nodes"))
@@ -137,7 +137,8 @@ def _fault(report: FaultReport) -> list[Grid]:
 
 def _verify(report: VerifyReport) -> list[Block]:
     rows = tuple(
-        (item.subject, item.check, item.expected, item.found, _VERDICTS[item.passed]) for item in report.checks
+        (item.subject, item.check, item.expected, item.found, item.verdict or _VERDICTS[item.passed])
+        for item in report.checks
     )
     table = Grid("", rows, ("subject", "check", "design", report.program, ""))
     return [table, Remarks(report.notes)] if report.notes else [table]
@@ -149,28 +150,30 @@ def _span(low: float, high: float) -> str:
 
 def _cabling(report: CablingReport) -> list[Grid]:
     apart = any(item.as_sold != item.count for item in report.kinds)
+    several = len({item.network for item in report.kinds}) > 1
     rows = tuple(
         (
+            *((item.network,) if several else ()),
             item.type,
             item.tier.replace("_", "-"),
             f"{item.count:,}",
             *((f"{item.as_sold:,}",) if apart else ()),
-            _span(item.shortest_m, item.longest_m),
-            f"{item.total_m:,.0f} m",
+            "" if item.shortest_m is None or item.longest_m is None else _span(item.shortest_m, item.longest_m),
+            "" if item.total_m is None else f"{item.total_m:,.0f} m",
             "" if item.cost is None else number(item.cost),
         )
         for item in report.kinds
     )
     cost = f"cost [{report.currency}]" if report.currency else ""
-    lines = (
+    length = sum(item.total_m for item in report.kinds if item.total_m is not None)
+    lines: tuple[tuple[str, str], ...] = (
         ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
-        (
-            "cables",
-            f"{sum(item.count for item in report.kinds):,}, {sum(item.total_m for item in report.kinds):,.0f} m",
-        ),
+        ("cables", f"{sum(item.count for item in report.kinds):,}, {length:,.0f} m"),
     )
-    sold = ("as sold",) if apart else ()
-    return [Grid("", lines), Grid("", rows, ("type", "tier", "cables", *sold, "length", "in all", cost))]
+    if any(item.total_m is None for item in report.kinds):
+        lines += (("", "The floor plan places the switches of the compute fabric; other networks have no lengths."),)
+    sold, network = ("as sold",) if apart else (), ("network",) if several else ()
+    return [Grid("", lines), Grid("", rows, (*network, "type", "tier", "cables", *sold, "length", "in all", cost))]
 
 
 def _size(report: SizeReport) -> list[Grid]:

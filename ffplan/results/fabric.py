@@ -55,7 +55,7 @@ class RouteReport(Result):
     routing: str
     """static, ecmp or adaptive."""
     holds_for: str
-    """The engine or protocol that the loads are those of, in words."""
+    """What the routing is, and how switches and engines may differ from it, in words."""
     order: str
     """Order of the ranks."""
     nodes: int
@@ -197,6 +197,8 @@ class Check:
     """Value from the program."""
     passed: bool | None
     """True where they agree; null where both are listed for information only."""
+    verdict: str | None = None
+    """Which of two rates a cluster has, where OpenSM's tables are loaded otherwise than by our rule; null elsewhere."""
 
 
 @record
@@ -279,60 +281,66 @@ class SizeReport(Result):
 
 @record
 class CableKind:
-    """Cables of one type in one tier."""
+    """Cables of one type in one tier of a network."""
 
+    network: str
+    """compute, or the name of a network beside it."""
     type: str
     """Catalogue id."""
     tier: str
-    """endpoint, leaf_spine, spine_core or interzone."""
+    """endpoint, leaf_spine, spine_core or interzone; intra_group or inter_group."""
     count: int
-    """Cables to lay."""
+    """Cables to lay, each with all of its legs."""
     as_sold: int
     """Cables as they are sold: a pair of modules counts once, whichever way its fibres lead."""
-    shortest_m: float
-    """Length of the shortest [m]."""
-    longest_m: float
-    """Length of the longest [m]."""
-    total_m: float
-    """Length of all [m]."""
+    shortest_m: float | None
+    """Length of the shortest [m]; null where the floor plan has no place for the network's switches."""
+    longest_m: float | None
+    """Length of the longest [m]; null where the floor plan has no place for the network's switches."""
+    total_m: float | None
+    """Length of all [m]; null as above."""
     cost: float | None
     """Price of all, in the currency of the design's price book; null where it has none."""
 
 
 @record
 class CableRow:
-    """One cable, for installers."""
+    """One cable, or one leg of a split one, for installers."""
 
     label: str
-    """Label for both ends."""
+    """Label for both ends; the legs of a split cable share it."""
+    network: str
+    """compute, or the name of a network beside it."""
     from_device: str
     """Device at the lower end."""
     from_port: str
-    """Its port, as printed on the device, counted from 1."""
-    from_place: str
-    """Row, rack and rack unit."""
+    """Its port, as printed on the device, counted from 1; the part of a split one follows a slash."""
+    from_place: str | None
+    """Row, rack and rack unit; null for devices that only other networks have."""
     to_device: str
     """Device at the upper end."""
     to_port: str
     """Its port."""
-    to_place: str
-    """Row, rack and rack unit."""
+    to_place: str | None
+    """Row, rack and rack unit; null for switches of other networks."""
     type: str
     """Catalogue id."""
-    length_m: float
-    """Length to order [m]."""
+    length_m: float | None
+    """Length to order [m]; null without places."""
 
 
 @record
 class PlainCable:
-    """One cable of a design without a floor plan: no places, no length."""
+    """One cable, or one leg of a split one, of a design without a floor plan: no places, no length."""
 
     label: str
-    """Label for both ends."""
+    """Label for both ends; the legs of a split cable share it."""
+    network: str
+    """compute, or the name of a network beside it."""
     from_device: str
     """Device at the lower end."""
     from_port: str
-    """Its port, as printed on the device, counted from 1."""
+    """Its port, as printed on the device, counted from 1; the part of a split one follows a slash."""
     to_device: str
     """Device at the upper end."""
     to_port: str
@@ -356,9 +364,9 @@ class CablingReport(Result):
     racks: int
     """Racks that hold something."""
     kinds: tuple[CableKind, ...]
-    """Cables by tier and type."""
+    """Cables by network, tier and type."""
     cables: tuple[CableRow, ...]
-    """Every cable."""
+    """Every cable, leg by leg where it is split."""
 
 
 SCHEMAS = {

@@ -2,96 +2,102 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.errors import InputError
-from ffplan.fabric.wiring.cabling import CableTable, cable_label, cables, first_of_cables
+from ffplan.fabric.wiring.cable_list import cable_legs
+from ffplan.fabric.wiring.cabling import CableTable, cables, pieces_sold
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
+from ffplan.studies.wired import wired_networks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.wired import WiredDesign
 
 
-def _kinds(design: ResolvedDesign, found: CableTable) -> list[CableKind]:
-    rows = []
-    for tier in np.unique(found.tier).tolist():
-        for number in np.unique(found.kind[found.tier == tier]).tolist():
-            own = (found.tier == tier) & (found.kind == number)
-            lengths, pieces = found.length_m[own], int(np.ceil(found.pieces[own].sum() - 1e-6))
-            name = found.types[number].id
-            figure = design.prices.items.get(name) if design.prices else None
-            rows.append(
-                CableKind(
-                    type=name,
-                    tier=TIERS[tier],
-                    count=len(lengths),
-                    as_sold=pieces,
-                    shortest_m=float(lengths.min()),
-                    longest_m=float(lengths.max()),
-                    total_m=float(lengths.sum()),
-                    cost=float(figure.value) * pieces if figure else None,
-                )
+COMPUTE = "compute"
+"""What lists call the compute fabric, beside the names of the other networks."""
+
+
+def _tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]]:
+    """Return the compute fabric and the networks beside it: name, the design of each, and its cables."""
+    every = [(COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
+    return [(name, net, cables(net.design, net.fabric)) for name, net in every]
+
+
+def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[CableKind]:
+    """Yield the cables of a network by tier and type."""
+    for tier, number, pieces in pieces_sold(table):
+        inside = (table.tier == tier) & (table.kind == number)
+        lengths = None if table.length_m is None else table.length_m[inside]
+        link = table.types[number].id
+        figure = design.prices.items.get(link) if design.prices else None
+        yield CableKind(
+            network=name,
+            type=link,
+            tier=TIERS[tier],
+            count=int(inside.sum()),
+            as_sold=pieces,
+            shortest_m=None if lengths is None else float(lengths.min()),
+            longest_m=None if lengths is None else float(lengths.max()),
+            total_m=None if lengths is None else float(lengths.sum()),
+            cost=float(figure.value) * pieces if figure else None,
+        )
+
+
+def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCable]:
+    """Yield the cables of a network."""
+    for leg in cable_legs(wired.fabric.network, wired.names, table):
+        yield PlainCable(
+            label=leg.label,
+            network=name,
+            from_device=leg.lower[0],
+            from_port=leg.lower[1],
+            to_device=leg.upper[0],
+            to_port=leg.upper[1],
+            type=leg.type.id,
+        )
+
+
+def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
+    """Return where the floor plan puts the devices of the compute fabric, by name."""
+    place = table.places
+    assert place is not None
+    columns = ((place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist())
+    devices = (*wired.names.switches(), *(host for host, _ in wired.names.endpoints()))
+    rows = zip(devices, *columns, strict=True)
+    return {device: f"row {row} rack {rack} U{unit}" for device, row, rack, unit in rows}
+
+
+def _placed(tables: list[tuple[str, WiredDesign, CableTable]]) -> Iterator[CableRow]:
+    """Yield the cables of every network with the places that the floor plan has."""
+    where = _places(*tables[0][1:])
+    for name, wired, table in tables:
+        for leg in cable_legs(wired.fabric.network, wired.names, table):
+            yield CableRow(
+                label=leg.label,
+                network=name,
+                from_device=leg.lower[0],
+                from_port=leg.lower[1],
+                from_place=where.get(leg.lower[0]),
+                to_device=leg.upper[0],
+                to_port=leg.upper[1],
+                to_place=where.get(leg.upper[0]),
+                type=leg.type.id,
+                length_m=leg.length_m,
             )
-    return rows
-
-
-def _plain(wired: WiredDesign, links: Ints, kinds: list[str]) -> Iterator[tuple[PlainCable, int, int]]:
-    """Yield each cable with the devices at its ends, the lower one first.
-
-    Ports are those printed on the device: whole ones of a switch, counted from 1.
-    """
-    k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
-    switches, endpoints = wired.names.switches(), wired.names.endpoints()
-    printed = wired.names.printed
-
-    def end(device: int, port: int) -> tuple[str, str]:
-        return endpoints[device - first] if device >= first else (switches[device], str(printed.place(device, port)[0]))
-
-    for number, (a, a_port, b, b_port) in enumerate(k.rows(links, "a", "a_port", "b", "b_port")):
-        lower, upper = end(a, a_port), end(b, b_port)
-        cable = PlainCable(
-            label=cable_label(number, len(links)),
-            from_device=lower[0],
-            from_port=lower[1],
-            to_device=upper[0],
-            to_port=upper[1],
-            type=kinds[number],
-        )
-        yield cable, a, b
-
-
-def _rows(wired: WiredDesign, found: CableTable) -> Iterator[CableRow]:
-    place, kinds = found.places, [found.types[kind].id for kind in found.kind.tolist()]
-    where = [
-        f"row {row} rack {rack} U{unit}"
-        for row, rack, unit in zip(
-            (place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist(), strict=True
-        )
-    ]
-    for (cable, a, b), length in zip(_plain(wired, found.link, kinds), found.length_m.tolist(), strict=True):
-        yield CableRow(
-            label=cable.label,
-            from_device=cable.from_device,
-            from_port=cable.from_port,
-            from_place=where[a],
-            to_device=cable.to_device,
-            to_port=cable.to_port,
-            to_place=where[b],
-            type=cable.type,
-            length_m=length,
-        )
 
 
 def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
-    """Return the cables from port to port, one after the other; places and lengths where the design has a floor.
+    """Return the cables of every network from port to port, a split one leg by leg; places and lengths where the design
+    has a floor.
 
     Args:
         wired: the design.
@@ -99,14 +105,9 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
-    design = wired.design
-    if design.spec.floor is not None:
-        return _rows(wired, cables(design, wired.fabric))
-    kept, _ = first_of_cables(design, wired.fabric)
-    tiers = wired.fabric.network.links.tier[kept].tolist()
-    ids = (design.endpoint_link.id, design.inter_switch_link.id)
-    kinds = [ids[tier > 0] for tier in tiers]
-    return (cable for cable, _, _ in _plain(wired, kept, kinds))
+    if wired.design.spec.floor is not None:
+        return _placed(_tables(wired))
+    return chain.from_iterable(_plain(*item) for item in _tables(wired))
 
 
 def cabling(wired: WiredDesign) -> CablingReport:
@@ -128,14 +129,15 @@ def cabling(wired: WiredDesign) -> CablingReport:
                 "add a `floor` and the `rack_units` of the nodes",
             )
         )
-    found = cables(design, wired.fabric)
-    place = found.places
+    tables = _tables(wired)
+    place = tables[0][2].places
+    assert place is not None
     return CablingReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         currency=design.prices.currency if design.prices else None,
         rows=place.rows,
         racks=len(np.unique(place.row * 10_000 + place.rack)),
-        kinds=tuple(_kinds(design, found)),
-        cables=tuple(_rows(wired, found)),
+        kinds=tuple(kind for name, net, table in tables for kind in _kinds(name, net.design, table)),
+        cables=tuple(_placed(tables)),
     )

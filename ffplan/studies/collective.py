@@ -88,13 +88,13 @@ def rank_layout(
             raise QueryError(f"--gpus {count}: a collective needs at least two accelerators")
         if count > most:
             raise QueryError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
+        inside = len(node.gpus) if domain > len(node.gpus) and count > domain else -(-count // domain)
         if placement is not None:
             _check_placement(design, node, count, placement, by_domain=by_domain)
-        elif count % -(-count // domain):
-            low, high = count // domain * domain, min(most, (count // domain + 1) * domain)
-            raise QueryError(
-                f"--gpus {count:,}: does not split evenly over nodes of {domain}; {low:,} or {high:,} would"
-            )
+        elif count % inside:
+            each = inside if inside == len(node.gpus) else domain
+            low, high = count // each * each, min(most, (count // each + 1) * each)
+            raise QueryError(f"--gpus {count:,}: does not split evenly over nodes of {each}; {low:,} or {high:,} would")
     ranks: Floats = np.asarray(gpus, dtype=float)
     if zones is not None:
         _check_zones(design, np.ceil(ranks / len(node.gpus)), zones)

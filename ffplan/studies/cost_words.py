@@ -222,6 +222,19 @@ def _racks(ledger: Ledger) -> Iterator[str]:
         )
 
 
+def _staff(ledger: Ledger) -> Iterator[str]:
+    """Yield that the staff of a small cluster are a share of a team, where they are less than one person."""
+    inputs = ledger.owned.inputs
+    if "staff" not in inputs or "salary" not in inputs:
+        return
+    people = inputs["staff"].likely * ledger.account.accelerators / 1000
+    if 0 < people < 1:
+        yield (
+            f"Staff are {people:.2g} of a person, a share of a team with other clusters; a person of its own costs "
+            f"{short(inputs['salary'].likely)} a year."
+        )
+
+
 def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
     """Return the assumptions behind a cost.
 
@@ -242,7 +255,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
             "power": "No rent of space and no building: energy alone.",
         }
         found.append(facility[owned.facility])
-        found += [*_sizing(ledger), *_racks(ledger)]
+        found += [*_sizing(ledger), *_racks(ledger), *_staff(ledger)]
         found.append(
             "Months to break even against rent count neither cost of capital nor resale; those from the order hold "
             "what bridges the wait. Over the term of a rent the hardware counts at its book value at the end, so that "

@@ -10,9 +10,10 @@ from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.design.cooling_faults import liquid_share
-from ffplan.fabric.sizing.plan import rails_of
+from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import UnverifiedFigure
+from ffplan.studies.job_layout import most_gpus, node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,7 +80,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
     if planned:
         yield (
             "Ports of other networks run at the rate of their switch ports where no NIC of the server stands for them; "
-            "`route` and `export` show the compute fabric alone."
+            "`route` shows the compute fabric alone, as all exports do but lists of cables and inventories."
         )
 
 
@@ -122,6 +123,13 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
         "(`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "
         "filling of pipelines."
     )
+    domain, most = node_of(design).domain_gpus, most_gpus(design)
+    if (last := most % domain) and most > domain:
+        yield (
+            f"The last scale-up domain holds {last} of {domain} accelerators: a library takes it for a node of fewer "
+            "NICs, through which as much passes as through the others. Over whole domains it is a job of "
+            f"{most - last:,}."
+        )
     for name, library in zip(wanted.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:
             yield f"`{library.id}` stands for `nccl`: it is the library of these accelerators' maker."

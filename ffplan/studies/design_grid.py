@@ -20,6 +20,7 @@ from ffplan.collectives.timing import CollectiveQuery, chosen_time
 from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
 from ffplan.cost.power import annual_energy, plan_power
 from ffplan.design.schema import MOST_PUE
+from ffplan.fabric.sizing.leaf_cables import countable
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
 from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
 from ffplan.inputs.model import MOST_COUNT
@@ -174,8 +175,10 @@ def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
 
 
 def gridded(design: ResolvedDesign) -> bool:
-    """Return whether arrays can carry a design: trees without floor plan or other networks."""
-    return design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
+    """Return whether arrays can carry a design: trees without floor plan or other networks, with cables that follow
+    from counts."""
+    alone = design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
+    return alone and countable(design)
 
 
 def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection[str] | None = None) -> DesignGrid:
@@ -187,11 +190,12 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection
         wanted: columns to return; all if None. Communication costs most, and is left out where it is not wanted.
 
     Raises:
-        UsageError: for a dragonfly, a floor plan, or a path that is no number.
+        UsageError: for a design that `gridded` refuses, or a path that is no number.
         InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
     """
     if not gridded(design):
-        what = "other networks" if design.networks else "a dragonfly"
+        what = "a dragonfly" if design.spec.fabric.family == "dragonfly" else "split ports shared by uneven rails"
+        what = "other networks" if design.networks else what
         what = "a floor plan" if design.spec.floor is not None else what
         raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
     arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]

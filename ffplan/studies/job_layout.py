@@ -54,7 +54,7 @@ def job_layout(
         design: the design.
         plan: its fabric.
         node: a compute node.
-        ranks: ranks of each job [1], any shape; whole scale-up domains, or a part of one.
+        ranks: ranks of each job [1], any shape; domains of several nodes are filled one after the other.
         zones: zones that each job spans [1]; as few as hold it if omitted.
         by_domain: a scale-up switch makes one of several nodes, as NCCL sees it; HFReduce works node by node.
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
@@ -62,11 +62,14 @@ def job_layout(
     boxes = ceil_div(ranks, len(node.gpus)) if placement is None else ranks * 0 + placement.nodes
     domains = ceil_div(boxes, node.domain_nodes) if by_domain else boxes
     spanned = zones_of(design, boxes) if zones is None else boxes * 0 + zones
+    filled = by_domain and node.domain_nodes > 1 and placement is None
+    each = minimum(ranks, node.domain_gpus) if filled else ranks / domains
     return RankLayout(
         host=node,
         nodes=domains,
-        per_node=ranks / domains,
+        per_node=each,
         zones=spanned,
         cuts=fabric_cuts(design, plan, boxes, spanned),
         sent_by=None if placement is None else boxes / domains * placement.nics,
+        last=ranks - (domains - 1) * each if filled else None,
     )

@@ -98,7 +98,7 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
 
 
 def holds_for(wired: WiredDesign, routing: str) -> str:
-    """Return whose loads a routing has, in words.
+    """Return what a routing is, and how switches and engines may differ, in words.
 
     Args:
         wired: the design.
@@ -109,18 +109,19 @@ def holds_for(wired: WiredDesign, routing: str) -> str:
     if routing == "ecmp":
         return "hashing flow by flow (ECMP); the hash is drawn with --seed, as a switch's own is not known"
     if wired.plan.dragonfly is not None:
-        return "shortest paths by our rule; no engine of OpenSM routes a dragonfly so"
+        return "shortest paths by a rule of ours; no engine of OpenSM routes a dragonfly so"
     if wired.design.switch.fabric != "infiniband":
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
+    rule = (
+        "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths, and can load links more or less "
+        "evenly: `ffplan verify` has both"
+    )
     if uneven(wired.plan):
-        return (
-            "our rule; OpenSM's ftree engine takes this tree only where `root_guid_file` names its roots, and can load "
-            "it less evenly: see `ffplan verify`"
-        )
+        return f"{rule}; ftree takes this tree only where `root_guid_file` names its roots"
     if bare := len(wired.fabric.network.bare_leaves()):
         leaves = plural(bare, "leaf has", "leaves have")
-        return f"OpenSM's ftree engine, if `root_guid_file` names its roots: {leaves} no host; see `ffplan verify`"
-    return "OpenSM's ftree engine; minhop, its default, can be far slower: `ffplan verify --engine all`"
+        return f"{rule}; ftree needs the roots named in `root_guid_file`, as {leaves} no host"
+    return f"{rule}; minhop, OpenSM's default, can be far slower"
 
 
 def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:

@@ -8,6 +8,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.design.schema import CorePolicy
+from ffplan.design.tier_faults import no_split
 from ffplan.fabric.sizing.families import Request, candidates
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import SizeOption, SizeReport
@@ -119,9 +120,9 @@ def size(query: SizeRequest) -> SizeReport:
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices
+    if why := no_split(part, breakout):
+        raise SizeError(f"--breakout {breakout}: {why}")
     splits = part.splits.value if part.splits else None
-    if splits is not None and breakout > splits:
-        raise SizeError(f"--breakout {breakout}: a port of `{part.id}` is split into {splits} at most")
     radix = int(part.ports.value) * breakout
     costs, missing = _prices(query, book) if book else (None, ())
     found, small = candidates(

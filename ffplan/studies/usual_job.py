@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import log2
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.cost.account import RunJob
 from ffplan.design.training import PlanFields
@@ -118,6 +119,18 @@ class TimedJob:
     model: str
 
 
+def short_of_a_step(report: TrainReport, tokens: float) -> str | None:
+    """Return that a run has fewer tokens than one step of it, in words; None where it has enough.
+
+    Args:
+        report: the first row is the plan.
+        tokens: tokens to train on [1].
+    """
+    row = report.rows[0]
+    step = round(row.tokens_s * row.step_s)
+    return None if tokens >= step else f"{tokens:,.0f} are fewer than the {step:,} of one step; a run has many steps"
+
+
 def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
     """Return a job from the report of its training.
 
@@ -125,8 +138,13 @@ def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
         report: the first row is the plan.
         gpus: accelerators that it holds.
         tokens: tokens to train on.
+
+    Raises:
+        UsageError: where they do not fill a step.
     """
     row = report.rows[0]
+    if why := short_of_a_step(report, tokens):
+        raise UsageError(f"ffplan: tokens: {why}")
     job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
     return TimedJob(report, job, report.model)
 

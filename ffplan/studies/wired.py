@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ffplan.base.record import record
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric, wire
+from ffplan.fabric.networks import plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.wiring import WiredFabric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 
 @record
@@ -32,6 +38,23 @@ def wire_design(design: ResolvedDesign) -> WiredDesign:
     plan = plan_fabric(design)
     fabric = wire(design, plan)
     return WiredDesign(design, plan, fabric, Names(design, fabric))
+
+
+def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
+    """Yield the networks beside the compute fabric, in their order, as designs of their own.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        InputError: where a network cannot hold what joins it.
+    """
+    switches = tuple(wired.names.switches())
+    for network in plan_networks(wired.design, wired.plan):
+        fabric = wire(network.design, network.plan)
+        names = Names(network.design, fabric, network.name, switches)
+        switches += tuple(names.switches())
+        yield WiredDesign(network.design, network.plan, fabric, names)
 
 
 def message_bytes(design: ResolvedDesign) -> float:

@@ -9,7 +9,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.models import Model
 from ffplan.design.plan_file import PlanFieldsError, with_preset
 from ffplan.studies.job_layout import most_gpus
-from ffplan.studies.usual_job import TimedJob, job_report, timed_job, with_usual_batch
+from ffplan.studies.usual_job import TimedJob, job_report, short_of_a_step, timed_job, with_usual_batch
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -91,7 +91,8 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
         workload: what the design says of it.
 
     Raises:
-        InputError: where the model is none, the job is too large, or its plan contradicts itself.
+        InputError: where the model is none, the job is too large, its tokens do not fill a step, or its plan
+            contradicts itself.
         RefusedError: where it cannot run.
         UncalibratedError: where the accelerators have no training constants.
     """
@@ -101,7 +102,10 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
         raise InputError(_fault(design, ("model",), message, "name a transformer; see `ffplan catalog list models`"))
     gpus = workload_gpus(design, workload)
     plan = with_usual_batch(_plan(design, workload), model, gpus)
-    return job_report(design, catalog, model, plan, gpus, searching=workload.plan is None or workload.search)
+    report = job_report(design, catalog, model, plan, gpus, searching=workload.plan is None or workload.search)
+    if workload.tokens is not None and (why := short_of_a_step(report, workload.tokens)):
+        raise InputError(_fault(design, ("tokens",), why, "write tokens with their unit, such as `2T`"))
+    return report
 
 
 def timed_workload(design: ResolvedDesign, catalog: Catalog, workload: Workload) -> TimedJob:

@@ -128,9 +128,7 @@ def test_cables_are_counted_as_they_are_laid(text: str) -> None:
     first, _ = first_of_cables(design, fabric)
     tier = fabric.network.links.tier[first]
     assert (tier > 0).sum() == plan.inter_switch_cables
-    alone = all(group.group.role == "compute" for group in design.groups) and len(design.groups) == 1
-    if alone and design.spec.fabric.inter_zone is None:
-        assert (tier == 0).sum() == plan.endpoint_cables
+    assert (tier == 0).sum() == plan.endpoint_cables
 
 
 @given(designs())

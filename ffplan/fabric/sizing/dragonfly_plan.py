@@ -16,7 +16,7 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_taper,
 )
 from ffplan.fabric.sizing.endpoints import demand
-from ffplan.fabric.sizing.leaf_fill import shared_modules
+from ffplan.fabric.sizing.leaf_fill import parts_between
 from ffplan.fabric.sizing.plan import FabricPlan, port_rate
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     full, rest = divmod(endpoints, p)
     rates = [port_rate(design, group) for group in design.groups]
     bandwidth = sum(n * rate for n, rate in zip(wanted.by_zone[0], rates, strict=True))
-    rate = design.link_gbyte_s
+    rate, laid = design.link_gbyte_s, planes * (local + between)
     return FabricPlan(
         family="dragonfly",
         planes=planes,
@@ -107,8 +107,8 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         spare_by_role={"router": planes * (groups * a * p - endpoints)},
         breakout=breakout,
         endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),
-        inter_switch_cables=planes * (local + between),
-        inter_switch_parts=planes * ceil_div(local + between, shared_modules(design)[0]),
+        inter_switch_cables=laid,
+        inter_switch_parts=parts_between(design, laid, planes * local, planes * between),
         oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.each * (groups - 1), rate)),
         zone_oversubscription=None,
         bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.each, a, rate, bandwidth)),

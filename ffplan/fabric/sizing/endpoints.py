@@ -36,6 +36,12 @@ def ports_per_plane(design: ResolvedDesign, group: ResolvedGroup) -> int:
     return len(group.fabric_nics) * design.stripes // design.planes
 
 
+def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
+    """Return how many NICs of one node of the group join the same tree."""
+    zones = design.spec.fabric.zones if group.group.zones == "every" else 1
+    return max(1, ports_per_plane(design, group) // zones)
+
+
 def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
     """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import choose, maximum, some, whole
+from ffplan.base.array_math import ceil_div, choose, maximum, some, whole
 from ffplan.design.tier_faults import RAILED
 from ffplan.fabric.sizing import formulas
 
@@ -62,14 +62,6 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
     return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if some(leaves) and some(each)]
 
 
-def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> int:
-    """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end."""
-    breakout = design.spec.fabric.breakout
-    if breakout == 1 or tree.rule.tiers == 1:
-        return -(-sum(by_group) // breakout)
-    return sum(leaves * -(-each // breakout) for leaves, each in leaf_fill(design, tree, by_group))
-
-
 def pair_split(design: ResolvedDesign) -> int:
     """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 where the two ends are
     split differently."""
@@ -78,8 +70,8 @@ def pair_split(design: ResolvedDesign) -> int:
 
 
 def module_splits(design: ResolvedDesign) -> tuple[int, int]:
-    """Return the links that a module of optics serves at both ends, between leaf and spine or routers, and between
-    spine and core [1]."""
+    """Return the links that a module of optics serves at both ends [1]: between leaf and spine, or inside groups of a
+    dragonfly; and between spine and core, or between groups."""
     spine = design.breakout_of("spine")
     return pair_split(design), spine if spine == design.breakout_of("core") else 1
 
@@ -92,17 +84,17 @@ def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
     return module_splits(design) if design.inter_switch_link.medium == "optics" else (1, 1)
 
 
-def tree_parts(tree: Tree, design: ResolvedDesign) -> int:
-    """Return the links between the switches of a tree as they are bought.
+def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -> int:
+    """Return the links between switches as they are bought [1], without those between zones.
 
     Args:
-        tree: the tree.
         design: the design.
+        cables: cables as they are laid [1].
+        below: links between leaf and spine, or inside groups of a dragonfly [1].
+        above: links between spine and core, or between groups [1].
     """
-    below, above = shared_modules(design)
-    if below == above == 1:
-        return tree_cables(tree, pair_split(design))
-    return -(-tree.leaf_spine // below) + -(-tree.spine_core // above)
+    one, two = shared_modules(design)
+    return cables if one == two == 1 else ceil_div(below, one) + ceil_div(above, two)
 
 
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:

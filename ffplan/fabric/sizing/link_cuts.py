@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, Truth, ceil_div, maximum, some
 from ffplan.base.record import record
-from ffplan.fabric.sizing.endpoints import ports_per_plane
-from ffplan.fabric.sizing.plan import rails_of
+from ffplan.fabric.sizing.endpoints import ports_per_plane, rails_of
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign

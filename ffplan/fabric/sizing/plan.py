@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.fabric.sizing.dragonfly import DragonflyShape
-from ffplan.fabric.sizing.endpoints import ports_per_plane
 from ffplan.fabric.sizing.fat_tree import Tree
 
 if TYPE_CHECKING:
@@ -71,12 +70,6 @@ class FabricPlan:
     def spare_ports(self) -> int:
         """Free ports for endpoints."""
         return next(iter(self.spare_by_role.values()))
-
-
-def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
-    """Return how many NICs of one node of the group join the same tree."""
-    zones = design.spec.fabric.zones if group.group.zones == "every" else 1
-    return max(1, ports_per_plane(design, group) // zones)
 
 
 def port_rate(design: ResolvedDesign, group: ResolvedGroup) -> float:

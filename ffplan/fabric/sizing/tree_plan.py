@@ -10,18 +10,18 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.sizing import formulas
 from ffplan.fabric.sizing.capacity import capacity_finding, interzone_finding, rails_finding
-from ffplan.fabric.sizing.endpoints import Demand, demand
+from ffplan.fabric.sizing.endpoints import Demand, demand, rails_of
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree, uplink_choices
+from ffplan.fabric.sizing.leaf_cables import leaf_cables
 from ffplan.fabric.sizing.leaf_fill import (
-    leaf_cables,
     leaf_fill,
     leaves_of,
     pair_split,
+    parts_between,
     railed,
     tree_cables,
-    tree_parts,
 )
-from ffplan.fabric.sizing.plan import FabricPlan, port_rate, rails_of
+from ffplan.fabric.sizing.plan import FabricPlan, port_rate
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -325,6 +325,13 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
     if fabric.tiers > 1:
         fastest = maximum(*(port_rate(design, group) for group in design.groups))
         oversubscription = real(formulas.bandwidth_oversubscription(rule.downlinks, rule.uplinks, fastest, link_rate))
+    links = {
+        "endpoint": endpoints,
+        "leaf_spine": planes * sum(tree.leaf_spine for tree in trees),
+        "spine_core": planes * sum(tree.spine_core for tree in trees),
+        "interzone": planes * zones * trunk,
+    }
+    laid = planes * sum(tree_cables(tree, pair_split(design)) for tree in trees)
     return FabricPlan(
         family=fabric.family,
         planes=planes,
@@ -345,12 +352,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
             "core": planes * sum(tree.core for tree in trees),
             "interzone": planes * trunk_switches,
         },
-        links_by_tier={
-            "endpoint": endpoints,
-            "leaf_spine": planes * sum(tree.leaf_spine for tree in trees),
-            "spine_core": planes * sum(tree.spine_core for tree in trees),
-            "interzone": planes * zones * trunk,
-        },
+        links_by_tier=links,
         spare_by_role={
             "leaf": planes * sum(tree.leaf_ports - trunk for tree in trees) - endpoints,
             "spine": planes * sum(tree.spare_spine_ports for tree in trees),
@@ -358,9 +360,10 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
             "interzone": planes * (trunk_switches * k - zones * trunk),
         },
         breakout=fabric.breakout,
-        endpoint_cables=planes * sum(leaf_cables(design, t, n) for t, n in zip(trees, wanted.by_zone, strict=True)),
-        inter_switch_cables=planes * (sum(tree_cables(tree, pair_split(design)) for tree in trees) + zones * trunk),
-        inter_switch_parts=planes * (sum(tree_parts(tree, design) for tree in trees) + zones * trunk),
+        endpoint_cables=planes
+        * sum(leaf_cables(design, tree, wanted.by_zone[zone], zone) for zone, tree in enumerate(trees)),
+        inter_switch_cables=laid + links["interzone"],
+        inter_switch_parts=parts_between(design, laid, links["leaf_spine"], links["spine_core"]) + links["interzone"],
         oversubscription=oversubscription,
         zone_oversubscription=maximum(*wanted.totals) / trunk if trunk else None,
         bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),

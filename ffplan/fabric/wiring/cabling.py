@@ -14,10 +14,13 @@ from ffplan.fabric.sizing.leaf_fill import module_splits, pair_split, whole_pair
 from ffplan.fabric.wiring.floor import Positions, positions
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.schema import Floor
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
@@ -34,15 +37,18 @@ class CableTable:
 
     link: Ints
     """Number of its first link."""
-    length_m: Floats
-    """Length to order [m]."""
+    of_link: Ints
+    """Cable of every link, shape (links,)."""
+    length_m: Floats | None
+    """Length to order [m]; None without a floor."""
     kind: Ints
     """Position in `types`."""
     tier: Ints
     pieces: Floats
     """Pieces of the type that it takes: half of one where it shares twin-port modules [1]."""
     types: tuple[Link, ...]
-    places: Positions
+    places: Positions | None
+    """Place of every device; None without a floor."""
 
     def __len__(self) -> int:
         return len(self.link)
@@ -111,16 +117,6 @@ def _paired(fabric: WiredFabric, split: int) -> NDArray[np.bool_]:
     return paired
 
 
-def cable_label(number: int, count: int) -> str:
-    """Return what stands on both ends of a cable, in every list and inventory, such as `C0041`.
-
-    Args:
-        number: number of the cable, from 0 [1].
-        count: cables of the fabric [1].
-    """
-    return f"C{number + 1:0{len(str(count))}}"
-
-
 def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, Ints]:
     """Return the number of the first link of each cable, and the cable of each link.
 
@@ -145,21 +141,40 @@ def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, 
 
 
 def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
-    """Return every cable of a design with a floor: length, cheapest type that reaches, places.
+    """Return every cable of a design: the link that it names for the tier; with a floor, places, the length and the
+    cheapest type that reaches.
 
     Args:
-        design: a design with a floor.
+        design: the design.
         fabric: its fabric.
 
     Raises:
         InputError: where something does not fit its rack, or no type reaches.
     """
-    floor = design.spec.floor
-    assert floor is not None
-    place = positions(design, fabric)
-    k = fabric.network.links
     link, cable = first_of_cables(design, fabric)
-    a, b = k.a, k.b
+    tier = fabric.network.links.tier[link]
+    floor, place, length = design.spec.floor, None, None
+    types: tuple[Link, ...] = (design.endpoint_link, design.inter_switch_link)
+    kind = (tier > 0).astype(np.int64)
+    if floor is not None:
+        place, types = positions(design, fabric), ranked(design)
+        length = _lengths(fabric, floor, place, cable)
+        kind = _reaching(design, types, tier, length)
+    return CableTable(
+        link=link,
+        of_link=cable,
+        length_m=length,
+        kind=kind,
+        tier=tier,
+        pieces=_pieces(design, fabric, link, [types[n].medium == "optics" for n in kind.tolist()]),
+        types=types,
+        places=place,
+    )
+
+
+def _lengths(fabric: WiredFabric, floor: Floor, place: Positions, cable: Ints) -> Floats:
+    """Return the length to order of each cable [m]; a split one reaches its farthest end."""
+    a, b = fabric.network.links.a, fabric.network.links.b
     rows, racks = np.abs(place.row[a] - place.row[b]), np.abs(place.rack[a] - place.rack[b])
     length = cable_length(
         rows,
@@ -171,26 +186,20 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
         riser=floor.riser,
         slack=floor.slack,
     )
-    longest = np.zeros(len(link))
-    np.maximum.at(longest, cable, length)  # a split cable reaches its farthest end
-    length = np.ceil(longest / STEP_M - 1e-9) * STEP_M
-    types = ranked(design)
+    longest = np.zeros(int(cable.max(initial=-1)) + 1)
+    np.maximum.at(longest, cable, length)
+    return np.asarray(np.ceil(longest / STEP_M - 1e-9) * STEP_M)
+
+
+def _reaching(design: ResolvedDesign, types: tuple[Link, ...], tier: Ints, length: Floats) -> Ints:
+    """Return the first type that reaches and is as fast as the ports, of each cable."""
     need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.uplink_breakout
-    rate = np.where(k.tier[link] == 0, *need)
+    rate = np.where(tier == 0, *need)
     fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
     if not fits.any(axis=1).all():
         fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
         raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
-    kind = fits.argmax(axis=1)
-    return CableTable(
-        link=link,
-        length_m=length,
-        kind=kind,
-        tier=k.tier[link],
-        pieces=_pieces(design, fabric, link, [types[n].medium == "optics" for n in kind.tolist()]),
-        types=types,
-        places=place,
-    )
+    return np.asarray(fits.argmax(axis=1))
 
 
 def _pieces(design: ResolvedDesign, fabric: WiredFabric, link: Ints, optics: list[bool]) -> Floats:
@@ -222,18 +231,30 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
     )
 
 
+def pieces_sold(table: CableTable) -> Iterator[tuple[int, int, int]]:
+    """Yield tier, position in `types` and pieces of the cables of a fabric, as they are sold.
+
+    Args:
+        table: its cables.
+    """
+    for tier in np.unique(table.tier).tolist():
+        inside = table.tier == tier
+        pieces = np.bincount(table.kind[inside], weights=table.pieces[inside], minlength=len(table.types))
+        for kind, count in enumerate(np.ceil(pieces - 1e-6).astype(int).tolist()):
+            if count:
+                yield tier, kind, count
+
+
 def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, str], int]:
     """Return the pieces of each type to endpoints and between switches, by (category, catalogue id).
 
     Args:
-        design: a design with a floor.
+        design: the design.
         fabric: its fabric.
     """
-    found = cables(design, fabric)
+    table = cables(design, fabric)
     counts: dict[tuple[str, str], int] = {}
-    for category, own in (("endpoint-links", found.tier == 0), ("inter-switch-links", found.tier > 0)):
-        pieces = np.bincount(found.kind[own], weights=found.pieces[own], minlength=len(found.types))
-        for number, count in enumerate(np.ceil(pieces - 1e-6).astype(int).tolist()):
-            if count:
-                counts[(category, found.types[number].id)] = count
+    for tier, kind, count in pieces_sold(table):
+        key = "inter-switch-links" if tier else "endpoint-links", table.types[kind].id
+        counts[key] = counts.get(key, 0) + count
     return counts

@@ -9,8 +9,8 @@ import numpy as np
 from ffplan.base.array_math import Ints
 from ffplan.base.record import record
 from ffplan.fabric.sizing.endpoints import ports_per_plane
+from ffplan.fabric.sizing.leaf_ports import ports_in_plane
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly, dragonfly_links
-from ffplan.fabric.wiring.leaf_ports import ports_in_plane
 from ffplan.fabric.wiring.network import ROUTER, TIERS, EndpointTable, Network, SwitchTable, join
 from ffplan.fabric.wiring.wiring import WiredFabric, make_links
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.design.networks import SWITCHES
 from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
 from ffplan.fabric.wiring.printed_ports import printed_ports
 
@@ -19,19 +20,31 @@ if TYPE_CHECKING:
 class Names:
     """Names of switches, hosts and their NICs; switches and hosts count from 1, padded to sort well."""
 
-    def __init__(self, design: ResolvedDesign, fabric: WiredFabric) -> None:
+    def __init__(
+        self, design: ResolvedDesign, fabric: WiredFabric, beside: str = "", joined: tuple[str, ...] = ()
+    ) -> None:
+        """Name the devices of a fabric, or of a network beside it.
+
+        Args:
+            design: the design, as seen from the network.
+            fabric: its fabric.
+            beside: name of the network; empty for the compute fabric.
+            joined: names of the switches of other networks, which may join this one as nodes.
+        """
         self.network = fabric.network
+        self.prefix = f"{beside}-" if beside else ""
+        """What sets switches and cables of a network beside the fabric apart."""
         self.printed = printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
         self.stripes = design.stripes
         self.planes, self.zones = fabric.planes, fabric.zones
-        self.nics = [[group.server.nics[slot].id for slot in group.fabric_nics] for group in design.groups]
+        self.nics = [group.fabric_ports for group in design.groups]
         """Names of the NICs on this fabric, as the server's file has them."""
-        self.roles = [group.group.role for group in design.groups]
+        self.roles = ["switch" if group.group.server == SWITCHES else group.group.role for group in design.groups]
+        self.joined = joined
         counts: dict[str, int] = {}
         self.first = []
-        for group in design.groups:
-            role = group.group.role
+        for group, role in zip(design.groups, self.roles, strict=True):
             self.first.append(counts.get(role, 0))
             counts[role] = counts.get(role, 0) + group.group.count
         self.host_width = {role: len(str(count)) for role, count in counts.items()}
@@ -42,10 +55,11 @@ class Names:
         self.group_width = len(str(int(switches.pod.max(initial=0)) + 1))
 
     def switch(self, number: int) -> str:
-        """Return the name of a switch, such as `z1-leaf-07`, `p2-spine-3`, or `g12-router-05` of a dragonfly."""
+        """Return the name of a switch, such as `z1-leaf-07`, `p2-spine-3`, `g12-router-05` of a dragonfly, or
+        `storage-leaf-2` of a network beside the fabric."""
         s = self.network.switches
         role = int(s.role[number])
-        place = f"p{int(s.plane[number]) + 1}-" if self.planes > 1 else ""
+        place = self.prefix + (f"p{int(s.plane[number]) + 1}-" if self.planes > 1 else "")
         if self.zones > 1 and role != INTERZONE:
             place += f"z{int(s.zone[number]) + 1}-"
         if role == ROUTER:
@@ -53,8 +67,10 @@ class Names:
         return f"{place}{ROLES[role]}-{int(s.index[number]) + 1:0{self.switch_width[role]}}"
 
     def host(self, group: int, node: int) -> str:
-        """Return the name of a node, such as `compute-0001`."""
+        """Return the name of a node, such as `compute-0001`, or of a switch that joins a network as one."""
         role = self.roles[group]
+        if role == "switch":
+            return self.joined[node]
         return f"{role}-{self.first[group] + node + 1:0{self.host_width[role]}}"
 
     def endpoint(self, number: int) -> tuple[str, str]:

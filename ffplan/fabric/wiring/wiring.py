@@ -10,8 +10,8 @@ import numpy as np
 from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
 from ffplan.fabric.sizing.fat_tree import Tree
+from ffplan.fabric.sizing.leaf_ports import LeafPorts, leaf_ports, packed, ports_in_plane
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
-from ffplan.fabric.wiring.leaf_ports import LeafPorts, leaf_ports, packed, ports_in_plane
 from ffplan.fabric.wiring.network import (
     CORE,
     INTERZONE,

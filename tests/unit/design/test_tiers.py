@@ -170,6 +170,12 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
         (("spine: {switch: q3400}",), {}, "fabric-breakout", "`q3400` is infiniband, `sn5600` below it ethernet"),
         (("leaf: {uplink_breakout: 8}",), {}, "fabric-divisibility", "is split into 4 at most"),
         (
+            ("leaf: {uplink_breakout: 3}",),
+            {},
+            "fabric-divisibility",
+            "do not divide into 3 equal parts, but into 1, 2, 4",
+        ),
+        (
             ("spine: {downlinks: 200}",),
             {},
             "fabric-divisibility",

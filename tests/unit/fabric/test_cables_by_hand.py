@@ -45,6 +45,8 @@ def design(
         link_gbyte_s=rates[1],
         prices=None,
         cable_choices=links_named(*names),
+        endpoint_link=None,
+        inter_switch_link=None,
         document=document("floor:\n  links: []\n"),
     )
 
@@ -236,8 +238,9 @@ def test_links_that_share_cables_share_modules_already() -> None:
 
 
 def test_pieces_are_bought_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three halves of optics are two pieces; endpoints and links between switches are counted apart."""
+    """Two halves of optics and one of another tier are two pieces; tiers are counted apart, and then added."""
     table = SimpleNamespace(
+        length_m=None,
         kind=np.array([0, 0, 1, 1, 1, 0]),
         tier=np.array([0, 0, 1, 2, 1, 3]),
         pieces=np.array([1.0, 1.0, 0.5, 0.5, 0.5, 1.0]),

@@ -157,6 +157,7 @@ def test_the_floor_of_the_superpod() -> None:
     units = place.unit[upper]
     assert len({(r, u) for r, u in zip(place.rack[upper].tolist(), units.tolist(), strict=True)}) == len(upper)
     k = own.fabric.network.links
+    assert table.length_m is not None
     a, b = k.a[table.link], k.b[table.link]
     same = (place.row[a] == place.row[b]) & (place.rack[a] == place.rack[b])
     one = np.flatnonzero(~same)[0]

@@ -21,8 +21,8 @@ from ffplan.fabric.sizing.dragonfly import (
     dragonfly_shape,
     dragonfly_taper,
 )
+from ffplan.fabric.sizing.leaf_ports import _railed, packed
 from ffplan.fabric.wiring.floor import Positions, _seat_leaves, _shift, _stack, _within, nodes_per_rack
-from ffplan.fabric.wiring.leaf_ports import _railed, packed
 from tests.support import document
 
 
@@ -107,7 +107,7 @@ def test_endpoints_fill_leaves_before_links_to_other_zones(
 def test_units_have_a_leaf_for_each_rail() -> None:
     """Three nodes of two rails in units of two: nodes 0 and 1 on leaves 0 and 1, node 2 on leaves 2 and 3. A storage
     node and two links to another zone share what is free, one port of each leaf after the other."""
-    tree: Any = SimpleNamespace(rule=SimpleNamespace(rails=2, downlinks=3), leaf=4)
+    tree: Any = SimpleNamespace(rule=SimpleNamespace(rails=2, downlinks=3, splits=(1, 1)), leaf=4)
     group, node = np.array([0] * 6 + [1]), np.array([0, 1, 2, 0, 1, 2, 0])
     rail = np.array([0, 0, 0, 1, 1, 1, 0])
     leaf, slot, trunk_leaf, trunk_slot = _railed(tree, 2, 1, (group, node, rail), np.array([0]), 2)

@@ -228,16 +228,17 @@ def test_cables_of_split_ports(tmp_path: Path) -> None:
     rows = list(csv.DictReader(io.StringIO(ffplan("export", str(path), "--to", "cables").out)))
     report = json.loads(ffplan("design", str(path), "--format", "json").out)["fabric"]
     assert report["ports_per_switch"] == 128
-    to_leaves = sum(row["to_device"].startswith("leaf") for row in rows)
-    assert report["cables"]["endpoint"] == to_leaves == 24 * 16 + 8 * 16  # 31 nodes of the last unit use 16 whole ports
+    to_leaves = {row["label"] for row in rows if row["to_device"].startswith("leaf")}
+    assert report["cables"]["endpoint"] == len(to_leaves) == 24 * 16 + 8 * 16  # 31 nodes use 16 whole ports
     assert report["cables"]["inter_switch"] == report["links"]["leaf_spine"] // 2  # two links lead to each spine
+    assert len({row["label"] for row in rows}) == report["cables"]["total"]
     ends = [(row["to_device"], row["to_port"]) for row in rows]
-    assert len(set(ends)) == len(ends) == report["cables"]["total"]
-    for name in ("leaf-01", "spine-01"):
-        ports = [int(port) for device, port in ends if device == name]
-        assert sorted(ports) == list(range(1, len(ports) + 1))  # whole ports, from the first, as printed on the switch
-    up = [int(row["from_port"]) for row in rows if row["from_device"] == "leaf-01"]
-    assert sorted(up) == list(range(33, 65))  # 32 whole ports down, two NICs on each, and the rest up
+    assert len(set(ends)) == len(ends) == report["links"]["total"]
+    for name in ("leaf-01", "spine-01"):  # both parts of whole ports, from the first, as printed on the switch
+        used = [port for device, port in ends if device == name]
+        assert set(used) == {f"{port}/{part}" for port in range(1, len(used) // 2 + 1) for part in (1, 2)}
+    up = {row["from_port"] for row in rows if row["from_device"] == "leaf-01"}  # 32 whole ports down, the rest up
+    assert up == {f"{port}/{part}" for port in range(33, 65) for part in (1, 2)}
 
 
 def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> None:

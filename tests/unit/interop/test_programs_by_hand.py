@@ -447,3 +447,17 @@ def test_a_folder_with_a_blank_is_none_of_slurm_s(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(UsageError, match="point TMPDIR to one without blanks"):
         slurmctld._plain_folder()
+
+
+def test_the_rate_of_the_tables_is_the_cluster_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables that load one uplink have 11 % where our rule has 45 %: the switches carry out the tables."""
+    rates = {item.subject: item for item in judged(monkeypatch) if item.check == "rate of the ideal"}
+    assert rates["plane 1: all-to-all"].verdict == "OpenSM's, below our rule"
+    assert rates["plane 1: all-to-all"].passed is None
+    assert (rates["plane 1: ring"].verdict, rates["plane 1: ring"].passed) == (None, True)
+    above = verify._judged("fabric: tree", 0.8, 1.0)
+    assert (above.expected, above.found, above.verdict) == ("80 %", "100 %", "OpenSM's, above our rule")
+    (note,) = verify_notes.rate_notes([*rates.values(), above])
+    assert "plane 1: all-to-all 11 % in place of 45 %" in note
+    assert "fabric: tree 100 % in place of 80 %" in note
+    assert list(verify_notes.rate_notes([rates["plane 1: ring"]])) == []

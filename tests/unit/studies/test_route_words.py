@@ -1,4 +1,4 @@
-"""Whose loads `route` has: the engine or protocol, in words."""
+"""What the routing of `route` is, in words, and whose it is not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tests.support import ffplan
 @pytest.mark.parametrize(
     ("design", "options", "words"),
     [
-        ("fire-flyer-2", (), "OpenSM's ftree engine; minhop, its default"),
+        ("fire-flyer-2", (), "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths"),
+        ("fire-flyer-2", (), "minhop, OpenSM's default, can be far slower"),
         ("dgx-a100-10k", (), "takes this tree only where `root_guid_file` names its roots"),
         ("l40s-8-roce", (), "switches with ECMP hash by flow instead"),
         ("l40s-8-roce", ("--routing", "ecmp"), "hashing flow by flow (ECMP)"),

@@ -29,6 +29,14 @@ class LeafPorts:
     trunk_leaf: Ints
     trunk_slot: Ints
 
+    def whole_ports(self, breakout: int) -> int:
+        """Return the whole leaf ports that the endpoints are on [1].
+
+        Args:
+            breakout: parts of a port [1].
+        """
+        return len(np.unique(self.leaf.astype(np.int64) << 16 | self.slot // breakout))
+
 
 def _members(design: ResolvedDesign, zone: int) -> list[tuple[int, int, int, int, int]]:
     """Return (group, first node, nodes, first rail, rails) of each group in one zone of one plane."""
@@ -80,7 +88,7 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
 
 def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], compute: Ints, trunks: int) -> Any:
     """Return the same for scalable units: rails that share a leaf on leaf s * leaves + rail // shared of unit s, all
-    others on the free ports."""
+    others on the free ports, parts of ports in use first."""
     leaves, downlinks = tree.rule.rails // shared, tree.rule.downlinks
     group, node, rail = table
     place = np.zeros(len(node), np.int64)
@@ -90,8 +98,12 @@ def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], 
     place[own] = leaf_of * downlinks + turn
     free = np.ones((tree.leaf, downlinks), bool)
     free.ravel()[place[own]] = False
-    slot, leaf = np.nonzero(free.T)  # one port of each leaf, then the next: losing a leaf costs few
-    left = leaf * downlinks + slot
+    leaf, slot = np.nonzero(free)
+    split = tree.rule.splits[0]
+    used = np.add.reduceat(~free, np.arange(0, downlinks, split), axis=1) > 0
+    # one whole port of each leaf, then the next: losing a leaf costs few
+    order = np.lexsort((slot % split, leaf, slot // split, ~used[leaf, slot // split]))
+    left = (leaf * downlinks + slot)[order]
     chosen = np.arange(trunks) * len(left) // max(1, trunks)
     trunk = left[chosen]
     left = np.delete(left, chosen)
