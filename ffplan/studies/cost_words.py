@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, listed, number, percent, plural, ranged, short
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit

@@ -32,7 +32,7 @@ def _document(kind: str) -> Callable[[Random], Any]:
 
             from ffplan.inputs.validate import validate
 
-            module, model, _ = OTHER_KINDS[own]
+            module, model = OTHER_KINDS[own]
             return validate(getattr(import_module(module), model), document)
         from ffplan.catalog.store import read_part
 

@@ -15,7 +15,7 @@ import pytest
 
 from ffplan.cost.capital import declining_cost, declining_value, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
-from ffplan.cost.rent import rented_hour
+from ffplan.cost.rent import RentTerm, rented_hour
 from ffplan.cost.run import accelerator_hours, run_carbon, run_cost, run_energy
 from tests.support import ROOT, ffplan
 
@@ -111,7 +111,7 @@ def test_an_effective_petaflop_year_of_a_tco_page() -> None:
 def test_payback_rule_of_2025_of_a_gb200() -> None:
     """A public analysis: 5 M USD a rack, 3.2 USD an hour; 3.17 here, -1 %."""
     year = yearly_capital(5e6 / 72, 0.0, 0.0, 3) * 1.2
-    assert rented_hour(year / 8766, 1.0, committed=True) == pytest.approx(3.2, rel=0.011)
+    assert rented_hour(year / 8766, 1.0, RentTerm(3.0), 0.0) == pytest.approx(3.2, rel=0.011)
 
 
 MI300X = """

@@ -11,7 +11,7 @@ import pytest
 from ffplan.cost.bom import line_total
 from ffplan.cost.capital import annuity, declining_cost, declining_value, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
-from ffplan.cost.rent import break_even_months, break_even_utilisation, rented_hour
+from ffplan.cost.rent import RentTerm, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import (
     accelerator_hours,
     embodied_carbon,
@@ -191,7 +191,7 @@ def test_payback_rule_of_2025() -> None:
     """A public analysis: 50,000 USD a chip, three years, 20 % a year on top: 20,000 a year, 2.3 USD an hour."""
     year = yearly_capital(50_000, 0.0, 0.0, 3) * 1.2
     assert year == pytest.approx(20_000)
-    assert rented_hour(year / 8766, 1.0, committed=True) == pytest.approx(2.3, abs=0.03)
+    assert rented_hour(year / 8766, 1.0, RentTerm(3.0), 0.0) == pytest.approx(2.3, abs=0.03)
     assert yearly_capital(5e6 / 72, 0.0, 0.0, 3) * 1.2 == pytest.approx(27_700, rel=0.005)
 
 

@@ -71,7 +71,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     "limit-blast-radius": ((FF2, (limit("blast_radius: 1 %"),)), (FF2, (limit("blast_radius: 2 %"),))),
     "limit-capex": (
         (FF2, (limit("capex: 11000 paper-unit"),)),
-        (FF2, (limit("capex: 12000 paper-unit"),)),
+        (FF2, (limit("capex: 13000 paper-unit"),)),
     ),
     "limit-cost-per-accelerator": (
         (FF2, (limit("cost_per_accelerator: 1 paper-unit"),)),
@@ -81,7 +81,8 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         (H100, (job(f"{H100_JOB}, tokens: 1T", "cost_per_million_tokens: $0.000001"),)),
         (H100, (job(f"{H100_JOB}, tokens: 1T", "cost_per_million_tokens: $1000"),)),
     ),
-    "limit-facility-power": ((FF2, (limit("facility_power: 4 MW"),)), (FF2, (limit("facility_power: 5 MW"),))),
+    "limit-facility-peak": ((FF2, (limit("facility_peak: 4 MW"),)), (FF2, (limit("facility_peak: 5 MW"),))),
+    "limit-facility-training": ((FF2, (limit("facility_training: 4 MW"),)), (FF2, (limit("facility_training: 5 MW"),))),
     "limit-it-power": ((FF2, ((POWER, "  it_power: 3 MW"),)), (FF2, ())),
     "limit-oversubscription": (
         (FF2, (TIGHT,)),

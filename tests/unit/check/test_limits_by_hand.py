@@ -19,7 +19,8 @@ from ffplan.check.rules import (
     limit_allreduce_bandwidth,
     limit_capex,
     limit_cost_per_accelerator,
-    limit_facility_power,
+    limit_facility_peak,
+    limit_facility_training,
     limit_goodput,
     limit_it_power,
     limit_oversubscription,
@@ -382,12 +383,22 @@ def test_findings_name_the_policy_that_set_their_limit() -> None:
     assert [item.message for item in named] == ["m", "m, set by ffplan.toml", "m"]
 
 
+SITE = SimpleNamespace(currency="USD", purchase=1200.0, facility_training_kw=130.0, facility_peak_kw=180.0, missing=())
+"""The whole site: 1,200 dollars, 130 kW in training and 180 at the peak."""
+
+
 def measured(**fields: Any) -> Any:
-    """Return an assessment of 100 kW of IT power, 125 at the meter, that costs 1,000 dollars, 10 an accelerator."""
+    """Return an assessment of 100 kW of IT power of what 100 accelerators plan, at 1,000 dollars."""
     power = SimpleNamespace(it_kw=100.0, facility_kw=125.0, pue=1.25, missing=())
     money = SimpleNamespace(total=1000.0, per_accelerator=10.0, lines=[object()], missing=())
     lead = SimpleNamespace(library="nccl", limited_by_label="NIC", algbw_gbyte_s=40.0)
-    plain = {"power": power, "cost": money, "fabric": SimpleNamespace(oversubscription=2.0), "communication": [lead]}
+    plain = {
+        "accelerators": 100,
+        "power": power,
+        "cost": money,
+        "fabric": SimpleNamespace(oversubscription=2.0),
+        "communication": [lead],
+    }
     return SimpleNamespace(**{**plain, **fields})
 
 
@@ -395,9 +406,10 @@ def measured(**fields: Any) -> Any:
     ("rule", "name", "kept", "broken", "words"),
     [
         (limit_it_power, "it_power", 100e3, 99_999.0, "included is 100 kW, above the limit of at most 100 kW"),
-        (limit_facility_power, "facility_power", 125e3, 124_000.0, "at PUE 1.25, is 125 kW, above the limit"),
-        (limit_capex, "capex", usd(1000.0), usd(999.0), "is 1,000 USD, above the limit of at most 999 USD"),
-        (limit_cost_per_accelerator, "cost_per_accelerator", usd(10.0), usd(9.0), "is 10 USD, above the limit"),
+        (limit_facility_training, "facility_training", 130e3, 129_000.0, "at PUE 1.25, is 130 kW, above the limit"),
+        (limit_facility_peak, "facility_peak", 180e3, 179_000.0, "at PUE 1.25, is 180 kW, above the limit"),
+        (limit_capex, "capex", usd(1200.0), usd(1199.0), "is 1,200 USD, above the limit of at most 1,199 USD"),
+        (limit_cost_per_accelerator, "cost_per_accelerator", usd(12.0), usd(11.0), "is 12 USD, above the limit"),
         (limit_oversubscription, "oversubscription", 2.0, 1.9, "is 2 to 1, above the limit of at most 1.9 to 1"),
         (
             limit_allreduce_bandwidth,
@@ -411,7 +423,8 @@ def measured(**fields: Any) -> Any:
 def test_each_limit_of_a_design_holds_its_own_figure(rule: Any, name: str, kept: Any, broken: Any, words: str) -> None:
     for limit, said in ((kept, ""), (broken, words), (None, "")):
         spec = SimpleNamespace(limits=SimpleNamespace(**{name: limit}))
-        found = [item.message for item in rule.check(SimpleNamespace(design=design(spec=spec), assessment=measured()))]
+        examined = SimpleNamespace(design=design(spec=spec), assessment=measured(), site=SITE)
+        found = [item.message for item in rule.check(examined)]
         assert len(found) == bool(said)
         assert all(said in message for message in found)
 

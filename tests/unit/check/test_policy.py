@@ -131,7 +131,7 @@ def test_regressions_can_be_weighed_and_waived(repository: Path) -> None:
     design.write_text(design.read_text().replace("pue: 1.25", "pue: 1.5"))
     policy(repository, '[rules]\nregression = "off"\n')
     assert check(repository, "--against", "main").code == 0
-    policy(repository, '[[waivers]]\nrule = "regression"\npath = "facility_power"\nreason = "a hotter room"\n')
+    policy(repository, '[[waivers]]\nrule = "regression"\npath = "facility_training"\nreason = "a hotter room"\n')
     done = check(repository, "--against", "main")
     assert done.code == 0
     assert "(1 waived)" in done.out
@@ -388,10 +388,10 @@ def test_regressions_against_a_saved_report(folder: Path) -> None:
     assert ffplan("design", str(design), "-f", "json", "-o", str(saved)).code == 0
     assert "[regression]" not in check(folder, "--against", str(saved)).out
     report = json.loads(saved.read_text())
-    report["cost"]["total"] /= 1.06
+    report["site"]["purchase"] /= 1.06
     saved.write_text(json.dumps(report))
     done = check(folder, "--against", str(saved))
-    assert "total price went from" in done.out
+    assert "purchase went from" in done.out
     assert "+6 %, beyond the 5 % allowed" in done.out
     report["design"]["file"] = "other.yaml"
     saved.write_text(json.dumps(report))

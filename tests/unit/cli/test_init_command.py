@@ -161,12 +161,13 @@ def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("power_of", "field"),
-    [("facility-training", "facility_power"), ("it-peak", "it_power"), ("it-training", "it_power")],
+    [("facility-peak", "facility_peak"), ("facility-training", "facility_training"), ("it-training", "it_power")],
 )
 def test_a_power_bounds_what_it_is_said_to_be(power_of: str, field: str, tmp_path: Path) -> None:
     designs = started(tmp_path, f"--accelerator b200 --power 1MW --power-of {power_of}")
     first = json.loads(ffplan("cost", designs[0]["file"], "--draws", "0", "-f", "json").out)["power"]
-    name = {"facility-training": "facility_kw", "it-peak": "it_rated_kw", "it-training": "it_training_kw"}[power_of]
+    names = {"facility-peak": "facility_peak_kw", "facility-training": "facility_kw", "it-training": "it_training_kw"}
+    name = names[power_of]
     assert 900 < first[name] <= 1000
     assert f"  {field}: 1 MW" in (tmp_path / designs[0]["file"]).read_text()
     assert ffplan("check", str(tmp_path)).code == 0

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.cost.account import Account, RunJob, account_run, account_year, embodied_kg, mean_power, purchase
 from ffplan.cost.capital import annuity, declining_value, yearly_capital
-from ffplan.cost.rent import rented_hour
+from ffplan.cost.rent import RentTerm, rented_hour
 
 ACCOUNT = Account(
     parts=(("server", 2), ("switch", 1)),
@@ -25,7 +25,7 @@ ACCOUNT = Account(
     liquid_w=10_000.0,
     facility="colocation",
     rented=False,
-    committed=False,
+    term=RentTerm(None),
     extras_month=0.0,
 )
 VALUES: dict[str, float] = {
@@ -105,13 +105,22 @@ def test_an_own_building_by_hand() -> None:
     assert {"colocation", "building"} & set(alone.yearly) == set()
 
 
-@pytest.mark.parametrize(("committed", "hour"), [(True, 4.0), (False, 2.0)])
-def test_a_rented_fleet_by_hand(committed: bool, hour: float) -> None:
-    fleet = replace(ACCOUNT, parts=(), rented=True, committed=committed, extras_month=1000.0)
-    year = account_year(fleet, {**VALUES, "rent": 2.0})
+@pytest.mark.parametrize(
+    ("term", "hour"),
+    [
+        (RentTerm(3.0), 4.0),
+        (RentTerm(None), 2.0),
+        # a payment of 6 for three years is 6 * 0.4 a year at 10 %: annuity 0.1 / (1 - 1.1^-3) = 0.40211
+        (RentTerm(3.0, upfront=1.0), 6 * 0.4021148 / 0.5),
+        (RentTerm(1.0, upfront=0.5), (1.0 + 1.1) / 0.5),
+    ],
+)
+def test_a_rented_fleet_by_hand(term: RentTerm, hour: float) -> None:
+    fleet = replace(ACCOUNT, parts=(), rented=True, term=term, extras_month=1000.0)
+    year = account_year(fleet, {**VALUES, "rent": 2.0, "capital": 0.1})
     assert (year.capex, year.purchase) == (0, {})
-    assert year.yearly.keys() == {"rent", "extras"}
-    assert rented_hour(2.0, 0.5, committed=committed) == hour
+    assert year.yearly.keys() == {"rent", "prepaid", "extras"}
+    assert rented_hour(2.0, 0.5, term, 0.1) == pytest.approx(hour)
     assert year.hour == pytest.approx(hour + 12_000 / (16 * 8760 * 0.5))
 
 

@@ -57,13 +57,13 @@ def test_effects_add_up_to_the_whole(tmp_path: Path) -> None:
     whole = figures(found)
     assert whole["accelerators"]["before"] == 10_000
     assert whole["accelerators"]["after"] == 9_600
-    for name in ("switches", "capex", "facility_power"):
+    for name in ("switches", "capex", "facility_training"):
         steps = [row for effect in effects for row in effect["figures"] if row["figure"] == name]
         total = sum(row["after"] - row["before"] for row in steps)
         assert total == pytest.approx(float(str(whole[name]["after"])) - float(str(whole[name]["before"])))
     last = {row["figure"] for row in effects[2]["figures"]}
-    assert last == {"facility_power"}  # PUE moves nothing else that is compared
-    assert whole["facility_power"]["verdict"] == "better"
+    assert last == {"facility_peak", "facility_training"}  # PUE moves nothing else that is compared
+    assert whole["facility_training"]["verdict"] == "better"
     assert whole["spare_ports"]["verdict"] == ""
 
 
