@@ -58,8 +58,9 @@ class Step:
             plan: another plan.
         """
         model = parts.get(Model, self.report.model, self.document, ("workload", "model"))
+        used = self.report.rows[0].plan.gpus  # a search may have left accelerators of the job idle
         try:
-            return job_report(design, parts, model, plan or self.plan, self.gpus, searching=False, gains=False)
+            return job_report(design, parts, model, plan or self.plan, used, searching=False, gains=False)
         except RefusedError:
             return None
 
