@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from itertools import count, islice
+from itertools import chain, count, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -103,12 +103,19 @@ class _Queue:
             self.rest.append(job)
 
     def _look_at(self, job: _Job) -> None:
-        self.near.setdefault(job.gpus, deque()).append(job)
+        same = self.near.get(job.gpus)
+        if same is None:
+            self.near[job.gpus] = deque((job,))
+        else:
+            same.append(job)
 
-    def first(self, below: int) -> _Job | None:
-        """Return the first job with fewer accelerators than `below` that a placement looks at."""
-        heads = [jobs[0] for gpus, jobs in self.near.items() if gpus < below]
-        return min(heads, key=lambda job: job.turn) if heads else None
+    def first(self, most: int) -> _Job | None:
+        """Return the first job of at most so many accelerators that a placement looks at."""
+        first = None
+        for gpus, jobs in self.near.items():
+            if gpus <= most and (first is None or jobs[0].turn < first.turn):
+                first = jobs[0]
+        return first
 
     def remove(self, job: _Job) -> None:
         """Take out the first job of its size."""
@@ -124,9 +131,6 @@ class _Queue:
     def __len__(self) -> int:
         return sum(map(len, self.near.values())) + len(self.rest)
 
-    def __bool__(self) -> bool:
-        return bool(self.near)
-
 
 class _Cluster:
     """Nodes, the queue, what runs, and what happens next."""
@@ -134,19 +138,19 @@ class _Cluster:
     def __init__(self, rules: ClusterRules, table: JobTable, warm_s: float) -> None:
         self.rules, self.warm = rules, warm_s
         self.each = rules.gpus_per_node
-        self.zone_of = np.repeat(np.arange(len(rules.zones)), rules.zones).tolist()
-        self.free = [self.each] * len(self.zone_of)
         self.pools: list[list[set[int]]] = [[set() for _ in range(self.each + 1)] for _ in rules.zones]
-        for node, zone in enumerate(self.zone_of):
-            self.pools[zone][self.each].add(node)
-        self.total = len(self.zone_of) * self.each
+        """Nodes of each zone, by the accelerators that are free on them."""
+        self.pool_of = [pool for pool, nodes in zip(self.pools, rules.zones, strict=True) for _ in range(nodes)]
+        self.free = [self.each] * len(self.pool_of)
+        for node, pool in enumerate(self.pool_of):
+            pool[self.each].add(node)
+        self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
         self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
-        self.too_large = self.total + 1
-        """Size from which on no job fits, as far as placements since the last return of nodes showed."""
+        self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
-        self.now = self.last = 0.0
+        self.now, self.last = 0.0, warm_s
         self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
         self.numbers = count(1)
         self.at_once: list[tuple[Callable[[_Job], None], _Job]] = []
@@ -154,7 +158,7 @@ class _Cluster:
         self.clock = _Job(0.0, 0.0, 0)
         """Stands for the looks at the queue, which belong to no job."""
         self.looks, self.asleep = 0, False
-        self.sums = [0.0, 0.0, 0.0]
+        self.work_s = self.held_s = self.idle_s = 0.0
         self.waits: list[tuple[float, int]] = []
 
     def after(self, seconds: float, act: Callable[[_Job], None], job: _Job) -> None:
@@ -164,18 +168,20 @@ class _Cluster:
 
     def simulate(self, seconds: float) -> None:
         """Let the time pass."""
+        heappush(self.events, (seconds, 0, self.look, self.clock))  # before all else that happens then
         self.arrivals()
-        if self.rules.policy == "time-sharing":
+        if self.sharing:
             self.next_look()
         self._finish_moment()
-        while self.events and self.events[0][0] < seconds:
-            now, number, act, job = heappop(self.events)
+        while True:
+            self.now, number, act, job = heappop(self.events)
+            if not number:
+                break
             if job.event == number:
-                self.now = now
                 self.tick()
                 act(job)
-                self._finish_moment()
-        self.now = seconds
+                if self.at_once:
+                    self._finish_moment()
         self.tick()
 
     def _finish_moment(self) -> None:
@@ -185,55 +191,57 @@ class _Cluster:
 
     def tick(self) -> None:
         """Add the time since the last change to the sums, after the warm-up."""
-        span = self.now - max(self.last, self.warm)
+        span = self.now - self.last
         if span > 0:
-            self.sums[0] += span * self.at_work
-            self.sums[1] += span * self.held
-            self.sums[2] += span * (self.total - self.held) * bool(self.queue)
-        self.last = self.now
+            self.work_s += span * self.at_work
+            self.held_s += span * self.held
+            if self.queue.near:
+                self.idle_s += span * (self.total - self.held)
+            self.last = self.now
 
-    def _move(self, node: int, free: int) -> None:
-        pool = self.pools[self.zone_of[node]]
-        pool[self.free[node]].discard(node)
-        self.free[node] = free
-        pool[free].add(node)
+    def largest(self) -> int:
+        """Return the accelerators of the largest job that fits [1]."""
+        empty = [len(pool[-1]) for pool in self.pools]
+        nodes = sum(empty) if self.spanning < self.rules.spanning else max(empty)
+        if nodes:
+            return nodes * self.each
+        return next((free for free in range(self.each - 1, 0, -1) if any(pool[free] for pool in self.pools)), 0)
 
-    def place(self, job: _Job) -> bool:
-        """Give a job its nodes, in one zone where that is possible; return whether it has them."""
-        if job.gpus <= self.each:
-            for pool in self.pools:
-                for free in range(job.gpus, self.each + 1):
-                    if pool[free]:
-                        self._take(job, [next(iter(pool[free]))], job.gpus, spans=False)
-                        return True
-            return False
-        wanted = -(-job.gpus // self.each)
-        empty = [pool[self.each] for pool in self.pools]
-        fitting = [nodes for nodes in empty if len(nodes) >= wanted]
-        if fitting:
-            self._take(job, list(islice(min(fitting, key=len), wanted)), self.each, spans=False)
-            return True
-        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
-            every = [node for nodes in sorted(empty, key=len, reverse=True) for node in nodes]
-            self._take(job, every[:wanted], self.each, spans=True)
-            return True
-        return False
+    def place(self, job: _Job) -> None:
+        """Give a job that fits its nodes, in one zone where that is possible, and start it."""
+        gpus = job.gpus
+        if gpus <= self.each:
+            nodes = [next(iter(next(same for pool in self.pools for same in pool[gpus:] if same)))]
+            self._take(job, nodes, gpus)
+        else:
+            wanted = -(-gpus // self.each)
+            empty = [pool[-1] for pool in self.pools]
+            fitting = [same for same in empty if len(same) >= wanted]
+            job.spans = not fitting
+            order = [min(fitting, key=len)] if fitting else sorted(empty, key=len, reverse=True)
+            self._take(job, list(islice(chain.from_iterable(order), wanted)), self.each)
+        self.at_once.append((self.begin, job))
 
-    def _take(self, job: _Job, nodes: list[int], part: int, *, spans: bool) -> None:
+    def _take(self, job: _Job, nodes: list[int], part: int) -> None:
+        job.nodes, job.part = nodes, part
+        self._shift(nodes, -part)
+        self.spanning += job.spans
+
+    def _shift(self, nodes: list[int], change: int) -> None:
+        """Change what is free on some nodes."""
+        free = self.free
         for node in nodes:
-            self._move(node, self.free[node] - part)
-        job.nodes, job.part, job.spans = nodes, part, spans
-        self.spanning += spans
-        self.held += part * len(nodes)
+            pool, before = self.pool_of[node], free[node]
+            pool[before].remove(node)
+            pool[before + change].add(node)
+            free[node] = before + change
+        self.held -= change * len(nodes)
 
     def give(self, job: _Job) -> None:
         """Take a job's nodes back, and start what fits then."""
-        for node in job.nodes:
-            self._move(node, self.free[node] + job.part)
-        self.held -= job.part * len(job.nodes)
+        self._shift(job.nodes, job.part)
         self.spanning -= job.spans
         job.nodes, job.spans = [], False
-        self.too_large = self.total + 1
         self.schedule()
 
     def begin(self, job: _Job) -> None:
@@ -272,25 +280,25 @@ class _Cluster:
 
     def schedule(self) -> None:
         """Start what fits, by the policy."""
-        while (job := self.queue.first(self.too_large)) is not None:
-            if self.place(job):
-                self.queue.remove(job)
-                self.at_once.append((self.begin, job))
-            else:
-                self.too_large = job.gpus  # what is larger does not fit either
-        if self.rules.policy == "time-sharing":
+        queue = self.queue
+        while queue.near and (most := self.largest()) and (job := queue.first(most)):
+            queue.remove(job)
+            self.place(job)
+        if self.sharing and queue.near:
             self._make_room()
 
     def _make_room(self) -> None:
         """Let jobs leave that have had their time, the longest first, until the head of the queue would fit."""
-        head = self.queue.first(self.total + 1)
-        if head is None:
+        quantum = self.rules.quantum_s
+        if not self.running or self.now - next(iter(self.running)).since < quantum:
             return
+        head = self.queue.first(self.total)
+        assert head is not None
         need = -(-head.gpus // self.each) * self.each
         room = self.total - self.held
         leaving = []
         for job in self.running:  # in the order of their `since`, as they were put in
-            if room >= need or self.now - job.since < self.rules.quantum_s:
+            if room >= need or self.now - job.since < quantum:
                 break
             leaving.append(job)
             room += job.part * len(job.nodes)
@@ -316,7 +324,7 @@ class _Cluster:
 
     def next_look(self) -> None:
         """Look at the queue at every multiple of a quantum while a job waits, so that each gets its turn."""
-        self.asleep = not self.queue
+        self.asleep = not self.queue.near
         if not self.asleep:
             self.set_look(self.clock)
 
@@ -356,9 +364,9 @@ def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: 
     span = (seconds - warm_s) * cluster.total
     waits = np.array([wait for wait, _ in cluster.waits])
     return Shared(
-        utilisation=cluster.sums[0] / span,
-        occupied=cluster.sums[1] / span,
-        fragmentation=cluster.sums[2] / span,
+        utilisation=cluster.work_s / span,
+        occupied=cluster.held_s / span,
+        fragmentation=cluster.idle_s / span,
         wait_s=waits,
         wait_gpus=np.array([gpus for _, gpus in cluster.waits], dtype=int),
         preemptions=cluster.preemptions,
