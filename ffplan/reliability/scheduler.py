@@ -133,7 +133,10 @@ class _Queue:
 
 
 class _Cluster:
-    """Nodes, the queue, what runs, and what happens next."""
+    """Nodes, the queue, what runs, and what happens next.
+
+    Between events, no waiting job that a placement looks at fits.
+    """
 
     def __init__(self, rules: ClusterRules, table: JobTable, warm_s: float) -> None:
         self.rules, self.warm = rules, warm_s
@@ -143,7 +146,7 @@ class _Cluster:
         self.pool_of = [pool for pool, nodes in zip(self.pools, rules.zones, strict=True) for _ in range(nodes)]
         self.free = [self.each] * len(self.pool_of)
         for node, pool in enumerate(self.pool_of):
-            pool[self.each].add(node)
+            pool[-1].add(node)
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
@@ -153,8 +156,6 @@ class _Cluster:
         self.now, self.last = 0.0, warm_s
         self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
         self.numbers = count(1)
-        self.at_once: list[tuple[Callable[[_Job], None], _Job]] = []
-        """What follows the event of the moment, before the next one."""
         self.clock = _Job(0.0, 0.0, 0)
         """Stands for the looks at the queue, which belong to no job."""
         self.looks, self.asleep = 0, False
@@ -163,31 +164,29 @@ class _Cluster:
 
     def after(self, seconds: float, act: Callable[[_Job], None], job: _Job) -> None:
         """Let a job's next event come after some time; the one before no longer comes."""
-        job.event = next(self.numbers)
-        heappush(self.events, (self.now + seconds, job.event, act, job))
+        job.event = number = next(self.numbers)
+        heappush(self.events, (self.now + seconds, number, act, job))
 
     def simulate(self, seconds: float) -> None:
         """Let the time pass."""
-        heappush(self.events, (seconds, 0, self.look, self.clock))  # before all else that happens then
-        self.arrivals()
+        events = self.events
+        heappush(events, (seconds, 0, self.look, self.clock))  # the end comes before all else at its time
+        first = self._arrivals()
         if self.sharing:
-            self.next_look()
-        self._finish_moment()
+            self.set_look(self.clock)
+        for job in first:
+            self.join(job)
+        if not self.queue.near:
+            self.looks = 0
+            self._sleep()
         while True:
-            self.now, number, act, job = heappop(self.events)
+            self.now, number, act, job = heappop(events)
             if not number:
                 break
             if job.event == number:
                 self.tick()
                 act(job)
-                if self.at_once:
-                    self._finish_moment()
         self.tick()
-
-    def _finish_moment(self) -> None:
-        for act, job in self.at_once:
-            act(job)
-        self.at_once.clear()
 
     def tick(self) -> None:
         """Add the time since the last change to the sums, after the warm-up."""
@@ -207,45 +206,33 @@ class _Cluster:
             return nodes * self.each
         return next((free for free in range(self.each - 1, 0, -1) if any(pool[free] for pool in self.pools)), 0)
 
-    def place(self, job: _Job) -> None:
-        """Give a job that fits its nodes, in one zone where that is possible, and start it."""
-        gpus = job.gpus
-        if gpus <= self.each:
-            nodes = [next(iter(next(same for pool in self.pools for same in pool[gpus:] if same)))]
-            self._take(job, nodes, gpus)
-        else:
-            wanted = -(-gpus // self.each)
-            empty = [pool[-1] for pool in self.pools]
-            fitting = [same for same in empty if len(same) >= wanted]
-            job.spans = not fitting
-            order = [min(fitting, key=len)] if fitting else sorted(empty, key=len, reverse=True)
-            self._take(job, list(islice(chain.from_iterable(order), wanted)), self.each)
-        self.at_once.append((self.begin, job))
+    def place(self, job: _Job) -> bool:
+        """Start a job in one zone where that is possible; return whether it fits."""
+        gpus, part = job.gpus, self.each
+        if gpus <= part:
+            for pool in self.pools:
+                for same in pool[gpus:]:
+                    if same:
+                        self._start(job, [next(iter(same))], gpus)
+                        return True
+            return False
+        wanted = -(-gpus // part)
+        empty = [pool[-1] for pool in self.pools]
+        fitting = [nodes for nodes in empty if len(nodes) >= wanted]
+        if fitting:
+            self._start(job, list(islice(min(fitting, key=len), wanted)), part)
+            return True
+        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
+            job.spans = True
+            self.spanning += 1
+            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), wanted)), part)
+            return True
+        return False
 
-    def _take(self, job: _Job, nodes: list[int], part: int) -> None:
+    def _start(self, job: _Job, nodes: list[int], part: int) -> None:
+        """Give a job its nodes, and start it, or load it where it ran before."""
         job.nodes, job.part = nodes, part
         self._shift(nodes, -part)
-        self.spanning += job.spans
-
-    def _shift(self, nodes: list[int], change: int) -> None:
-        """Change what is free on some nodes."""
-        free = self.free
-        for node in nodes:
-            pool, before = self.pool_of[node], free[node]
-            pool[before].remove(node)
-            pool[before + change].add(node)
-            free[node] = before + change
-        self.held -= change * len(nodes)
-
-    def give(self, job: _Job) -> None:
-        """Take a job's nodes back, and start what fits then."""
-        self._shift(job.nodes, job.part)
-        self.spanning -= job.spans
-        job.nodes, job.spans = [], False
-        self.schedule()
-
-    def begin(self, job: _Job) -> None:
-        """Start a job that has its nodes, or load it where it ran before."""
         if job.started:
             self.after(self.rules.load_s, self.work, job)
             return
@@ -253,6 +240,26 @@ class _Cluster:
         if job.arrival >= self.warm:
             self.waits.append((self.now - job.arrival, job.gpus))
         self.work(job)
+
+    def _shift(self, nodes: list[int], change: int) -> None:
+        """Change what is free on some nodes."""
+        free = self.free
+        for node in nodes:
+            pool, before = self.pool_of[node], free[node]
+            after = before + change
+            pool[before].remove(node)
+            pool[after].add(node)
+            free[node] = after
+        self.held -= change * len(nodes)
+
+    def give(self, job: _Job) -> None:
+        """Take a job's nodes back, and start what fits then."""
+        self._shift(job.nodes, job.part)
+        if job.spans:
+            job.spans = False
+            self.spanning -= 1
+        if self.queue.near:
+            self.schedule()
 
     def work(self, job: _Job) -> None:
         """Let a job work until it ends or has to leave."""
@@ -270,18 +277,21 @@ class _Cluster:
     def save(self, job: _Job) -> None:
         """Let a job save that has to leave."""
         self.at_work -= job.gpus
+        del self.running[job]
+        self.preemptions += 1
         job.left = max(0.0, job.left - (self.now - job.since))
         self.after(self.rules.save_s, self.leave, job)
 
     def leave(self, job: _Job) -> None:
         """Let a job that has saved wait again."""
-        self.wait(job)
+        self._wake()
+        self.queue.append(job)
         self.give(job)
 
     def schedule(self) -> None:
         """Start what fits, by the policy."""
         queue = self.queue
-        while queue.near and (most := self.largest()) and (job := queue.first(most)):
+        while (most := self.largest()) and (job := queue.first(most)):
             queue.remove(job)
             self.place(job)
         if self.sharing and queue.near:
@@ -303,45 +313,50 @@ class _Cluster:
             leaving.append(job)
             room += job.part * len(job.nodes)
         for job in leaving:
-            del self.running[job]
-            self.at_once.append((self.save, job))
-        self.preemptions += len(leaving)
+            self.save(job)
 
-    def arrivals(self) -> None:
-        """Let the jobs of this moment arrive, and set the next one."""
+    def _arrivals(self) -> list[_Job]:
+        """Return the further jobs of this moment, and set the arrival after it."""
+        together = []
         for job in self.arriving:
             if job.arrival > self.now:
                 self.after(job.arrival - self.now, self.arrive, job)
-                return
-            self.wait(job)
-            self.schedule()
+                break
+            together.append(job)
+        return together
 
     def arrive(self, job: _Job) -> None:
         """Let a job arrive, and those that come with it."""
-        self.wait(job)
-        self.schedule()
-        self.arrivals()
+        for one in (job, *self._arrivals()):
+            self.join(one)
 
-    def next_look(self) -> None:
-        """Look at the queue at every multiple of a quantum while a job waits, so that each gets its turn."""
-        self.asleep = not self.queue.near
-        if not self.asleep:
-            self.set_look(self.clock)
+    def join(self, job: _Job) -> None:
+        """Let a job start where it fits and no other is before it, or wait."""
+        self._wake()
+        if not (self.queue.room and self.place(job)):
+            self.queue.append(job)
+        if self.sharing and self.queue.near:
+            self._make_room()
 
     def set_look(self, clock: _Job) -> None:
-        """Set the next look at the queue."""
+        """Set the next look at the queue, at a multiple of a quantum, so that each waiting job gets its turn."""
         quantum = self.rules.quantum_s
         self.looks = max(self.looks, int(self.now // quantum)) + 1
         self.after(max(0.0, self.looks * quantum - self.now), self.look, clock)
 
-    def look(self, _: _Job) -> None:
-        """Look at the queue."""
-        self.schedule()
-        self.next_look()
+    def look(self, clock: _Job) -> None:
+        """Look at the queue where a job waits."""
+        if self.queue.near:
+            self.set_look(clock)
+            self._make_room()
+        else:
+            self._sleep()
 
-    def wait(self, job: _Job) -> None:
-        """Put a job at the end of the queue, and see that the queue is looked at again."""
-        self.queue.append(job)
+    def _sleep(self) -> None:
+        """Look at the queue no more until a job arrives."""
+        self.asleep, self.clock.event = self.sharing, 0
+
+    def _wake(self) -> None:
         if self.asleep:
             self.asleep = False
             self.after(0.0, self.set_look, self.clock)
