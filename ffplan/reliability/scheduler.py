@@ -243,13 +243,14 @@ class _Cluster:
 
     def _shift(self, nodes: list[int], change: int) -> None:
         """Change what is free on some nodes."""
-        free = self.free
+        free, pool_of = self.free, self.pool_of
         for node in nodes:
-            pool, before = self.pool_of[node], free[node]
-            after = before + change
-            pool[before].remove(node)
-            pool[after].add(node)
-            free[node] = after
+            pool, before = pool_of[node], free[node]
+            free[node] = after = before + change
+            if before:
+                pool[before].remove(node)
+            if after:
+                pool[after].add(node)
         self.held -= change * len(nodes)
 
     def give(self, job: _Job) -> None:
