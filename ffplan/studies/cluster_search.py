@@ -13,7 +13,7 @@ from ffplan.catalog.named import part_of
 from ffplan.design.training import PlanFields
 from ffplan.studies.asked import Asked
 from ffplan.studies.cost import study_cost
-from ffplan.studies.first_designs import builder, fabric_slots
+from ffplan.studies.first_designs import Builder, fabric_slots
 from ffplan.studies.recommend_target import SizedCluster, aim_of
 from ffplan.studies.size_search import Sizes, rounder, smallest
 from ffplan.studies.usual_job import timed_on
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.results.cost import CostStudy
-    from ffplan.studies.first_designs import Built
+    from ffplan.studies.built import Built
     from ffplan.studies.recommend_target import Target
     from ffplan.studies.usual_job import TimedJob
     from ffplan.studies.wishes import Idea
@@ -62,8 +62,8 @@ class ClusterSearch:
             switches=target.switches,
             rack_area=target.rack_area,
         )
-        self.build, self.server = builder(wishes, catalog, f"{target.model}-{accelerator}")
-        self.step = self.server.nvlink.nodes if self.server.nvlink else 1
+        self.builder = Builder(wishes, catalog, f"{target.model}-{accelerator}")
+        self.server, self.step = self.builder.server, self.builder.step
         self.each = len(self.server.accelerators)
         self._tried: dict[tuple[str, int], SizedCluster | None] = {}
         self._first: Built | None = None
@@ -87,7 +87,7 @@ class ClusterSearch:
 
     def built(self, idea: Idea, nodes: int) -> Built | None:
         """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
-        return self.build(idea, nodes, self._first)
+        return self.builder.build(idea, nodes, self._first)
 
     def _sized(self, idea: Idea, nodes: int) -> SizedCluster | None:
         built = self.built(idea, nodes)

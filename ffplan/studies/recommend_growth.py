@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import UsageError
 from ffplan.inputs.quantities import MOST_YEARS
 from ffplan.studies.asked import Asked
+from ffplan.studies.built import built_from
 from ffplan.studies.cost import study_cost
-from ffplan.studies.first_designs import built_from
 from ffplan.studies.recommend_target import Grown, Stage
 
 if TYPE_CHECKING:
