@@ -21,6 +21,10 @@ MESSAGE = "1 GiB"
 RACK_REACH, HALL_REACH = 20.0, 50.0
 """Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
 MOST_NODES = 20_000
+MOST_GUESSES = 6
+"""Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
+LEAST_USED = 1e-9
+"""Least part of a wish that a design takes [1]."""
 
 
 class NoDesignError(Exception):
@@ -232,11 +236,21 @@ class Builder:
             most: nodes that it has at most [1].
         """
         low, high = 0, most // self.step
+        guess, trials = (high + 1) // 2, 0
         while low < high:
-            middle = (low + high + 1) // 2
-            drafts = self.drafts(idea, middle * self.step, first)
-            low, high = (middle, high) if drafts and not why_not(drafts[0], self.wishes) else (low, middle - 1)
+            drafts = self.drafts(idea, guess * self.step, first)
+            fits = bool(drafts) and not why_not(drafts[0], self.wishes)
+            low, high = (guess, high) if fits else (low, guess - 1)
+            aim, trials = int(guess / _used(drafts[0], self.wishes)) if drafts else 0, trials + 1
+            guess = aim if low < aim <= high and trials < MOST_GUESSES else (low + high + 1) // 2
         return self.build(idea, low * self.step, first) if low else None
+
+
+def _used(draft: Draft, wishes: Wishes) -> float:
+    """Return the part of budget or power that a design takes, the larger of the two [1]."""
+    parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
+    parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
+    return max(*parts, LEAST_USED)
 
 
 def why_not(built: Draft | Built, wishes: Wishes) -> str:
