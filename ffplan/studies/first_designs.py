@@ -241,8 +241,11 @@ class Builder:
             drafts = self.drafts(idea, guess * self.step, first)
             fits = bool(drafts) and not why_not(drafts[0], self.wishes)
             low, high = (guess, high) if fits else (low, guess - 1)
-            aim, trials = int(guess / _used(drafts[0], self.wishes)) if drafts else 0, trials + 1
-            guess = aim if low < aim <= high and trials < MOST_GUESSES else (low + high + 1) // 2
+            trials += 1
+            if drafts and trials < MOST_GUESSES:
+                guess = min(max(int(guess / _used(drafts[0], self.wishes)), low + 1), high)
+            else:
+                guess = (low + high + 1) // 2
         return self.build(idea, low * self.step, first) if low else None
 
 
