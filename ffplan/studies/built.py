@@ -47,6 +47,11 @@ class Draft:
     cost: float
     """Its bill of materials [currency]."""
 
+    @property
+    def design(self) -> ResolvedDesign:
+        """The design."""
+        return self.ledger.design
+
     def drawn(self, power_of: str) -> float:
         """Return a power [W].
 

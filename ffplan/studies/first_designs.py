@@ -193,7 +193,7 @@ class Builder:
         """Nodes that stay together [1]."""
         return self.server.nvlink.nodes if self.server.nvlink else 1
 
-    def drafts(self, idea: Idea, nodes: int, first: Built | None = None) -> list[Draft]:
+    def drafts(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> list[Draft]:
         """Return an idea with some nodes from every switch that holds them, the cheapest first.
 
         Args:

@@ -56,7 +56,7 @@ def _sized(item: SizedCluster, search: ClusterSearch, target: Target) -> list[Gr
             nodes, days = search.part(item, stage.days)
         if found and nodes < found[-1].nodes:
             nodes, days = found[-1].nodes, found[-1].days
-        alone = search.built(item.built.idea, nodes)
+        alone = search.draft(item.built.idea, nodes)
         found.append(Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else item.capex))
     return found
 
