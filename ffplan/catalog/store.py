@@ -115,7 +115,6 @@ class Catalog:
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
         self._kinds: dict[str, str] = {}
-        self._places: dict[tuple[str, int], tuple[Path, str]] = {}
 
     def __repr__(self) -> str:
         """Return the number of parts."""
@@ -162,16 +161,12 @@ class Catalog:
         Raises:
             UsageError: where the folder has two files of that name.
         """
-        key = name, position
-        if key in self._places:
-            return self._places[key]
         root, files = self._roots[position], self._indexes[position][name]
         if len(files) > 1:
             both = " and ".join(sorted(files)[:2])
             raise UsageError(f"ffplan: --catalog {root.label}: two files are named `{name}`: {both}")
-        path = Path(files[0])
-        self._places[key] = path, f"{root.label.rstrip('/')}/{path.relative_to(root.folder).as_posix()}"
-        return self._places[key]
+        below = files[0].removeprefix(str(root.folder).rstrip(os.sep)).replace(os.sep, "/")
+        return Path(files[0]), root.label.rstrip("/") + below
 
     def locate(self, name: str) -> tuple[Path, str] | None:
         """Return (path, label) of the file that holds part `name`, or None."""

@@ -220,7 +220,8 @@ class _Cluster:
         empty = [pool[-1] for pool in self.pools]
         fitting = [nodes for nodes in empty if len(nodes) >= wanted]
         if fitting:
-            self._start(job, list(islice(min(fitting, key=lambda nodes: len(nodes)), wanted)), part)
+            fullest = min(fitting, key=len)
+            self._start(job, list(islice(fullest, wanted)), part)
             return True
         if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
             job.spans = True
