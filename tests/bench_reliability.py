@@ -18,6 +18,7 @@ CASES = {
     "acceptance": ["acceptance", "superpod-h100-4su"],
     "a year of 10,000 nodes": ["goodput", "site-h100-100k", *MODEL, "-g", "80000", "--simulate", "--runs", "1"],
     "half a day of 10,000 accelerators' jobs": ["utilization", "fire-flyer-2", "--days", "0.5", "--runs", "1"],
+    "utilization": ["utilization", "fire-flyer-2"],
 }
 POINTS = (100, 50, 20)
 

@@ -8,6 +8,7 @@ cannot run are counted, and not timed. Printed, not asserted.
 from __future__ import annotations
 
 import statistics
+import tempfile
 from dataclasses import replace
 
 from ffplan.catalog.models import Model
@@ -66,6 +67,12 @@ def main() -> None:
     pairs = [(seconds([COMMAND, "design", DESIGN]), seconds(search)) for _ in range(ROUNDS)]
     plain, whole = (statistics.median(column) for column in zip(*pairs, strict=True))
     print(f"{'ffplan train --search':34} {whole * 1e3:9.0f} ms, {whole / plain:.2f}x `ffplan design` (aim 2x)")
+    target = ["--model", "llama3-70b", "--tokens", "2T", "--days", "30"]
+    recommend = seconds([COMMAND, "recommend", *target])
+    with tempfile.TemporaryDirectory() as folder:
+        first = seconds([COMMAND, "init", "--accelerator", "h100-sxm-80gb", "--power", "5MW", "--folder", folder])
+    for name, taken in (("ffplan recommend", recommend), ("ffplan init --power", first)):
+        print(f"{name:34} {taken * 1e3:9.0f} ms, {taken / plain:.2f}x `ffplan design`")
 
 
 if __name__ == "__main__":

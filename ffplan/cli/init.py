@@ -21,7 +21,7 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.first_designs import FirstDesign
-    from ffplan.studies.first_designs import Built
+    from ffplan.studies.built import Built
     from ffplan.studies.wishes import Wishes
 
 DEFAULT_BOOK = "usd-2026"

@@ -11,7 +11,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choices, parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
-from ffplan.cli.simulated import announce, needs_simpy
+from ffplan.cli.simulated import announce
 
 if TYPE_CHECKING:
     from ffplan.catalog.reliability import JobMix
@@ -110,7 +110,6 @@ def utilization(
     from ffplan.studies.utilization import UtilizationRequest, expected_seconds, study_utilization
 
     policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
-    needs_simpy("utilization")
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")

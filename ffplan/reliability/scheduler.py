@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections import deque
+from heapq import heappop, heappush
+from itertools import chain, count, islice
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,7 +13,7 @@ from ffplan.base.array_math import Floats, Ints
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable
 
 
 POLICIES = ("fifo", "backfill", "time-sharing")
@@ -67,7 +70,7 @@ class Shared:
 
 
 class _Job:
-    __slots__ = ("arrival", "gpus", "left", "nodes", "part", "process", "since", "spans", "started")
+    __slots__ = ("arrival", "event", "gpus", "left", "nodes", "part", "since", "spans", "started", "turn")
 
     def __init__(self, arrival: float, left: float, gpus: int) -> None:
         self.arrival, self.left, self.gpus = arrival, left, gpus
@@ -77,180 +80,288 @@ class _Job:
         self.spans = False
         self.started = False
         self.since = 0.0
-        self.process: Any = None
+        self.turn = self.event = 0
+        """Its place in the queue, and the number of its next event."""
+
+
+class _Queue:
+    """Waiting jobs in order: those that a placement looks at by size, the rest behind them."""
+
+    def __init__(self, depth: int) -> None:
+        self.room, self.turn = depth, 0
+        self.near: dict[int, deque[_Job]] = {}
+        self.rest: deque[_Job] = deque()
+
+    def append(self, job: _Job) -> None:
+        """Let a job wait behind the others."""
+        self.turn += 1
+        job.turn = self.turn
+        if self.room:
+            self.room -= 1
+            self._look_at(job)
+        else:
+            self.rest.append(job)
+
+    def _look_at(self, job: _Job) -> None:
+        same = self.near.get(job.gpus)
+        if same is None:
+            self.near[job.gpus] = deque((job,))
+        else:
+            same.append(job)
+
+    def first(self, most: int) -> _Job | None:
+        """Return the first job of at most so many accelerators that a placement looks at."""
+        first = None
+        for gpus, jobs in self.near.items():
+            if gpus <= most and (first is None or jobs[0].turn < first.turn):
+                first = jobs[0]
+        return first
+
+    def remove(self, job: _Job) -> None:
+        """Take out the first job of its size."""
+        same = self.near[job.gpus]
+        same.popleft()
+        if not same:
+            del self.near[job.gpus]
+        if self.rest:
+            self._look_at(self.rest.popleft())
+        else:
+            self.room += 1
+
+    def __len__(self) -> int:
+        return sum(map(len, self.near.values())) + len(self.rest)
 
 
 class _Cluster:
-    """Nodes, the queue, and what runs."""
+    """Nodes, the queue, what runs, and what happens next.
 
-    def __init__(self, rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> None:
-        import simpy
+    Between events, no waiting job that a placement looks at fits.
+    """
 
-        self.simpy, self.env = simpy, simpy.Environment()
-        self.rules, self.table, self.seconds, self.warm = rules, table, seconds, warm_s
+    def __init__(self, rules: ClusterRules, table: JobTable, warm_s: float) -> None:
+        self.rules, self.warm = rules, warm_s
         self.each = rules.gpus_per_node
-        self.zone_of = np.repeat(np.arange(len(rules.zones)), rules.zones).tolist()
-        self.free = [self.each] * len(self.zone_of)
         self.pools: list[list[set[int]]] = [[set() for _ in range(self.each + 1)] for _ in rules.zones]
-        for node, zone in enumerate(self.zone_of):
-            self.pools[zone][self.each].add(node)
-        self.queue: list[_Job] = []
-        self.queued: Any = None
-        """Happens when a job joins an empty queue."""
+        """Nodes of each zone, by the accelerators that are free on them."""
+        self.pool_of = [pool for pool, nodes in zip(self.pools, rules.zones, strict=True) for _ in range(nodes)]
+        self.free = [self.each] * len(self.pool_of)
+        for node, pool in enumerate(self.pool_of):
+            pool[-1].add(node)
+        self.total = len(self.pool_of) * self.each
+        self.held = self.at_work = self.spanning = self.preemptions = 0
+        self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
+        self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
+        self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
-        self.spanning = 0
-        self.total = len(self.zone_of) * self.each
-        self.held = self.at_work = 0
-        self.last = 0.0
-        self.sums = [0.0, 0.0, 0.0]
+        self.now, self.last = 0.0, warm_s
+        self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
+        self.numbers = count(1)
+        self.clock = _Job(0.0, 0.0, 0)
+        """Stands for the looks at the queue, which belong to no job."""
+        self.looks, self.asleep = 0, False
+        self.work_s = self.held_s = self.idle_s = 0.0
         self.waits: list[tuple[float, int]] = []
-        self.preemptions = 0
+
+    def after(self, seconds: float, act: Callable[[_Job], None], job: _Job) -> None:
+        """Let a job's next event come after some time; the one before no longer comes."""
+        job.event = number = next(self.numbers)
+        heappush(self.events, (self.now + seconds, number, act, job))
+
+    def simulate(self, seconds: float) -> None:
+        """Let the time pass."""
+        events = self.events
+        heappush(events, (seconds, 0, self.look, self.clock))  # the end comes before all else at its time
+        first = self._arrivals()
+        if self.sharing:
+            self.set_look(self.clock)
+        for job in first:
+            self.join(job)
+        if not self.queue.near:
+            self.looks = 0
+            self._sleep()
+        while True:
+            self.now, number, act, job = heappop(events)
+            if not number:
+                break
+            if job.event == number:
+                self.tick()
+                act(job)
+        self.tick()
 
     def tick(self) -> None:
         """Add the time since the last change to the sums, after the warm-up."""
-        now = self.env.now
-        span = now - max(self.last, self.warm)
+        span = self.now - self.last
         if span > 0:
-            self.sums[0] += span * self.at_work
-            self.sums[1] += span * self.held
-            self.sums[2] += span * (self.total - self.held) * bool(self.queue)
-        self.last = now
+            self.work_s += span * self.at_work
+            self.held_s += span * self.held
+            if self.queue.near:
+                self.idle_s += span * (self.total - self.held)
+            self.last = self.now
 
-    def _move(self, node: int, free: int) -> None:
-        pool = self.pools[self.zone_of[node]]
-        pool[self.free[node]].discard(node)
-        self.free[node] = free
-        pool[free].add(node)
+    def largest(self) -> int:
+        """Return the accelerators of the largest job that fits [1]."""
+        empty = [len(pool[-1]) for pool in self.pools]
+        nodes = sum(empty) if self.spanning < self.rules.spanning else max(empty)
+        if nodes:
+            return nodes * self.each
+        return next((free for free in range(self.each - 1, 0, -1) if any(pool[free] for pool in self.pools)), 0)
 
     def place(self, job: _Job) -> bool:
-        """Give a job its nodes, in one zone where that is possible; return whether it has them."""
-        if job.gpus <= self.each:
+        """Start a job in one zone where that is possible; return whether it fits."""
+        gpus, part = job.gpus, self.each
+        if gpus <= part:
             for pool in self.pools:
-                for free in range(job.gpus, self.each + 1):
-                    if pool[free]:
-                        self._take(job, [next(iter(pool[free]))], job.gpus, spans=False)
+                for same in pool[gpus:]:
+                    if same:
+                        self._start(job, [next(iter(same))], gpus)
                         return True
             return False
-        wanted = -(-job.gpus // self.each)
-        empty = [pool[self.each] for pool in self.pools]
+        wanted = -(-gpus // part)
+        empty = [pool[-1] for pool in self.pools]
         fitting = [nodes for nodes in empty if len(nodes) >= wanted]
         if fitting:
-            nodes = min(fitting, key=len)
-            self._take(job, [node for node, _ in zip(nodes, range(wanted), strict=False)], self.each, spans=False)
+            fullest = min(fitting, key=len)
+            self._start(job, list(islice(fullest, wanted)), part)
             return True
         if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
-            every = [node for nodes in sorted(empty, key=len, reverse=True) for node in nodes]
-            self._take(job, every[:wanted], self.each, spans=True)
+            job.spans = True
+            self.spanning += 1
+            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), wanted)), part)
             return True
         return False
 
-    def _take(self, job: _Job, nodes: list[int], part: int, *, spans: bool) -> None:
+    def _start(self, job: _Job, nodes: list[int], part: int) -> None:
+        """Give a job its nodes, and start it, or load it where it ran before."""
+        job.nodes, job.part = nodes, part
+        self._shift(nodes, -part)
+        if job.started:
+            self.after(self.rules.load_s, self.work, job)
+            return
+        job.started = True
+        if job.arrival >= self.warm:
+            self.waits.append((self.now - job.arrival, job.gpus))
+        self.work(job)
+
+    def _shift(self, nodes: list[int], change: int) -> None:
+        """Change what is free on some nodes."""
+        free, pool_of = self.free, self.pool_of
         for node in nodes:
-            self._move(node, self.free[node] - part)
-        job.nodes, job.part, job.spans = nodes, part, spans
-        self.spanning += spans
-        self.held += part * len(nodes)
+            pool, before = pool_of[node], free[node]
+            free[node] = after = before + change
+            if before:
+                pool[before].remove(node)
+            if after:
+                pool[after].add(node)
+        self.held -= change * len(nodes)
 
     def give(self, job: _Job) -> None:
-        """Take a job's nodes back."""
-        for node in job.nodes:
-            self._move(node, self.free[node] + job.part)
-        self.held -= job.part * len(job.nodes)
-        self.spanning -= job.spans
-        job.nodes, job.spans = [], False
+        """Take a job's nodes back, and start what fits then."""
+        self._shift(job.nodes, job.part)
+        if job.spans:
+            job.spans = False
+            self.spanning -= 1
+        if self.queue.near:
+            self.schedule()
 
-    def run(self, job: _Job) -> Generator[Any, Any, None]:
-        """Run a job until it ends or has to leave."""
-        first = not job.started
-        if first:
-            job.started = True
-            if job.arrival >= self.warm:
-                self.waits.append((self.env.now - job.arrival, job.gpus))
-        else:
-            yield self.env.timeout(self.rules.load_s)
-        self.tick()
+    def work(self, job: _Job) -> None:
+        """Let a job work until it ends or has to leave."""
         self.at_work += job.gpus
-        job.since = self.env.now
+        job.since = self.now
         self.running[job] = None
-        ended = True
-        try:
-            yield self.env.timeout(job.left)
-            job.left = 0.0
-        except self.simpy.Interrupt:
-            ended = False
-            job.left = max(0.0, job.left - (self.env.now - job.since))
-        self.tick()
-        self.at_work -= job.gpus
-        self.running.pop(job, None)
-        if not ended:
-            yield self.env.timeout(self.rules.save_s)
-            self.tick()
-            self.wait(job)
-        self.give(job)
-        self.schedule()
+        self.after(job.left, self.end, job)
 
-    def start(self, job: _Job) -> None:
-        job.process = self.env.process(self.run(job))
+    def end(self, job: _Job) -> None:
+        """End a job."""
+        self.at_work -= job.gpus
+        del self.running[job]
+        self.give(job)
+
+    def save(self, job: _Job) -> None:
+        """Let a job save that has to leave."""
+        self.at_work -= job.gpus
+        del self.running[job]
+        self.preemptions += 1
+        job.left = max(0.0, job.left - (self.now - job.since))
+        self.after(self.rules.save_s, self.leave, job)
+
+    def leave(self, job: _Job) -> None:
+        """Let a job that has saved wait again."""
+        self._wake()
+        self.queue.append(job)
+        self.give(job)
 
     def schedule(self) -> None:
         """Start what fits, by the policy."""
-        self.tick()
-        waiting, at, failed = self.queue, 0, self.total + 1
-        while at < min(len(waiting), DEPTH):
-            job = waiting[at]
-            if job.gpus < failed:
-                if self.place(job):
-                    self.start(waiting.pop(at))
-                    continue
-                failed = job.gpus  # what is larger does not fit either
-                if self.rules.policy == "fifo" or failed <= 1:
-                    break
-            at += 1
-        if self.rules.policy == "time-sharing" and waiting:
-            self._make_room(waiting[0])
+        queue = self.queue
+        while (most := self.largest()) and (job := queue.first(most)):
+            queue.remove(job)
+            self.place(job)
+        if self.sharing and queue.near:
+            self._make_room()
 
-    def _make_room(self, head: _Job) -> None:
+    def _make_room(self) -> None:
         """Let jobs leave that have had their time, the longest first, until the head of the queue would fit."""
-        now = self.env.now
+        quantum = self.rules.quantum_s
+        if not self.running or self.now - next(iter(self.running)).since < quantum:
+            return
+        head = self.queue.first(self.total)
+        assert head is not None
         need = -(-head.gpus // self.each) * self.each
         room = self.total - self.held
-        for job in sorted(self.running, key=lambda item: item.since):
-            if room >= need or now - job.since < self.rules.quantum_s:
-                return
-            if job.process is not None and job.process.is_alive:
-                self.running.pop(job)
-                self.preemptions += 1
-                job.process.interrupt()
-                room += job.part * len(job.nodes)
+        leaving = []
+        for job in self.running:  # in the order of their `since`, as they were put in
+            if room >= need or self.now - job.since < quantum:
+                break
+            leaving.append(job)
+            room += job.part * len(job.nodes)
+        for job in leaving:
+            self.save(job)
 
-    def arrivals(self) -> Generator[Any, Any, None]:
-        """Let jobs arrive."""
-        table = self.table
-        for arrival, left, gpus in zip(
-            table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist(), strict=True
-        ):
-            if arrival > self.env.now:
-                yield self.env.timeout(arrival - self.env.now)
-            self.tick()
-            self.wait(_Job(arrival, left, gpus))
-            self.schedule()
+    def _arrivals(self) -> list[_Job]:
+        """Return the further jobs of this moment, and set the arrival after it."""
+        together = []
+        for job in self.arriving:
+            if job.arrival > self.now:
+                self.after(job.arrival - self.now, self.arrive, job)
+                break
+            together.append(job)
+        return together
 
-    def ticks(self) -> Generator[Any, Any, None]:
-        """Look at the queue at every multiple of a quantum while a job waits, so that each gets its turn."""
-        quantum, number = self.rules.quantum_s, 0
-        while True:
-            if not self.queue:
-                self.queued = self.env.event()
-                yield self.queued
-            number = max(number, int(self.env.now // quantum)) + 1
-            yield self.env.timeout(max(0.0, number * quantum - self.env.now))
-            self.schedule()
+    def arrive(self, job: _Job) -> None:
+        """Let a job arrive, and those that come with it."""
+        for one in (job, *self._arrivals()):
+            self.join(one)
 
-    def wait(self, job: _Job) -> None:
-        """Put a job at the end of the queue, and see that the queue is looked at again."""
-        self.queue.append(job)
-        if self.queued is not None and not self.queued.triggered:
-            self.queued.succeed()
+    def join(self, job: _Job) -> None:
+        """Let a job start where it fits and no other is before it, or wait."""
+        self._wake()
+        if not (self.queue.room and self.place(job)):
+            self.queue.append(job)
+        if self.sharing and self.queue.near:
+            self._make_room()
+
+    def set_look(self, clock: _Job) -> None:
+        """Set the next look at the queue, at a multiple of a quantum, so that each waiting job gets its turn."""
+        quantum = self.rules.quantum_s
+        self.looks = max(self.looks, int(self.now // quantum)) + 1
+        self.after(max(0.0, self.looks * quantum - self.now), self.look, clock)
+
+    def look(self, clock: _Job) -> None:
+        """Look at the queue where a job waits."""
+        if self.queue.near:
+            self.set_look(clock)
+            self._make_room()
+        else:
+            self._sleep()
+
+    def _sleep(self) -> None:
+        """Look at the queue no more until a job arrives."""
+        self.asleep, self.clock.event = self.sharing, 0
+
+    def _wake(self) -> None:
+        if self.asleep:
+            self.asleep = False
+            self.after(0.0, self.set_look, self.clock)
 
 
 def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> Shared:
@@ -265,18 +376,14 @@ def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: 
     Returns:
         Utilisation, waits and fragmentation after the warm-up.
     """
-    cluster = _Cluster(rules, table, seconds, warm_s)
-    cluster.env.process(cluster.arrivals())
-    if rules.policy == "time-sharing":
-        cluster.env.process(cluster.ticks())
-    cluster.env.run(until=seconds)
-    cluster.tick()
+    cluster = _Cluster(rules, table, warm_s)
+    cluster.simulate(seconds)
     span = (seconds - warm_s) * cluster.total
     waits = np.array([wait for wait, _ in cluster.waits])
     return Shared(
-        utilisation=cluster.sums[0] / span,
-        occupied=cluster.sums[1] / span,
-        fragmentation=cluster.sums[2] / span,
+        utilisation=cluster.work_s / span,
+        occupied=cluster.held_s / span,
+        fragmentation=cluster.idle_s / span,
         wait_s=waits,
         wait_gpus=np.array([gpus for _, gpus in cluster.waits], dtype=int),
         preemptions=cluster.preemptions,

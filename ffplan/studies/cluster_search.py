@@ -8,29 +8,38 @@ from typing import TYPE_CHECKING
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
+from ffplan.base.record import record
 from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
+from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.asked import Asked
-from ffplan.studies.cost import study_cost
-from ffplan.studies.first_designs import builder, fabric_slots
+from ffplan.studies.built import NO_DRAWS, Draft, built_from, draft_from
+from ffplan.studies.cost import accounted, inputs_for, study_cost
+from ffplan.studies.first_designs import Builder, fabric_slots
 from ffplan.studies.recommend_target import SizedCluster, aim_of
 from ffplan.studies.size_search import Sizes, rounder, smallest
-from ffplan.studies.usual_job import timed_on
+from ffplan.studies.usual_job import TimedJob, timed_on
 from ffplan.studies.wishes import IDEAS, Wishes
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.catalog.store import Catalog
-    from ffplan.results.cost import CostStudy
-    from ffplan.studies.first_designs import Built
     from ffplan.studies.recommend_target import Target
-    from ffplan.studies.usual_job import TimedJob
     from ffplan.studies.wishes import Idea
 
 MOST_NODES = 20_000
+
+
+@record
+class _Trial:
+    """A size that was tried: a draft with its job."""
+
+    draft: Draft
+    parts: Catalog
+    """What was read for the job."""
+    timed: TimedJob
+    days: float
 
 
 class ClusterSearch:
@@ -64,11 +73,12 @@ class ClusterSearch:
             switches=target.switches,
             rack_area=target.rack_area,
         )
-        self.build, self.server = builder(wishes, catalog, f"{target.model}-{accelerator}")
-        self.step = self.server.nvlink.nodes if self.server.nvlink else 1
+        self.builder = Builder(wishes, catalog, f"{target.model}-{accelerator}")
+        self.server, self.step = self.builder.server, self.builder.step
         self.each = len(self.server.accelerators)
+        self._trials: dict[tuple[str, int], _Trial | None] = {}
         self._tried: dict[tuple[str, int], SizedCluster | None] = {}
-        self._first: Built | None = None
+        self._first: Draft | None = None
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
 
     def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
@@ -83,33 +93,43 @@ class ClusterSearch:
         """
         key = idea.name, nodes
         if key not in self._tried:
-            self.tell(f"{self.accelerator}, {nodes * self.each:,}")
-            self._tried[key] = self._sized(idea, nodes)
+            trial = self._trial(idea, nodes)
+            self._tried[key] = self._sized(idea, trial) if trial is not None else None
         return self._tried[key]
 
-    def built(self, idea: Idea, nodes: int) -> Built | None:
+    def draft(self, idea: Idea, nodes: int) -> Draft | None:
         """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
-        return self.build(idea, nodes, self._first)
+        return next(iter(self.builder.drafts(idea, nodes, self._first)), None)
 
-    def _sized(self, idea: Idea, nodes: int) -> SizedCluster | None:
-        built = self.built(idea, nodes)
-        if built is None:
-            return None
-        self._first = self._first or built
-        found = self._timed(built, None)
-        if found is None:
-            return None
-        timed, study = found
-        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=timed)
+    def _trial(self, idea: Idea, nodes: int) -> _Trial | None:
+        """Return a size with its job; None where it cannot be built or the model cannot run."""
+        key = idea.name, nodes
+        if key not in self._trials:
+            self.tell(f"{self.accelerator}, {nodes * self.each:,}")
+            draft = self.draft(idea, nodes)
+            self._first = self._first or draft
+            self._trials[key] = self._timed(draft, None) if draft is not None else None
+        return self._trials[key]
 
-    def _timed(self, built: Built, gpus: int | None) -> tuple[TimedJob, CostStudy] | None:
-        """Return a job on a design, on all accelerators if none are given, with its cost; None where it cannot run."""
+    def _timed(self, draft: Draft, gpus: int | None) -> _Trial | None:
+        """Return a job on a design, on all accelerators if none are given, and its days; None where it cannot run."""
         parts = self.catalog.fresh()
         try:
-            timed = timed_on(built.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True)
-            return timed, study_cost(built.design, parts, Asked(draws=0), timed)
+            timed = timed_on(draft.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True)
+            inputs = inputs_for(draft.ledger, timed, parts, drawn=False)
         except (RefusedError, InputError):
             return None
+        run = accounted(draft.ledger, inputs, timed, NO_DRAWS).run
+        assert run is not None
+        return _Trial(draft, parts, timed, float(run.days))
+
+    def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
+        """Return the design of a size with all of its studies; None where one of them refuses it."""
+        built = built_from(trial.draft.text, idea, self.catalog)
+        if built is None:
+            return None
+        study = study_cost(built.design, trial.parts, NO_DRAWS, trial.timed)
+        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed)
 
     def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
         """Return the smallest design that takes no more than some days, and the largest that takes more.
@@ -124,7 +144,7 @@ class ClusterSearch:
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:
-            trial = self.tried(idea, nodes)
+            trial = self._trial(idea, nodes)
             return trial.days if trial is not None else None
 
         return Sizes(days=days, step=self.step, most=MOST_NODES)
@@ -137,12 +157,14 @@ class ClusterSearch:
             days: the days [day].
         """
         taken: dict[int, float | None] = {whole.nodes: whole.days}
+        draft = draft_from(whole.built.text, whole.built.idea, self.catalog)
+        assert draft is not None, whole.built.text
 
         def of(nodes: int) -> float | None:
             if nodes not in taken:
                 self.tell(f"{self.accelerator}, {nodes * self.each:,} of {whole.nodes * self.each:,}")
-                study = self._timed(whole.built, nodes * self.each)
-                taken[nodes] = study[1].run.days.likely if study is not None and study[1].run is not None else None
+                trial = self._timed(draft, nodes * self.each)
+                taken[nodes] = trial.days if trial is not None else None
             return taken[nodes]
 
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)

@@ -4,74 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.catalog.store import Catalog
-from ffplan.design.resolve import resolve
-from ffplan.design.resolved import ResolvedDesign
-from ffplan.inputs.document import parse_document
-from ffplan.results.cost import CostStudy
-from ffplan.results.design import Assessment
-from ffplan.studies.asked import Asked
-from ffplan.studies.cost import study_cost
-from ffplan.studies.design import study_design
+from ffplan.studies.built import Built, Draft, built_from, draft_from
 from ffplan.studies.round_nodes import rounder
 from ffplan.studies.wishes import IDEAS, MOST_DESIGNS, POWERS, Idea, Wishes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from typing import Protocol
+    from collections.abc import Iterator
 
-    class Builder(Protocol):
-        """What builds an idea with some nodes."""
-
-        def __call__(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
-            """Return the cheapest way to build an idea; None where no switch and no tiers hold it."""
+    from ffplan.catalog.store import Catalog
 
 
 MESSAGE = "1 GiB"
 RACK_REACH, HALL_REACH = 20.0, 50.0
 """Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
 MOST_NODES = 20_000
-
-
-@record
-class Built:
-    """An idea built with parts."""
-
-    idea: Idea
-    text: str
-    """The design file."""
-    design: ResolvedDesign
-    assessment: Assessment
-    study: CostStudy
-
-    @property
-    def cost(self) -> float:
-        """Its purchase: the whole bill of materials [currency]."""
-        return self.study.bom.total if self.study.bom else 0.0
-
-    @property
-    def watts(self) -> float:
-        """Facility power with everything at its maximum [W]."""
-        return self.drawn("facility-peak")
-
-    def drawn(self, power_of: str) -> float:
-        """Return a power [W].
-
-        Args:
-            power_of: which one, a name of `POWERS`.
-        """
-        power = self.study.power
-        kilowatts = {
-            "facility-peak": power.facility_peak_kw,
-            "facility-training": power.facility_kw,
-            "it-peak": power.it_rated_kw,
-            "it-training": power.it_training_kw,
-        }
-        return 1e3 * kilowatts[power_of]
+MOST_GUESSES = 6
+"""Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
+LEAST_USED = 1e-9
+"""Least part of a wish that a design takes [1]."""
 
 
 class NoDesignError(Exception):
@@ -94,8 +47,6 @@ class _Site:
     """What every way to build an idea shares."""
 
     wishes: Wishes
-    catalog: Catalog
-    choices: tuple[_Parts, ...]
     name: str
     currency: str
     """Currency of the price book."""
@@ -233,68 +184,95 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     return "\n".join(lines) + "\n"
 
 
-def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
-    """Return a design as built; None where it cannot be.
+class Builder:
+    """Builds ideas in the cheapest way; one of the other protocol takes the design whose protocol it must not have."""
 
-    Args:
-        text: its file.
-        idea: the idea behind it.
-        catalog: the parts.
-    """
-    used = catalog.fresh()
-    try:
-        design = resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used)
-        assessment = study_design(design, used, all_scales=False).assessment
-        study = study_cost(design, used, Asked(draws=0))
-    except InputError:
-        return None
-    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)
+    def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
+        """Choose server, switches and links.
 
+        Args:
+            wishes: accelerator, prices and site.
+            catalog: the parts.
+            prefix: start of the names.
 
-def _cheapest(idea: Idea, nodes: int, site: _Site, first: Built | None) -> Built | None:
-    """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them."""
-    found: list[Built] = []
-    but = first.design.switch.fabric if first is not None and idea.other else ""
-    for parts in site.choices:
-        if parts.switch.fabric == but:
-            continue
-        for tiers in (1, 2, 3):
-            if tiers == 1 and idea.oversubscription != "1:1":
+        Raises:
+            NoDesignError: where no server has the accelerator.
+        """
+        book = catalog.entry(wishes.book).part
+        assert isinstance(book, PriceBook)
+        self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
+        self.server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
+        self.choices = tuple(_choices(catalog, self.server, book, wishes))
+
+    @property
+    def step(self) -> int:
+        """Nodes that stay together [1]."""
+        return self.server.nvlink.nodes if self.server.nvlink else 1
+
+    def drafts(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> list[Draft]:
+        """Return an idea with some nodes from every switch that holds them, the cheapest first.
+
+        Args:
+            idea: the idea.
+            nodes: its nodes [1].
+            first: the design whose protocol an idea of the other one must not have.
+        """
+        made: list[Draft] = []
+        but = first.design.switch.fabric if first is not None and idea.other else ""
+        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
+        for parts in self.choices:
+            if parts.switch.fabric == but:
                 continue
-            built = built_from(_text(idea, parts, nodes, tiers, site), idea, site.catalog)
-            if built is not None:
-                found.append(built)
-                break  # more tiers cost more
-    return min(found, key=lambda item: (item.cost, item.text)) if found else None
+            for tiers in (1, 2, 3):
+                if tiers == 1 and idea.oversubscription != "1:1":
+                    continue
+                draft = draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+                if draft is not None:
+                    made.append(draft)
+                    break  # more tiers cost more
+        return sorted(made, key=lambda item: (item.cost, item.text))
+
+    def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
+        """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them.
+
+        Args:
+            idea: the idea.
+            nodes: its nodes [1].
+            first: the design whose protocol an idea of the other one must not have.
+        """
+        made = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
+        return next((built for built in made if built is not None), None)
+
+    def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
+        """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
+
+        Args:
+            idea: the idea.
+            first: the design whose protocol an idea of the other one must not have.
+            most: nodes that it has at most [1].
+        """
+        low, high = 0, most // self.step
+        guess, trials = (high + 1) // 2, 0
+        while low < high:
+            drafts = self.drafts(idea, guess * self.step, first)
+            fits = bool(drafts) and not why_not(drafts[0], self.wishes)
+            low, high = (guess, high) if fits else (low, guess - 1)
+            trials += 1
+            if drafts and trials < MOST_GUESSES:
+                guess = min(max(int(guess / _used(drafts[0], self.wishes)), low + 1), high)
+            else:
+                guess = (low + high + 1) // 2
+        return self.build(idea, low * self.step, first) if low else None
 
 
-def builder(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[Builder, Server]:
-    """Return what builds an idea with some nodes in the cheapest way, and the server.
-
-    An idea of the other protocol takes, third, the design whose protocol it must not have.
-
-    Args:
-        wishes: accelerator, prices and site.
-        catalog: the parts.
-        prefix: start of the names.
-
-    Raises:
-        NoDesignError: where no server has the accelerator.
-    """
-    book = catalog.entry(wishes.book).part
-    assert isinstance(book, PriceBook)
-    server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
-    choices = tuple(_choices(catalog, server, book, wishes))
-
-    def build(idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
-        name = f"{prefix}-{idea.name}"
-        site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=name, currency=book.currency)
-        return _cheapest(idea, nodes, site, first)
-
-    return build, server
+def _used(draft: Draft, wishes: Wishes) -> float:
+    """Return the part of budget or power that a design takes, the larger of the two [1]."""
+    parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
+    parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
+    return max(*parts, LEAST_USED)
 
 
-def why_not(built: Built, wishes: Wishes) -> str:
+def why_not(built: Draft | Built, wishes: Wishes) -> str:
     """Return which wishes a design does not meet; an empty text where it meets all.
 
     Args:
@@ -308,27 +286,6 @@ def why_not(built: Built, wishes: Wishes) -> str:
     if wishes.watts is not None and drawn > wishes.watts:
         found.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
     return " and ".join(found)
-
-
-def largest(build: Callable[[int], Built | None], step: int, wishes: Wishes, most: int = MOST_NODES) -> Built | None:
-    """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
-
-    Args:
-        build: builds the idea with some nodes.
-        step: nodes that stay together.
-        wishes: what is wanted.
-        most: nodes that it has at most.
-    """
-    best: Built | None = None
-    low, high = 0, most // step
-    while low < high:
-        middle = (low + high + 1) // 2
-        built = build(middle * step)
-        if built is not None and not why_not(built, wishes):
-            best, low = built, middle
-        else:
-            high = middle - 1
-    return best
 
 
 def _surplus(built: Built, first: Built) -> str:
@@ -360,11 +317,8 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     """
     if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
         raise NoDesignError("say how large: --gpus, --budget or --power")
-    book = catalog.entry(wishes.book).part
-    assert isinstance(book, PriceBook)
-    server = priced_server(catalog, wishes.accelerator, book)
-    choices = tuple(_choices(catalog, server, book, wishes))
-    step = server.nvlink.nodes if server.nvlink else 1
+    builder = Builder(wishes, catalog, prefix)
+    step = builder.step
     found: list[Built] = []
     left: list[str] = []
     rounded: dict[str, str] = {}
@@ -374,18 +328,16 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             continue
 
         def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
-            name = f"{prefix}-{idea.name}"
-            site = _Site(wishes=wishes, catalog=catalog, choices=choices, name=name, currency=book.currency)
-            return _cheapest(idea, nodes, site, first)
+            return builder.build(idea, nodes, first)
 
         if wishes.gpus is None:
-            built = largest(build, step, wishes)
+            built = builder.largest(idea, first)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
                 built, words = rounder(built, build, step, catalog)
                 rounded |= {built.assessment.design.name: words} if words else {}
         else:
-            built = build(-(-wishes.gpus // (len(server.accelerators) * step)) * step)
+            built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
             why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
         if built is not None and first is not None and not why:
             why = _surplus(built, first)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
-from ffplan.studies.first_designs import builder, first_designs, largest, why_not
+from ffplan.studies.first_designs import Builder, first_designs, why_not
 from ffplan.studies.wishes import IDEAS, MOST_DESIGNS, POWERS
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.first_designs import Built
+    from ffplan.studies.built import Built
     from ffplan.studies.wishes import Idea, Wishes
 
 DIGITS = 3
@@ -36,9 +36,8 @@ class NearSearch:
             NoDesignError: where no server has the accelerator.
         """
         self.wishes, self.catalog, self.prefix = wishes, catalog, prefix
-        self.build, server = builder(wishes, catalog, prefix)
-        self.step = server.nvlink.nodes if server.nvlink else 1
-        self.each = len(server.accelerators)
+        self.builder = Builder(wishes, catalog, prefix)
+        self.each = len(self.builder.server.accelerators)
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
         self.currency = book.currency
@@ -79,15 +78,15 @@ class NearSearch:
     @property
     def _nodes(self) -> int:
         """Nodes of the wished size, in whole scale-up domains; of the smallest where no size was wished for [1]."""
-        return -(-(self.wishes.gpus or 1) // (self.each * self.step)) * self.step
+        return -(-(self.wishes.gpus or 1) // (self.each * self.builder.step)) * self.builder.step
 
     def _largest(self, idea: Idea) -> Built | None:
         """Return an idea at the most nodes below the wished ones that budget and power allow."""
         if self.wishes.gpus is None:
             return None
-        first = self.build(IDEAS[0], self.step) if idea.other else None
-        most = self._nodes - self.step
-        return largest(lambda nodes: self.build(idea, nodes, first), self.step, self.wishes, most)
+        step = self.builder.step
+        first = self.builder.build(IDEAS[0], step) if idea.other else None
+        return self.builder.largest(idea, first, self._nodes - step)
 
     def _noted(self, size: int) -> Wishes:
         """Return the wishes with fewer accelerators, and a comment that says so."""
@@ -111,7 +110,7 @@ class NearSearch:
         """Return every idea that can be built at the wished size, whatever it takes."""
         found: list[Built] = []
         for idea in IDEAS:
-            built = self.build(idea, self._nodes, found[0] if found else None)
+            built = self.builder.build(idea, self._nodes, found[0] if found else None)
             found += [built] if built is not None else []
         return found
 

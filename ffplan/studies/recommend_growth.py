@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import UsageError
 from ffplan.inputs.quantities import MOST_YEARS
 from ffplan.studies.asked import Asked
+from ffplan.studies.built import built_from
 from ffplan.studies.cost import study_cost
-from ffplan.studies.first_designs import built_from
 from ffplan.studies.recommend_target import Grown, Stage
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _sized(item: SizedCluster, search: ClusterSearch, target: Target) -> list[Gr
             nodes, days = search.part(item, stage.days)
         if found and nodes < found[-1].nodes:
             nodes, days = found[-1].nodes, found[-1].days
-        alone = search.built(item.built.idea, nodes)
+        alone = search.draft(item.built.idea, nodes)
         found.append(Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else item.capex))
     return found
 

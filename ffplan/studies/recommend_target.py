@@ -10,7 +10,7 @@ from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.results.cost import CostStudy
-from ffplan.studies.first_designs import Built
+from ffplan.studies.built import Built
 from ffplan.studies.usual_job import TimedJob
 from ffplan.training.model_flops import sequence_flops
 

@@ -33,7 +33,7 @@ ENOUGH = 6
 """Runs from which the interval of a mean takes less than three standard errors [1]."""
 WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
-JOB_S = 6e-5
+JOB_S = 8e-6
 """Time to simulate a job, measured on one core [s]."""
 MOST_JOBS = 20_000_000
 """Jobs of a run that memory holds in less than a gigabyte [1]."""
@@ -224,7 +224,6 @@ def study_utilization(
             before it.
 
     Raises:
-        ImportError: without SimPy.
         KeyboardInterrupt: in the first round of runs.
     """
     zones = design.spec.fabric.zones if not design.side_by_side else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.endpoints import Demand
     from ffplan.fabric.sizing.fat_tree import TreeRule
 
+MOST_RADIX = 1024
+"""Ports of the largest switch that is named [1]."""
 _TIER_WORDS = {1: "one-tier", 2: "two-tier", 3: "three-tier"}
 
 
@@ -64,13 +67,12 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
         wanted = -(-endpoints * zones // (rule.capacity - trunk))
         if zones > 1 and wanted <= 64 and _joins(design, wanted):
             options.append(f"`zones: {wanted}`")
-    radix = rule.radix
-    alike = rule.leaf_down is None and rule.spine_radix is None and rule.core_radix is None
-    while alike and radix < 1024:
-        radix += 2
-        if _capacity(design, rule, rule.tiers, radix) >= endpoints + trunk:
-            options.append(f"a switch of {radix} ports or more")
-            break
+    if rule.leaf_down is None and rule.spine_radix is None and rule.core_radix is None:
+        radixes = range(rule.radix + 2, MOST_RADIX + 2, 2)
+        at = bisect_left(
+            radixes, endpoints + trunk, key=lambda radix: _capacity(design, rule, rule.tiers, radix)
+        )  # it grows with the radix
+        options += [f"a switch of {radixes[at]} ports or more"] if at < len(radixes) else []
     return ", or ".join(options)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, lognormal_of, with_running
-from ffplan.reliability.scheduler import ClusterRules, JobTable, share_cluster
+from ffplan.reliability.scheduler import DEPTH, ClusterRules, JobTable, share_cluster
 
 RULES = ClusterRules(
     zones=(4, 4), gpus_per_node=8, spanning=1, policy="fifo", quantum_s=100.0, save_s=10.0, load_s=20.0
@@ -111,6 +111,30 @@ def test_time_sharing_saves_leaves_and_comes_back() -> None:
     assert found.wait_s.tolist() == pytest.approx([0.0, 105.0])
     assert found.utilisation == pytest.approx(350 / 1000)
     assert found.occupied == pytest.approx((350 + 10 + 20) / 1000)
+
+
+def test_a_look_comes_before_the_end_of_a_job_that_began_with_its_quantum() -> None:
+    """Set before the job began, the look at 100 s takes it off its node with nothing left to do.
+
+    It saves until 110 s; the other runs from then to 160 s; the first loads until 180 s, and ends at once.
+    """
+    rules = replace(RULES, zones=(1,), policy="time-sharing", quantum_s=100.0)
+    found = share_cluster(rules, table((0, 100, 8), (0, 50, 8)), 1000.0, 0.0)
+    assert found.preemptions == 1
+    assert found.wait_s.tolist() == [0.0, 110.0]
+    assert found.utilisation == pytest.approx(150 / 1000)
+    assert found.occupied == pytest.approx((100 + 10 + 50 + 20) / 1000)
+
+
+def test_a_placement_looks_at_so_many_waiting_jobs_and_no_further() -> None:
+    """Behind as many jobs that do not fit as a placement looks at, a small one waits; one place ahead, it starts."""
+    rules = replace(RULES, zones=(1,), policy="backfill")
+    large = [(1.0, 10.0, 8)] * DEPTH
+    busy = (0.0, 100.0, 7)
+    behind = share_cluster(rules, table(busy, *large, (2.0, 5.0, 1)), 100.0, 0.0)
+    ahead = share_cluster(rules, table(busy, *large[1:], (2.0, 5.0, 1)), 100.0, 0.0)
+    assert behind.wait_s.tolist() == [0.0]
+    assert ahead.wait_s.tolist() == [0.0, 0.0]
 
 
 def test_one_accelerator_jobs_wait_as_erlang_has_it() -> None:
