@@ -13,7 +13,7 @@ from ffplan.results.fabric_counts import FabricReport, NetworkReport
 from ffplan.results.result import Result
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
-SCHEMA_VERSION = "3"
+SCHEMA_VERSION = "4"
 
 COMPARED_PRECISIONS = ("tf32", "fp16")
 """Precisions whose measured GEMM rates a comparison prints."""

@@ -97,3 +97,43 @@ def test_design_collective_route_check_and_compare_agree(name: str) -> None:
         routed = reported(name, "route")
         assert routed["collective_s"] == pytest.approx(first.time_s, rel=1e-9)
         assert routed["congested_s"] >= routed["collective_s"]
+
+
+@pytest.mark.parametrize(
+    "name", ["superpod-h100-4su", "fire-flyer-2", "fire-flyer-2-180", "gb200-nvl72-16", "site-h100-100k", "tpu-v6e-pod"]
+)
+def test_one_purchase_and_one_power_whatever_the_command(name: str) -> None:
+    """`design`, `cost`, `compare` and the limits that `check` holds; the lines of the bill add up to it by scope."""
+    site = reported(name, "design")["site"]
+    study = reported(name, "cost", "--draws", "0")
+    lines, tco = study["bom"]["lines"], study["tco"]
+    assert site["purchase"] == study["bom"]["total"] == pytest.approx(tco["capex"], abs=0.5)
+    assert tco["purchase"]["likely"] == pytest.approx(tco["capex"])
+    for field, scope in (("planned", "planned"), ("stood_in", "stood-in"), ("building", "building")):
+        assert site[field] == pytest.approx(sum(line["total"] for line in lines if line["scope"] == scope))
+    assert site["planned"] + site["stood_in"] + site["building"] == pytest.approx(site["purchase"])
+    power = study["power"]
+    assert site["facility_peak_kw"] == power["facility_peak_kw"]
+    assert site["facility_training_kw"] == power["facility_kw"]
+    assert (site["racks"], site["energy_mwh_year"]) == (power["racks"], power["energy_mwh_year"])
+    assert reported(name, "compare", "superpod-b200-4su")["designs"][0]["site"] == site
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(designs(), st.sampled_from([0.999, 1.001]))
+def test_limits_hold_what_reports_print(text: str, factor: float) -> None:
+    """A limit a thousandth below the purchase or a power of the report is broken, one a thousandth above is kept."""
+    text += "cost: {price_book: usd-2026}\n"
+    catalog = Catalog()
+    site = examine(resolve(support.document(text), catalog), catalog).site
+    assert site is not None
+    limits = {"facility_peak": site.facility_peak_kw, "facility_training": site.facility_training_kw}
+    lines = [f"{name}: {value * factor:.12g} kW" for name, value in limits.items()]
+    names = set(limits)
+    if site.purchase and not site.missing:
+        lines.append(f"capex: {site.purchase * factor:.12g} USD")
+        names.add("capex")
+    catalog = Catalog()
+    held = examine(resolve(support.document(f"{text}limits: {{{', '.join(lines)}}}\n"), catalog), catalog)
+    broken = {found.rule for found in held.findings if found.rule.startswith("limit-") and "above" in found.message}
+    assert broken == ({f"limit-{name.replace('_', '-')}" for name in names} if factor < 1 else set())

@@ -67,7 +67,7 @@ def test_a_changed_part_and_another_version_are_causes(tmp_path: Path) -> None:
     report = again(file, "--catalog", str(parts), code=1)
     causes = {item["what"]: (item["then"], item["now"]) for item in report["causes"]}
     assert causes["ffplan"][0] == "0.0.1"
-    assert causes["schema_version"] == ("1", "3")
+    assert causes["schema_version"] == ("1", "4")
     assert causes["catalogs/switches/nvidia/qm9700.yaml"][1] is None
     assert causes[f"{parts}/qm9700.yaml"][0] is None
     assert any(item["path"].startswith("fabric.") for item in report["differences"])

@@ -29,7 +29,7 @@ def report(
     *constants: MeasuredConstant, kernels: tuple[KernelError, ...] = (), doubts: tuple[str, ...] = ()
 ) -> MeasuredFit:
     return MeasuredFit(
-        schema_version="3",
+        schema_version="4",
         accelerator="h100-sxm-80gb",
         recording="r",
         date="2026-11",

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from ffplan import load, search, train
 from ffplan.catalog.store import Catalog
 from ffplan.studies.explain import formula, scaled
 from ffplan.studies.explain_parts import PLACES, POLICIES, ROLES
 from ffplan.studies.input_places import figure_at
 from tests.support import ROOT, assess_file, collective, ffplan, valid, vary_design
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def explained(*arguments: str) -> dict[str, Any]:
@@ -156,6 +157,30 @@ def test_inputs_of_the_step_move_a_run() -> None:
     assert batch["more"] > 0.05  # a step of more sequences takes longer
     count = influence(run, "nodes.0.count")  # the account and the step change with it
     assert line_at(count["place"]).strip().startswith("- {role: compute")
+
+
+@pytest.mark.parametrize("field", ["matrix", "memory"])
+def test_what_moves_a_run_is_the_difference_of_two_runs(field: str, tmp_path: Path) -> None:
+    """The plan of `tight` leaves 64 of 320 accelerators idle; two runs of that plan, one on an accelerator whose figure
+    is a tenth lower, lie apart as `explain` says: days go with the inverse of tokens a second."""
+    tight = ROOT / "tests" / "golden" / "tight.yaml"
+    moved = influence(explained(str(tight), "run.days"), f"h100-sxm-80gb: training.{field}")["less"]
+    entry = Catalog().entry("h100-sxm-80gb")
+    data = yaml.safe_load(Path(ROOT / entry.document.file).read_text())
+    figure = data["training"][field]
+    lower = float(str(figure["value"]).removesuffix("%")) * 0.9
+    data["training"][field] = {"value": f"{lower} %", "source": figure["source"]}
+    (tmp_path / "slower.yaml").write_text(yaml.safe_dump(data))
+    rates = []
+    for catalogs in ((), (str(tmp_path),)):
+        design = load(tight, catalogs=catalogs)
+        plan = asdict(search(load(tight), "llama3-8b", batch=512, top=1).rows[0].plan)
+        fields = {name: plan[name] for name in ("data", "micro_batch", "batch", "zero", "recompute")}
+        fields |= {"overlap": list(plan["overlap"]), "grad_dtype": "bf16", "optimizer_dtype": "bf16"}
+        assert plan["gpus"] == 256
+        rates.append(train(design, "llama3-8b", gpus=256, **fields).rows[0].tokens_s)
+    assert moved == pytest.approx(rates[0] / rates[1] - 1, rel=1e-6)
+    assert moved > 0.01
 
 
 def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None:
