@@ -119,17 +119,13 @@ class Examined:
         return timed_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
 
     @cached_property
-    def site(self) -> SiteSummary | None:
-        """Purchase, power and racks of the whole site; None without accelerators.
-
-        Raises:
-            InputError: where the ownership is wrong.
-        """
+    def site(self) -> tuple[SiteSummary | None, str]:
+        """Purchase, power and racks of the whole site, or why they are not known; neither without accelerators."""
         if self.assessment.site is not None:
-            return self.assessment.site
-        from ffplan.studies.site import site_summary
+            return self.assessment.site, ""
+        from ffplan.studies.site import known_site
 
-        return site_summary(self.study.design, self.catalog.fork())
+        return known_site(self.study.design, self.catalog.fork())
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:

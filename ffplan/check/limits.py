@@ -132,8 +132,8 @@ def unpriced(cost: CostReport | None) -> str:
     return f"no price of {parts}" if parts else ""
 
 
-def purchase(examined: Examined, limit: Money | None) -> float | None:
-    """Return the purchase, the whole bill of materials, in the currency of a limit; None where nothing is priced.
+def purchase(examined: Examined, limit: Money | None) -> tuple[float | None, str]:
+    """Return the purchase, the whole bill of materials, in the currency of a limit, or why it is not known.
 
     Nothing is added to the parts that a design without accelerators plans.
 
@@ -143,17 +143,26 @@ def purchase(examined: Examined, limit: Money | None) -> float | None:
     """
     cost = examined.assessment.cost
     if limit is None or cost is None or not (cost.lines or cost.missing):
-        return None
-    site = examined.site
+        return None, ""
+    site, unknown = examined.site
+    if unknown:
+        return None, unknown
     if site is None or site.purchase is None:
-        return cost.total
+        return cost.total, ""
     if site.currency == limit.currency:
-        return site.purchase
-    return site.purchase / examined.design.spec.site.exchange[limit.currency].amount
+        return site.purchase, ""
+    return site.purchase / examined.design.spec.site.exchange[limit.currency].amount, ""
 
 
 def hold_money(
-    design: ResolvedDesign, field: str, actual: float | None, limit: Money | None, *, what: str, missing: str = ""
+    design: ResolvedDesign,
+    field: str,
+    actual: float | None,
+    limit: Money | None,
+    *,
+    what: str,
+    missing: str = "",
+    unknown: str = "",
 ) -> Iterator[Finding]:
     """Yield a finding where an amount of money breaks its limit, or where it is not known in full.
 
@@ -164,14 +173,24 @@ def hold_money(
         limit: the limit that the design declares; None where it declares none.
         what: the quantity, for the message.
         missing: what the amount lacks.
+        unknown: why it is not known.
     """
     if limit is None:
         return
+    remedy = "spend less, or raise the limit"
     if actual is None:
         remedy = "name a price book under `cost` that prices something in scope"
-    else:
-        remedy = "spend less, or raise the limit"
-    yield from hold(design, field, actual, limit.amount, limit.currency, what=what, remedy=remedy, missing=missing)
+    yield from hold(
+        design,
+        field,
+        actual,
+        limit.amount,
+        limit.currency,
+        what=what,
+        remedy=remedy,
+        missing=missing,
+        unknown=unknown,
+    )
 
 
 def hold_facility(examined: Examined, field: str, figure: str, *, what: str) -> Iterator[Finding]:
@@ -186,17 +205,18 @@ def hold_facility(examined: Examined, field: str, figure: str, *, what: str) -> 
     limit = getattr(examined.design.spec.limits, field)
     if limit is None:
         return
-    site, power = examined.site, examined.assessment.power
+    (site, unknown), power = examined.site, examined.assessment.power
     plain = {"facility_peak_kw": power.it_maximum_kw * power.pue, "facility_training_kw": power.facility_kw}
     kilowatts = getattr(site, figure) if site is not None else plain[figure]  # without accelerators nothing is added
     yield from hold_power(
         examined.design,
         field,
-        kilowatts * 1e3,
+        None if unknown else kilowatts * 1e3,
         limit,
         site.missing if site is not None else power.missing,
         what=f"{what}, at PUE {power.pue:g},",
         remedy="use fewer nodes or nodes of less power, cool with less, or raise the limit",
+        unknown=unknown,
     )
 
 
@@ -209,6 +229,7 @@ def hold_power(
     *,
     what: str,
     remedy: str,
+    unknown: str = "",
 ) -> Iterator[Finding]:
     """Yield a finding where a power breaks its limit, or where it is not known in full.
 
@@ -220,6 +241,8 @@ def hold_power(
         missing: powers that the sum lacks.
         what: the quantity, for the message.
         remedy: what would be right.
+        unknown: why the power is not known.
     """
     parts = listed(f"`{item.path}` of `{item.part}`" for item in missing)
-    yield from hold(design, field, watts, limit, "W", what=what, remedy=remedy, missing=f"no {parts}" if parts else "")
+    lacks = f"no {parts}" if parts else ""
+    yield from hold(design, field, watts, limit, "W", what=what, remedy=remedy, missing=lacks, unknown=unknown)

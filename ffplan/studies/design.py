@@ -305,10 +305,10 @@ def _summaries(
     return reliability_summary(basis), storage_summary(basis)
 
 
-def _site(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
-    from ffplan.studies.site import site_summary
+def _site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | None, str]:
+    from ffplan.studies.site import known_site
 
-    return site_summary(design, catalog)
+    return known_site(design, catalog)
 
 
 @record
@@ -351,7 +351,7 @@ def study_design(
     if faults or fabric is None or networks is None or collectives is None or own is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
-    site = None if "site" in without else _site(design, catalog)
+    site, unknown = (None, "") if "site" in without else _site(design, catalog)
     summary, storage = (None, None) if "reliability" in without else _summaries(design, catalog, fabric)
     roles: dict[str, int] = {}
     for group in design.groups:
@@ -375,6 +375,7 @@ def study_design(
         reliability=summary,
         storage=storage,
         assumptions=(
+            *([f"Purchase and power of the whole site are not known: {unknown}."] if unknown else []),
             *design_assumptions(design, fabric, cables_sold(own)[1], power, left_out(design)),
             *announced(catalog),
         ),

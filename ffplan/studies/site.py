@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.errors import InputError
 from ffplan.cost.account import account_year
 from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
 from ffplan.cost.sensitivity import likely
@@ -15,6 +16,19 @@ from ffplan.studies.cost_parts import bom_report, power_report
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+
+
+def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | None, str]:
+    """Return the whole site, or why it is not known: such as prices in a unit that no rate turns into money.
+
+    Args:
+        design: the design.
+        catalog: where its profile, prices and side networks are looked up.
+    """
+    try:
+        return site_summary(design, catalog), ""
+    except InputError as error:
+        return None, error.findings[0].message
 
 
 def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:

@@ -45,6 +45,8 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--grad-reduce-dtype": ("fp32", "bf16"),
     "--hidden": ("4096", "7168"),
     "--serve": ("1e9", "x"),
+    "--profile": ("fire-flyer", "rsc-1", "x"),
+    "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x"),
     "--gpu-bus": ("0000:01:00.0", "01:00.0,x", ","),
     "--nic-bus": ("0000:02:00.0", ""),
     "--id": ("mine", "imported-server", "a: b", "../x"),

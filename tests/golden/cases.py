@@ -260,7 +260,6 @@ CASES = (
     _cost("cost-order", "life: 5 years", "life: {likely: 5 years, low: 6 years, high: 7 years}"),
     _cost("cost-profile", "profile: owned-2026", "profile: owned-2025"),
     _cost("cost-pue", "rack: $3500", "pue: {likely: 1.3, low: 1.2, high: 1.4}"),
-    _cost("cost-rack-rent", "rack: $3500", "facility: racks"),
     _cost("cost-residual", "residual: 20 %", "residual: 120 %"),
     _cost("cost-span", "life: 5 years", "life: 5"),
     _cost("cost-twice", "rack: $3500", "electricity: $0.07/kWh"),

@@ -81,7 +81,9 @@ def removed_with(part: str, path: str, server: str) -> re.Pattern[str]:
     if path == f"items.{server}":
         own += [r"^cost\.node_price", r"^cost\.servers$"]
     if path.startswith("gemm."):
-        own.append(rf"^hardware\.gemm_tflops\.{path.partition('.')[2]}$")
+        own.append(rf"^(hardware\.)?gemm_tflops\.{path.partition('.')[2]}$")
+    if part.startswith("owned-"):  # without it nothing is known of the whole site
+        own.append(r"^site\.")
     if path == "power.idle":
         own.append(r"^power\.nodes\[\d+\]\.idle_w$")
     return re.compile("|".join(own) or "a^")

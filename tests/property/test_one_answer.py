@@ -100,7 +100,7 @@ def test_design_collective_route_check_and_compare_agree(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["superpod-h100-4su", "fire-flyer-2", "fire-flyer-2-180", "gb200-nvl72-16", "site-h100-100k", "tpu-v6e-pod"]
+    "name", ["superpod-h100-4su", "fire-flyer-2", "fire-flyer-2-180", "gb200-nvl72-16", "site-h100-100k"]
 )
 def test_one_purchase_and_one_power_whatever_the_command(name: str) -> None:
     """`design`, `cost`, `compare` and the limits that `check` holds; the lines of the bill add up to it by scope."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the purchase against `limits.capex`."""
     limit, missing = examined.design.spec.limits.capex, unpriced(examined.assessment.cost)
-    whole = purchase(examined, limit)
-    yield from hold_money(examined.design, "capex", whole, limit, what="the purchase", missing=missing)
+    whole, unknown = purchase(examined, limit)
+    yield from hold_money(examined.design, "capex", whole, limit, what="the purchase", missing=missing, unknown=unknown)
 
 
 RULE = Rule(

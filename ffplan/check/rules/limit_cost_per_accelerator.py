@@ -17,11 +17,18 @@ if TYPE_CHECKING:
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the cost per accelerator against `limits.cost_per_accelerator`."""
     limit, assessment = examined.design.spec.limits.cost_per_accelerator, examined.assessment
-    whole, count = purchase(examined, limit), assessment.accelerators
+    (whole, unknown), count = purchase(examined, limit), assessment.accelerators
     each = whole / count if whole is not None and count else None
     missing = unpriced(assessment.cost)
-    what = "the purchase for each accelerator"
-    yield from hold_money(examined.design, "cost_per_accelerator", each, limit, what=what, missing=missing)
+    yield from hold_money(
+        examined.design,
+        "cost_per_accelerator",
+        each,
+        limit,
+        what="the purchase for each accelerator",
+        missing=missing,
+        unknown=unknown,
+    )
 
 
 RULE = Rule(

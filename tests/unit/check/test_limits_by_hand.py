@@ -389,7 +389,7 @@ SITE = SimpleNamespace(currency="USD", purchase=1200.0, facility_training_kw=130
 
 def measured(**fields: Any) -> Any:
     """Return an assessment of 100 kW of IT power of what 100 accelerators plan, at 1,000 dollars."""
-    power = SimpleNamespace(it_kw=100.0, facility_kw=125.0, pue=1.25, missing=())
+    power = SimpleNamespace(it_kw=100.0, it_maximum_kw=140.0, facility_kw=125.0, pue=1.25, missing=())
     money = SimpleNamespace(total=1000.0, per_accelerator=10.0, lines=[object()], missing=())
     lead = SimpleNamespace(library="nccl", limited_by_label="NIC", algbw_gbyte_s=40.0)
     plain = {
@@ -423,7 +423,7 @@ def measured(**fields: Any) -> Any:
 def test_each_limit_of_a_design_holds_its_own_figure(rule: Any, name: str, kept: Any, broken: Any, words: str) -> None:
     for limit, said in ((kept, ""), (broken, words), (None, "")):
         spec = SimpleNamespace(limits=SimpleNamespace(**{name: limit}))
-        examined = SimpleNamespace(design=design(spec=spec), assessment=measured(), site=SITE)
+        examined = SimpleNamespace(design=design(spec=spec), assessment=measured(), site=(SITE, ""))
         found = [item.message for item in rule.check(examined)]
         assert len(found) == bool(said)
         assert all(said in message for message in found)
