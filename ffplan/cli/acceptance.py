@@ -40,6 +40,10 @@ def _read(files: list[str]) -> tuple[Measured, ...]:
     return tuple(found)
 
 
+UNUSUAL = "of other accelerators, or of ranks that do not fill nodes one after the other"
+"""What the form of cases cannot hold."""
+
+
 def acceptance(
     file: DesignArgument,
     measured: Annotated[
@@ -100,9 +104,8 @@ def acceptance(
         host = node_of(design)
         usual = tuple(item for item in values if not item.gpus or fills_nodes(item, host))
         if len(usual) < len(values):
-            words = "of other accelerators, or of ranks that do not fill nodes one after the other"
             count = plural(len(values) - len(usual), "value")
-            print(f"ffplan acceptance: --save leaves {count} out, {words}", file=sys.stderr)
+            print(f"ffplan acceptance: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
         _save(usual, design.compute.server.id, save, date)
     emit(acceptance_document(report), form, output)
     if any(row.verdict == "fail" for row in report.judged):

@@ -52,7 +52,7 @@ def cents(value: Decimal) -> Decimal:
 
 
 def _line(
-    kind: str, part: str | None, description: str, quantity: float, price: Input, currency: str, scope: str
+    kind: str, part: str | None, description: str, quantity: float, price: Input, *, currency: str, scope: str
 ) -> BomLine:
     pieces = decimal(quantity)
     unit, low, high = (decimal(value) for value in (price.likely, price.low, price.high))
@@ -88,7 +88,13 @@ def part_lines(
     """
     return [
         _line(
-            item.category, item.part, names.get(item.part, item.part), item.quantity, prices[item.part], currency, scope
+            item.category,
+            item.part,
+            names.get(item.part, item.part),
+            item.quantity,
+            prices[item.part],
+            currency=currency,
+            scope=scope,
         )
         for item in items
         if item.part in prices and item.quantity
@@ -190,7 +196,7 @@ def bill(
         ("building", "building, per W of rated IT power", built, "building", BUILDING),
     )
     lines += [
-        _line(kind, None, words, count, inputs[name], currency, scope)
+        _line(kind, None, words, count, inputs[name], currency=currency, scope=scope)
         for kind, words, count, name, scope in rules
         if count and name in inputs
     ]

@@ -84,6 +84,8 @@ def removed_with(part: str, path: str, server: str) -> re.Pattern[str]:
         own.append(rf"^(hardware\.)?gemm_tflops\.{path.partition('.')[2]}$")
     if part.startswith("owned-"):  # without it nothing is known of the whole site
         own.append(r"^site\.")
+    if path.startswith("items."):  # an empty list of what is left out has an entry now
+        own.append(r"^site\.left_out")
     if path == "power.idle":
         own.append(r"^power\.nodes\[\d+\]\.idle_w$")
     return re.compile("|".join(own) or "a^")

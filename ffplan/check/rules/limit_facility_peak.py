@@ -23,8 +23,8 @@ RULE = Rule(
     id="limit-facility-peak",
     title="The facility power at its rated peak exceeds `limits.facility_peak`",
     why="A feed must carry everything at its rated maximum, times PUE; a contract that is sized to the mean trips.",
-    example="limits: {facility_peak: 5 MW}  # fire-flyer-2 may draw more at its rated maximum, at PUE 1.25",
-    good="limits: {facility_peak: 8 MW}",
+    example="limits: {facility_peak: 4 MW}  # fire-flyer-2 may draw 4,428 kW at PUE 1.25",
+    good="limits: {facility_peak: 5 MW}",
     fix="Change the design, lower the PUE, or raise the limit. What a site draws in training is "
     "`limits.facility_training`.",
     check=check,

@@ -184,7 +184,15 @@ def test_every_rule_shows_what_keeps_it() -> None:
     assert [rule.id for rule in rules if not rule.good or rule.good == rule.example] == []
 
 
-FLYER = ("allreduce-bandwidth", "blast-radius", "capex", "cost-per-accelerator", "facility-power", "it-power")
+FLYER = (
+    "allreduce-bandwidth",
+    "blast-radius",
+    "capex",
+    "cost-per-accelerator",
+    "facility-peak",
+    "facility-training",
+    "it-power",
+)
 RUNS = ("cost-per-million-tokens", "goodput", "run-days", "step-time", "tokens-per-second")
 
 

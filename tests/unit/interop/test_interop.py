@@ -133,7 +133,9 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
 
 def test_diff_of_a_fabric_with_other_names(tmp_path: Path) -> None:
     built = tmp_path / "built.txt"
-    built.write_text('Switch 2 "S-1" # "tor-1"\n')
+    built.write_text(
+        'Switch 2 "S-1" # "tor-1"\n[1] "S-2"[1] # "tor-2"\nSwitch 2 "S-2" # "tor-2"\n[1] "S-1"[1] # "tor-1"\n'
+    )
     done = ffplan("audit", "fire-flyer-2", str(built))
     assert done.code == 2
     assert "no device of this file is in the design" in done.err

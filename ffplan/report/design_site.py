@@ -1,0 +1,93 @@
+"""Purchase, power and cost of an assessment as labelled lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent
+from ffplan.report.document import Lines
+
+if TYPE_CHECKING:
+    from ffplan.base.outcomes import MissingFigure
+    from ffplan.results.design import Assessment, CostReport, PowerReport
+
+
+def missing_power(missing: tuple[MissingFigure, ...]) -> str:
+    """Return what a sum of powers lacks, to follow the sum; nothing where it is whole."""
+    return f"; partial: no {listed(f'`{item.path}` of `{item.part}`' for item in missing)}" if missing else ""
+
+
+def power_lines(p: PowerReport) -> Lines:
+    """Return the power of what a design plans."""
+    partial = missing_power(p.missing)
+    lines = [("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}")]
+    shared = len({node.role for node in p.nodes}) < len(p.nodes)
+    for node in p.nodes:
+        text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
+        if node.training_grade != "component sum":
+            rated = f"; rated {number(node.maximum_w)} W" if node.rated else ""
+            idle = f"; idle {number(node.idle_w)} W" if node.idle_w is not None else ""
+            text = f"{number(node.training_w)} W in training ({node.training_grade}){rated}{idle}; {text}"
+        name = node.server if shared else f"{node.role} node"
+        lines.append((name, text))
+    return Lines("Power of what the design plans", tuple(lines))
+
+
+def site_lines(a: Assessment) -> Lines | None:
+    """Return purchase, power and racks of the whole site."""
+    if (s := a.site) is None:
+        return None
+    lines = []
+    if s.purchase is not None:
+        parts = [("planned in the design", s.planned), ("that its profile adds", s.stood_in), ("building", s.building)]
+        of = " + ".join(f"{amount(value)} {name}" for name, value in parts if value)
+        without = f"; without {listed(s.left_out)}" if s.left_out else ""
+        lines.append(("purchase", f"{amount(s.purchase)} {s.currency} = {of}{without}"))
+    partial = missing_power(s.missing)
+    powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
+    use = f"at {percent(s.utilisation)} utilisation"
+    lines += [
+        ("facility", f"{powers}, at PUE {s.pue:g}{partial}"),
+        ("energy", f"{number(s.energy_mwh_year)} MWh a year {use}{partial}"),
+        ("racks", f"{s.racks:,}"),
+    ]
+    return Lines("Whole site, as in `ffplan cost`", tuple(lines))
+
+
+def _money(value: float, currency: str) -> str:
+    return f"{number(value, 5)} {currency}"
+
+
+def cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
+    """Return the cost of what a design plans; None without prices."""
+    if c is None:
+        return None
+    sums = (("servers", c.servers), ("network", c.network), ("storage", c.storage))
+    parts = " + ".join(f"{name} {number(value, 5)}" for name, value in sums if value is not None)
+    total = f"{_money(c.total, c.currency)} = {parts}" if parts else f"nothing has a price in `{c.price_book}`"
+    if c.total_low != c.total_high:
+        total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
+    partial = f"; partial: no price of {listed(f'`{item.part}`' for item in c.missing)}" if c.missing else ""
+    total += partial
+    lines = [("planned parts", total)]
+    lines += [
+        (
+            line.category.replace("-", " "),
+            f"{line.quantity:,} x {number(line.unit_price, 9)} = {number(line.total, 9)}"
+            f"  {line.part} ({line.grade}, {line.status}, {line.date or 'undated'})",
+        )
+        for line in c.lines
+    ]
+    lines += [
+        (item.category.replace("-", " "), f"{item.quantity:,} x no price  {item.part} (missing in {c.price_book})")
+        for item in c.missing
+    ]
+    if c.per_accelerator is not None:
+        lines.append(("per accelerator", _money(c.per_accelerator, c.currency) + partial))
+    if c.excluded:
+        names = [name.replace("-", " ") for name in c.excluded]
+        if "storage" in c.excluded and not a.nodes.get("storage"):
+            names.remove("storage")
+        if names:
+            lines.append(("not priced", f"{', '.join(names)}: outside the design's cost scope"))
+    return Lines("Cost of what the design plans", tuple(lines))
