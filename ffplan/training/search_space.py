@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth
+from ffplan.base.array_math import Bools, Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
-from ffplan.training.memory import peak_bytes
-from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins, temporary_bytes, worst_of
-from ffplan.training.model_shape import ModelShape
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
+    from ffplan.training.model_shape import ModelShape
     from ffplan.training.train_run import TrainRun
 
 
@@ -272,9 +270,8 @@ def fastest(
 ) -> list[ParallelPlans]:
     """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
 
-    Plans that fit with all that the runtime may take of memory come before those at the edge, which are listed where
-    none fits. Structures are refined whose bound is no longer than the time of enough others, so that the plans are the
-    first of the same list for every `top`. A bound counts options that fit with the smallest states of the optimizer.
+    Structures are refined whose bound is no longer than the time of enough others, so that the plans are the first of
+    the same list for every `top`. A bound counts options that fit with the smallest states of the optimizer.
 
     Args:
         run: workload and machine.
@@ -287,49 +284,29 @@ def fastest(
     fields: Any = _refinements(space.plans, space.options, tried)
     shape = np.broadcast_shapes(*(values.shape for values in fields.values()))
     small = replace(space.plans, optimizer_bytes=fields["optimizer_bytes"].min())
-    for margins in (run.margins, UNKNOWN_MARGINS):
-        room = _Room(run.shape, limit, host_limit, margins)
-        bound = _fastest_option(np.where(room.refuses(small, space.step.shape), np.inf, space.floor))
-        least = np.sort(_fastest_option(np.where(room.at_edge(space.plans), np.inf, space.step)))
-        enough = least[top - 1] if top <= least.size else np.inf
-        rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
-        structures: Any = {
-            name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
-        }
-        plans = replace(space.plans, **structures, **fields)
-        refused = room.refuses(plans, (rows.size, *shape))
-        seconds = np.where(refused, np.inf, step_time(step_parts(replace(run, plans=plans))))
-        if places := best(seconds, top):
-            return [single(plans, seconds.shape, place) for place in places]
-    return []
+    small_refused = _refused(run, small, space.step.shape, limit, host_limit)
+    bound = _fastest_option(np.where(small_refused, np.inf, space.floor))
+    least = np.sort(_fastest_option(space.step))
+    enough = least[top - 1] if top <= least.size else np.inf
+    rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
+    structures: Any = {
+        name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
+    }
+    plans = replace(space.plans, **structures, **fields)
+    refused = _refused(run, plans, (rows.size, *shape), limit, host_limit)
+    seconds = np.where(refused, np.inf, step_time(step_parts(replace(run, plans=plans))))
+    return [single(plans, seconds.shape, place) for place in best(seconds, top)]
 
 
-@record
-class _Room:
-    """What decides whether an option of a plan whose structure is possible can run."""
-
-    shape: ModelShape
-    limit: float
-    """Device memory [byte]."""
-    host_limit: float | None
-    """Host memory that a rank may fill [byte]; not checked if None."""
-    margins: MemoryMargins
-    """What the runtime may take beyond tensors."""
-
-    def refuses(self, plans: ParallelPlans, shape: tuple[int, ...]) -> Bools:
-        """Return where plans are refused, in a shape that they broadcast to."""
-        faults = violations(self.shape, plans, self.limit, self.host_limit)
-        refused = np.zeros(shape, dtype=bool)
-        for name in LATER:
-            refused |= np.asarray(faults.get(name, False))
-        return refused | self.at_edge(plans)
-
-    def at_edge(self, plans: ParallelPlans) -> Truth:
-        """Return where the runtime may take more memory than there is."""
-        if self.margins is UNKNOWN_MARGINS:
-            return False
-        temporary = temporary_bytes(self.shape, plans, self.margins)
-        return worst_of(peak_bytes(self.shape, plans), temporary, self.margins) > self.limit
+def _refused(
+    run: TrainRun, plans: ParallelPlans, shape: tuple[int, ...], limit: float, host_limit: float | None
+) -> Bools:
+    """Return where options of plans are refused whose structures are possible."""
+    faults = violations(run.shape, plans, limit, host_limit)
+    refused = np.zeros(shape, dtype=bool)
+    for name in LATER:
+        refused |= np.asarray(faults.get(name, False))
+    return refused
 
 
 def _fastest_option(seconds: Floats) -> Floats:
