@@ -79,7 +79,7 @@ def test_four_nics_need_a_large_batch(model: str, words: str, tmp_path: Any) -> 
     file = tmp_path / "four-nics.yaml"
     file.write_text(text.replace("count: 127,", "count: 127, nics: 4,").replace("superpod-h100-4su\n", "four-nics\n"))
     found = difference("superpod-h100-4su", str(file), "--model", model, "--gpus", "1016")
-    assert found["cheaper_share"] == pytest.approx({"dense": 0.68, "experts": 0.61}[words], abs=0.02)
+    assert found["cheaper_share"] == pytest.approx({"dense": 0.66, "experts": 0.61}[words], abs=0.02)
     holds("One NIC, four or eight", f"{words} {flip(found, 'batch'):,.0f} sequences")
 
 
@@ -103,7 +103,7 @@ def test_zones_against_three_tiers() -> None:
     holds(title, f"{switches[0]:.0f} switches against {switches[1]:.0f}")
 
 
-@pytest.mark.parametrize(("model", "share"), [("llama3-405b", "53 %"), ("deepseek-v3", "48 %")])
+@pytest.mark.parametrize(("model", "share"), [("llama3-405b", "52 %"), ("deepseek-v3", "47 %")])
 def test_zones_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     files = []
     inter = "zones: 4\n  inter_zone: {switches: 8, links_per_zone: 64}"
@@ -116,7 +116,7 @@ def test_zones_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     holds("Zones of two tiers, or three tiers", share)
 
 
-@pytest.mark.parametrize(("model", "share"), [("llama3-8b", "95 %"), ("llama3-70b", "99 %")])
+@pytest.mark.parametrize(("model", "share"), [("llama3-8b", "94 %"), ("llama3-70b", "98 %")])
 def test_pcie_in_the_draws(model: str, share: str, tmp_path: Any) -> None:
     files = []
     for server in ("h100-pcie-8gpu", "hgx-h100-8nic"):
@@ -262,4 +262,4 @@ def test_racks_of_72() -> None:
         par = tray + (two - one) / slope
         holds(title, f"| {model} | {one:.3f} | {two:.3f} | {18 * par / 1e6:.1f} |")
         found = difference(B200, "gb200-nvl72-16", "--model", model, "--gpus", "1008")
-        assert found["cheaper_share"] == pytest.approx({"llama3-70b": 0.962, "deepseek-v3": 0.86}[model], abs=0.015)
+        assert found["cheaper_share"] == pytest.approx({"llama3-70b": 0.962, "deepseek-v3": 0.905}[model], abs=0.015)
