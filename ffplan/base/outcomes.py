@@ -79,8 +79,6 @@ class BomLine:
     kind: str
     """servers, storage, switches, endpoint-links, inter-switch-links, storage-network, in-band, out-of-band, spares,
     racks, cabling, cooling, phases, discount, freight, installation or building."""
-    scope: str
-    """`planned` in the design, `stood-in` by the ownership profile for what the design leaves open, or `building`."""
     part: str | None
     """Catalogue id; null of what is no part."""
     description: str
@@ -105,6 +103,8 @@ class BomLine:
     """Status of the price; `given` where the design states it."""
     currency: str
     """Currency of its amounts."""
+    scope: str
+    """`planned` in the design, `stood-in` by the ownership profile for what the design leaves open, or `building`."""
 
 
 @record

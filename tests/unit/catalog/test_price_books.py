@@ -81,9 +81,9 @@ def test_a_chain_over_three_folders(tmp_path: Path) -> None:
 def test_a_recalled_price_that_a_quote_replaces_is_not_listed(overlay: Path) -> None:
     switch = "roce-128x400g: {value: 45000, source: quote}"
     folder = written(overlay, quotes("usd-2024", "usd-2024", switch, currency="USD"))
-    path = "items.roce-128x400g"
-    assert path in {item.path for item in assess_file("fire-flyer-next").unverified}
-    assert path not in {item.path for item in assess_file("fire-flyer-next", folder).unverified}
+    recalled = ("usd-2024", "items.roce-128x400g")
+    assert recalled in {(item.part, item.path) for item in assess_file("fire-flyer-next").unverified}
+    assert recalled not in {(item.part, item.path) for item in assess_file("fire-flyer-next", folder).unverified}
 
 
 def test_a_book_may_not_extend_itself_through_its_base(tmp_path: Path) -> None:

@@ -533,7 +533,7 @@ def test_the_hours_behind_a_year_of_electricity_are_stated() -> None:
     assert a.power.electricity_per_year == pytest.approx(a.power.facility_kw * 8760 * 0.08)
     assert any("8,760 hours at the power in training" in text for text in a.assumptions)
     lines = ffplan("design superpod-h100-4su").out
-    assert "911,080 USD a year, at 8,760 hours of training" in lines
+    assert "10,644 MWh a year at 85 % utilisation" in lines
 
 
 def test_compare_explains_its_currency_once() -> None:

@@ -195,5 +195,5 @@ def test_a_regression_is_beyond_its_threshold() -> None:
 def test_the_table_of_figures_fits_80_columns(tmp_path: Path) -> None:
     fewer = vary_design(tmp_path, "fire-flyer-2", ("count: 135", "count: 100"))
     text = ffplan("diff fire-flyer-2", str(fewer)).out
-    assert "cost per accelerator" in text
+    assert "purchase per accelerator" in text
     assert max(map(len, text.splitlines())) <= 80

@@ -64,8 +64,8 @@ def test_check_warns_of_each_price_that_is_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("limit", "rule", "words"),
     [
-        ("capex: $2000M", "limit-capex", "cannot be checked: the cost of the priced scope is at least"),
-        ("capex: $1M", "limit-capex", "is at least 83,384,320 USD, above the limit"),
+        ("capex: $2000M", "limit-capex", "cannot be checked: the purchase is at least"),
+        ("capex: $1M", "limit-capex", "USD, above the limit of at most 1,000,000 USD"),
         ("cost_per_accelerator: $50000", "limit-cost-per-accelerator", "with no price of `hgx-b200-8nic`"),
     ],
 )
@@ -94,7 +94,7 @@ def test_no_ratio_of_totals_between_a_partial_and_a_whole_cost(tmp_path: Path) -
     text = run("compare", "fire-flyer-next", str(path)).out.splitlines()
     assert text[0] == "Totals are not comparable."
     assert "The cost of blackwell is partial: no price of `hgx-b200-8nic`." in " ".join(text[:4])
-    assert any(line.startswith("total price") and line.endswith("83.38 mn, partial") for line in text)
+    assert any(line.startswith("planned parts") and line.endswith("83.38 mn, partial") for line in text)
     report: Any = valid(run("compare", "fire-flyer-next", str(path), "--format", "json").out, "comparison")
     ratios = report["ratios"]["blackwell"]
     assert [ratios[name] for name in ("cost_total", "cost_per_accelerator", "cost_servers", "node_price")] == [None] * 4
