@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.cost.account import Account, RunJob, account_run, account_year, embodied_kg, mean_power, purchase
 from ffplan.cost.capital import annuity, declining_value, yearly_capital
-from ffplan.cost.rent import RentTerm, rented_hour
+from ffplan.cost.rent import RentTerm, prepaid_year, rented_hour
 
 ACCOUNT = Account(
     parts=(("server", 2), ("switch", 1)),
@@ -121,6 +121,7 @@ def test_a_rented_fleet_by_hand(term: RentTerm, hour: float) -> None:
     assert (year.capex, year.purchase) == (0, {})
     assert year.yearly.keys() == {"rent", "prepaid", "extras"}
     assert rented_hour(2.0, 0.5, term, 0.1) == pytest.approx(hour)
+    assert prepaid_year(100.0, RentTerm(1.0, upfront=0.5), 0.1) == pytest.approx(55.0)  # 50 and a year's 10 %
     assert year.hour == pytest.approx(hour + 12_000 / (16 * 8760 * 0.5))
 
 

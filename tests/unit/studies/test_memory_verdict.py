@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,7 +14,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.software import software_of
-from ffplan.training.memory_margins import temporary_bytes
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, temporary_bytes, worst_of
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
@@ -127,3 +128,9 @@ def test_states_without_a_main_copy_can_be_said() -> None:
     plain = first_row(*job.split())
     low = first_row(*job.split(), *["--main-params", "none", "--optimizer-dtype", "bf16", "--grad-dtype", "bf16"])
     assert (plain["plan"]["optimizer_bytes"], low["plan"]["optimizer_bytes"]) == (12, 4)
+
+
+def test_the_worst_by_hand() -> None:
+    """30 % of 50 GB reserved beyond them, and 3 GB for a moment."""
+    margins = replace(UNKNOWN_MARGINS, reserved=(0.19, 0.3))
+    assert worst_of(50e9, 3e9, margins) == pytest.approx(68e9)
