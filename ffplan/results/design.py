@@ -298,7 +298,7 @@ class Assessment(Result):
     """Recalled figures in the files read."""
     findings: tuple[Finding, ...]
     """Findings of `ffplan check` on the design."""
-    levels: tuple[LevelRow, ...] = ()
+    levels: tuple[LevelRow, ...]
     """Levels of switches on the scaling book's rooflines, of the first compute group; empty unless asked for."""
 
 

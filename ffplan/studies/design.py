@@ -381,5 +381,6 @@ def study_design(
         ),
         unverified=recalled_figures(catalog),
         findings=(),
+        levels=(),
     )
     return DesignStudy(design, fabric, power, assessment)

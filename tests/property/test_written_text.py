@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.base.visible import FORMULA, HIDDEN, visible
+from ffplan.base.visible import FORMULA, HIDDEN, plain_cell, visible
 from ffplan.inputs.composer import compose
 from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
@@ -54,5 +54,6 @@ def test_comments_end_with_their_line(text: str) -> None:
 def test_no_cell_of_csv_is_a_formula(texts: list[str]) -> None:
     (row,) = list(csv.reader(io.StringIO(csv_text(["a"] * len(texts), [list(texts)]), newline="")))[1:]
     for cell, text in zip(row, texts, strict=True):
-        assert cell.removeprefix("'") == visible(text).removeprefix("'")
+        assert cell.removeprefix("'") == plain_cell(text).removeprefix("'")
+        assert not set(cell) & {"\n", "\r"}
         assert not cell.startswith(FORMULA) or re.fullmatch(r"[-+]?[0-9.]*", cell)

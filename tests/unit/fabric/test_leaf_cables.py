@@ -11,5 +11,5 @@ def test_leaves_filled_one_after_the_other() -> None:
 
 
 def test_others_take_what_rails_leave_free() -> None:
-    """Two leaves of 8 with 3 ports of rails: two ports each, one half free; three others take both halves and a port."""
+    """Two leaves of 8 with 3 ports of rails: two ports each, one half free; 3 others take both halves and a port."""
     assert railed_cables([(2, 3)], 3, 8, 2) == 5
