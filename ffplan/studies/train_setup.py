@@ -269,6 +269,13 @@ def _band(own: Accelerator, near: Accelerator | None, model: Model, *, by_fit: b
     return widest(kind, SIBLING if same_chip(own, near) else kin)
 
 
+def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
+    """Return why plans are refused, the most frequent reason first."""
+    return tuple(
+        Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda item: -item[1])
+    )
+
+
 def train_report(
     design: ResolvedDesign,
     catalog: Catalog,
@@ -304,7 +311,6 @@ def train_report(
     band = _band(own, near, asked.model, by_fit=fitted(near or own, catalog))
     speeds = software.rates(part, asked.plan)
     curve = speeds.curve if asked.plan.attention != "unfused" else None
-    refused = sorted(counts[3].items(), key=lambda item: -item[1])
     return TrainReport(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
@@ -327,7 +333,7 @@ def train_report(
         searched=counts[0],
         timed=counts[1],
         feasible=counts[2],
-        refused=tuple(Refused(name, WORDS[name], count) for name, count in refused),
+        refused=_refused(counts[3]),
         rows=tuple(rows),
         skipped=skipped,
         assumptions=(
