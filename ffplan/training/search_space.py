@@ -105,6 +105,22 @@ def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
     return {name: values[(slice(None), *(None,) * len(OPTIONS))] for name, values in mesh.items()}
 
 
+def _empty(
+    plans: ParallelPlans, refused: dict[str, int], candidates: int, options: dict[str, tuple[int, ...]]
+) -> EvaluatedSpace:
+    """Return a space none of whose structures is possible."""
+    none = np.zeros((0, *(1,) * len(OPTIONS)))
+    return EvaluatedSpace(
+        plans=plans,
+        step=none,
+        code=none.astype(np.int8),
+        refused=refused,
+        candidates=candidates,
+        options=options,
+        floor=none,
+    )
+
+
 def evaluate_space(
     run: TrainRun,
     space: SearchSpace,
@@ -147,15 +163,7 @@ def evaluate_space(
     plans = replace(base, **kept, **names)
     candidates = int(code.size) * options
     if kept["gpus"].size == 0:
-        return EvaluatedSpace(
-            plans=plans,
-            step=np.zeros((0, *(1,) * len(OPTIONS))),
-            code=np.zeros((0, *(1,) * len(OPTIONS)), dtype=np.int8),
-            refused=refused,
-            candidates=candidates,
-            options=space.options,
-            floor=np.zeros((0, *(1,) * len(OPTIONS))),
-        )
+        return _empty(plans, refused, candidates, space.options)
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
     later = violations(run.shape, plans, limit, host_limit)
