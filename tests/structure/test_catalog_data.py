@@ -85,7 +85,7 @@ def test_catalogue_files(kind: str) -> None:
         assert figures, path
         used = {figure.source for _, figure in figures}
         if isinstance(loaded, SoftwareStack):
-            used |= {loaded.recipe, loaded.settings.source} - {None}
+            used |= {source for source in (loaded.recipe, loaded.settings.source) if source is not None}
         if getattr(loaded, "extends", None) is not None and kind == "reliability":  # sources of its base come with it
             continue
         assert used == set(loaded.sources), f"{path}: every source listed is used, every source used is listed"
