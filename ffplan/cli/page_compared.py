@@ -120,7 +120,8 @@ def _money(money: MoneyComparison, figures: Figures) -> Iterator[Origin]:
         parts = figures.inputs(side.inputs, "price.")
         yield from figures.note(Spot(table, "purchase", column, side=column), f"{path}.capex", how=how, parts=parts)
         place, parts = "ffplan.cost.account:account_year", figures.inputs(side.inputs, *HOUR)
-        yield from figures.note(Spot(table, "accelerator-hour", column, side=column), hour, place=place, parts=parts)
+        spot = Spot(table, "accelerator-hour", column, side=column)
+        yield from figures.note(spot, f"{path}.hour.p50", place=place, parts=parts)
         parts = figures.inputs(side.inputs, "effective")
         how = "effective training time: the job's goodput, unless the design states one"
         yield from figures.note(

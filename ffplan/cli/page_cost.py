@@ -78,6 +78,8 @@ def _run(study: CostStudy, figures: Figures, inputs: tuple[InputRow, ...]) -> It
     how = "the step of `ffplan train` with this plan; its parts are taken apart there"
     parts += figures.inputs(inputs, *SPEED)
     yield from figures.note(Spot("Run", "step"), "run.step_s", how=how, parts=parts)
+    of, how = figures.named("run.petaflop_days", "run.tokens"), "FLOP of the model a token * tokens"
+    yield from figures.note(Spot("Run", "operations"), "run.operations", how=how, parts=of)
 
 
 def _year(study: CostStudy, figures: Figures, inputs: tuple[InputRow, ...]) -> Iterator[Origin]:

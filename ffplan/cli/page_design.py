@@ -36,6 +36,11 @@ def _nodes(found: Assessment, figures: Figures) -> Iterator[Origin]:
     for path in rates[:1]:
         of = [*figures.named(*rates[1:]), *dict.fromkeys(parts)]
         yield from figures.note(Spot("Nodes", "GEMM measured"), path, how="measured on the accelerator", parts=of)
+    for label, field in (("all at peak", "peak_tflops"), ("all in GEMMs", "gemm_tflops")):
+        of = figures.named(*(f"{field}.{name}" for name in getattr(found, field)))
+        how = "rate of an accelerator * accelerators"
+        for name in list(getattr(found, field))[:1]:
+            yield from figures.note(Spot("Nodes", label), f"{field}.{name}", how=how, parts=of)
     for at, node in enumerate(found.power.nodes):
         of = [node.training_grade, *figures.parts(node.server, "power")]
         spot, path = Spot("Power", f"{node.role} node"), f"power.nodes[{at}].training_w"

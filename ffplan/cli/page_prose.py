@@ -24,6 +24,8 @@ Said = tuple[str, str, list[str]]
 """A sentence, its path in JSON, and patterns of the paths behind it."""
 BANDS = ("days", "cost", "cost_per_million_tokens", "energy_mwh", "carbon_t")
 RUN = ("gpus", "tokens", *(f"{name}.{end}" for name in BANDS for end in ("p50", "p10", "p90")))
+OFFERED = ("price", "hour", "owned_hour", "break_even_months", "break_even_months_from_order")
+"""Figures of an offer that a sentence on it may have."""
 MEASURES = {
     "purchase": ("designs[*].cost.total", "designs[*].cost.per_accelerator", "ratios.*.cost_total"),
     "switches": ("designs[*].fabric.switches.total", "ratios.*.switches"),
@@ -143,16 +145,11 @@ def _money(found: MoneyComparison, training: TrainingComparison | None) -> Itera
 
 
 def _costed(study: CostStudy) -> Iterator[Said]:
-    offer = next((n for n, row in enumerate(study.tco.rents) if row.signable), 0) if study.tco else 0
+    rents = study.tco.rents if study.tco else ()
     starts = {
         "The cluster costs": ["tco.purchase.*", "tco.per_accelerator_hour.*", "tco.year", "tco.years"],
         "The rented fleet costs": ["tco.per_accelerator_hour.*", "tco.year"],
         "What decides": [f"uncertainty.tornado[{n}].{end}" for n in range(3) for end in ("at_low", "at_high")],
-        "Owning costs": [
-            *(f"tco.rents[{offer}].{name}" for name in ("price", "hour", "owned_hour", "break_even_months")),
-            f"tco.rents[{offer}].break_even_months_from_order",
-            "tco.years",
-        ],
         "The first job runs": [f"tco.waiting.{name}" for name in ("months", "lead_months", "value")],
         "Recalled and unverified": ["bom.recalled_share"],
         "The run takes": ["run.days.likely", "tco.years"],
@@ -162,6 +159,9 @@ def _costed(study: CostStudy) -> Iterator[Said]:
             yield sentence, f"headline[{at}]", _run("run")
             continue
         paths = next((paths for start, paths in starts.items() if sentence.startswith(start)), [])
+        if sentence.startswith("Owning costs"):
+            named = [n for n, row in enumerate(rents) if f" {row.offer}" in sentence]
+            paths = [f"tco.rents[{n}].{name}" for n in named for name in OFFERED]
         yield sentence, f"headline[{at}]", paths
     lines = study.bom.lines if study.bom else ()
     for at, sentence in enumerate(study.assumptions):
@@ -180,6 +180,9 @@ def _trained(report: TrainReport) -> Iterator[Said]:
     for sentence in verdict_words(report):
         if sentence.startswith("What binds it"):
             yield sentence, "rows[0]", ["rows[0].gains[0].faster"]
+        elif sentence.startswith("Memory is"):
+            names = ("memory_gib", "limit_gib", "reserved_low_gib", "reserved_high_gib", "transient_gib")
+            yield sentence, "rows[0].memory_verdict", [f"rows[0].{name}" for name in names]
         elif sentence.startswith("On "):
             yield (
                 sentence,

@@ -81,12 +81,12 @@ FIGURES = (
 def run_notes(
     figures: Figures, item: RunFigure, spot: Spot, path: str, inputs: tuple[InputRow, ...], *, hour: str, draws: int
 ) -> Iterator[Origin]:
-    """Yield the notes of a figure of a run: of its likely value, and of each quantile.
+    """Yield the notes of a figure of a run: of its likely value and each quantile, or of its median in a comparison.
 
     Args:
         figures: the result.
         item: the figure.
-        spot: cell of the likely value; quantiles stand in the cells after it.
+        spot: its first cell.
         path: path of the run.
         inputs: all inputs of its account.
         hour: path of the price of an accelerator-hour.
@@ -96,9 +96,12 @@ def run_notes(
     of += figures.named(hour) if item.field.startswith("cost") else []
     likely = f"{path}.{item.field}.likely"
     parts = [*of, *figures.inputs(inputs, *item.inputs)]
+    if figures.designs:  # a comparison shows the median alone
+        yield from figures.note(spot, f"{path}.{item.field}.p50", how=item.how, place=item.place, parts=parts)
+        return
     yield from figures.note(spot, likely, how=item.how, place=item.place, parts=parts)
     for at, (name, words) in enumerate(QUANTILES.items()):
-        if name != "likely" and not figures.designs:
+        if name != "likely":
             cell = Spot(table=spot.table, row=spot.row, column=spot.column + at)
             how = f"{words} of {draws:,} draws of the inputs" if draws else "no draws: the likely value"
             yield from figures.note(cell, f"{path}.{item.field}.{name}", how=how, parts=figures.named(likely))

@@ -25,7 +25,15 @@ from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE, Parallel
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only
 from ffplan.training.model_flops import parameters
-from ffplan.training.search_space import EvaluatedSpace, Refinement, best, evaluate_space, fastest, search_space
+from ffplan.training.search_space import (
+    SMALLER_MOMENTS,
+    EvaluatedSpace,
+    Refinement,
+    best,
+    evaluate_space,
+    fastest,
+    search_space,
+)
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
@@ -72,12 +80,15 @@ def _fixed(asked: TrainRequest) -> dict[str, Any]:
 def evaluated(stand: TrainSetup, asked: TrainRequest, count: int) -> EvaluatedSpace:
     """Return the space of plans on `count` accelerators, evaluated."""
     space = search_space(stand.shape, count, stand.run.system.domain, _fixed(asked))
+    plans = stand.run.plans
     if not asked.fixed & GRADIENTS:  # reduced as kept, whatever that is
-        stand = _without(stand, {"reduced_bytes": 0.0})
+        plans = replace(plans, reduced_bytes=0.0)
+    if _refinement(asked).moments:  # a plan can run if it can with the smallest states
+        plans = replace(plans, optimizer_bytes=plans.optimizer_bytes - SMALLER_MOMENTS)
     if asked.plan.reduces_whole:  # ZeRO 3 needs a scatter
         space = space.without("zero", 3)
     return evaluate_space(
-        stand.run,
+        replace(stand.run, plans=plans),
         space,
         count,
         stand.limit,

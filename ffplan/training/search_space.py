@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Ints, Number
+from ffplan.base.array_math import Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
@@ -23,6 +23,8 @@ PLACED = (*STRUCTURE, "data", "gpus")
 """Numbers of a plan that its structure gives."""
 HALF = 2.0
 """Bytes of a number at 16 bits [byte]."""
+SMALLER_MOMENTS = 2 * HALF
+"""Bytes of a parameter that both moments of Adam save at 16 bits [byte]."""
 FSDP = 3
 """The ZeRO stage that gathers weights, in units of layers."""
 
@@ -166,8 +168,7 @@ def evaluate_space(
         return _empty(plans, refused, candidates, space.options)
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
-    later = violations(run.shape, plans, limit, host_limit)
-    more = reason_codes({name: later[name] for name in LATER if name in later})
+    more = _option_codes(run, plans, limit, host_limit)
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
     for at, name in enumerate(REASONS):
@@ -251,7 +252,7 @@ def _refinements(base: ParallelPlans, options: dict[str, tuple[int, ...]], tried
         for size in options["gradient_bytes"]
         for reduced in ((0.0, HALF) if tried.reduced and size > HALF else (base.reduced_bytes,))
     ]
-    states = (base.optimizer_bytes, *((base.optimizer_bytes - 2 * HALF,) if tried.moments else ()))
+    states = (base.optimizer_bytes, *((base.optimizer_bytes - SMALLER_MOMENTS,) if tried.moments else ()))
     axes = (options["recompute"], options["sequence_parallel"], sharded, kept, states)
 
     def along(axis: int, values: Any) -> Floats:
@@ -279,42 +280,36 @@ def fastest(
     """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
 
     Structures are refined whose bound is no longer than the time of enough others, so that the plans are the first of
-    the same list for every `top`. A bound counts options that fit with the smallest states of the optimizer.
+    the same list for every `top`.
 
     Args:
-        run: workload and machine.
-        space: an evaluated space.
+        run: workload and machine; its plans have the states of the optimizer in full.
+        space: an evaluated space, with the smallest states of the optimizer that are tried.
         limit: device memory [byte].
         tried: what is tried beyond the options of the space.
         top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
-    fields: Any = _refinements(space.plans, space.options, tried)
+    base = replace(space.plans, optimizer_bytes=run.plans.optimizer_bytes)
+    fields: Any = _refinements(base, space.options, tried)
     shape = np.broadcast_shapes(*(values.shape for values in fields.values()))
-    small = replace(space.plans, optimizer_bytes=fields["optimizer_bytes"].min())
-    small_refused = _refused(run, small, space.step.shape, limit, host_limit)
-    bound = _fastest_option(np.where(small_refused, np.inf, space.floor))
+    bound = _fastest_option(np.where(space.code == 0, space.floor, np.inf))
     least = np.sort(_fastest_option(space.step))
     enough = least[top - 1] if top <= least.size else np.inf
     rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
     structures: Any = {
         name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
     }
-    plans = replace(space.plans, **structures, **fields)
-    refused = _refused(run, plans, (rows.size, *shape), limit, host_limit)
+    plans = replace(base, **structures, **fields)
+    refused = np.broadcast_to(_option_codes(run, plans, limit, host_limit) > 0, (rows.size, *shape))
     seconds = np.where(refused, np.inf, step_time(step_parts(replace(run, plans=plans))))
     return [single(plans, seconds.shape, place) for place in best(seconds, top)]
 
 
-def _refused(
-    run: TrainRun, plans: ParallelPlans, shape: tuple[int, ...], limit: float, host_limit: float | None
-) -> Bools:
-    """Return where options of plans are refused whose structures are possible."""
+def _option_codes(run: TrainRun, plans: ParallelPlans, limit: float, host_limit: float | None) -> Ints:
+    """Return why options of plans are refused whose structures are possible, as positions in `constraints.REASONS`."""
     faults = violations(run.shape, plans, limit, host_limit)
-    refused = np.zeros(shape, dtype=bool)
-    for name in LATER:
-        refused |= np.asarray(faults.get(name, False))
-    return refused
+    return reason_codes({name: faults[name] for name in LATER if name in faults})
 
 
 def _fastest_option(seconds: Floats) -> Floats:

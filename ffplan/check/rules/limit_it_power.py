@@ -34,6 +34,6 @@ RULE = Rule(
     why="A hall's power distribution is built for a load of servers, switches and storage.",
     example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
     good="limits: {it_power: 4 MW}",
-    fix="Change the design, or the limit. What the site draws at the meter is `limits.facility_power`.",
+    fix="Change the design, or the limit. What the feed must carry is `limits.facility_peak`.",
     check=check,
 )

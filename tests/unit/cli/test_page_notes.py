@@ -66,6 +66,16 @@ def amounts(text: str) -> list[float]:
     return found
 
 
+def coarse(shown: float) -> float:
+    """Return half a unit of the last digit of a number whose range left it whole thousands; nothing of others."""
+    units = 1000.0
+    if shown == 0 or shown % units:
+        return 0.0
+    while shown % (10 * units) == 0:
+        units *= 10
+    return 0.51 * units
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_number_of_a_page_says_where_it_comes_from(name: str) -> None:
     page = page_of(name)
@@ -98,10 +108,11 @@ def test_a_cell_shows_the_value_that_its_note_has(name: str) -> None:
             continue
         value = amounts(rest.split()[0])[0]
         near = [
-            abs(shown - value * scale) <= max(6e-3 * abs(value * scale), 0.0501 if abs(shown) < 100 else 0.51)
+            abs(shown - value * scale)
+            <= max(6e-3 * abs(value * scale), coarse(shown), 0.0501 if abs(shown) < 100 else 0.51)
             or f"{value:.0f}" == f"{shown:.0f}"
             for shown in amounts(text)
-            for scale in (1, 100, 1e-15)
+            for scale in (1, 100, 1e-6, 1e-15)
         ]
         assert any(near), (table, row, tip.splitlines()[0], text)
         seen += 1
@@ -119,7 +130,7 @@ def test_notes_of_money_name_equation_source_grade_and_unit() -> None:
     assert re.search(r"electricity price: 0.0[0-9]+ USD per kWh", year)
     assert re.search(r"PUE: 1.25, 1.1 to 1.5 triangular \(Uptime Institute.*", year)
     bill = next(tip for table, row, tip, _ in cells(page) if table == "Bill of materials" and ".unit_price" in tip)
-    assert re.search(r"hgx-h100-8nic: .*Epoch AI.*2026-04-01; D", bill)
+    assert re.search(r"hgx-h100-8nic: .*Epoch AI.*2025-03; D", bill)
 
 
 def test_notes_of_training_name_the_constants_of_the_accelerator() -> None:
@@ -132,7 +143,7 @@ def test_notes_of_training_name_the_constants_of_the_accelerator() -> None:
 
 
 def test_notes_of_priced_lines_name_the_entry_of_the_price_book() -> None:
-    lines = {row: tip for table, row, tip, _ in cells(page_of("design")) if table == "Cost"}
+    lines = {row: tip for table, row, tip, _ in cells(page_of("design")) if table.startswith("Cost")}
     assert "fire-flyer-2-relative, items.qm8700: " in lines["switches"]
     assert "cost.lines[1].quantity = 122" in lines["switches"]
 
@@ -141,7 +152,7 @@ SENTENCE = re.compile(r'<p(?: title="([^"]*)")?>((?:(?!</p>).)*)</p>', re.DOTALL
 FIGURE = re.compile(r"(?<![\w./-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w-])")
 UNSAID = re.compile(
     r"`[^`]*`|NVIDIA [^)]* GB|10 % more of it|tp[0-9]+ [a-z0-9 ]*|of [0-9,]+ accelerators"
-    r"|costs [0-9]+ % (more|less) than|owning never pays for itself: .*"
+    r"|costs [0-9]+ % (more|less) (than|per accelerator-hour)|owning never pays for itself: .*"
 )
 """What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
 the quotient of two figures that the note has, and the reason of a row."""
@@ -181,7 +192,7 @@ def test_every_number_of_a_verdict_is_a_figure_of_its_note(name: str) -> None:
         for shown in numbers:
             digits = len(shown.partition(".")[2])
             wanted = float(shown.replace(",", ""))
-            room = max(0.51 * 10**-digits, 6e-3 * wanted)
+            room = max(0.51 * 10**-digits, 6e-3 * wanted, coarse(wanted))
             assert any(v and abs(abs(same(v)) - wanted) <= room for v in values for same in SAME), (shown, text)
         seen += 1
     assert seen

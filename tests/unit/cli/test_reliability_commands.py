@@ -271,7 +271,7 @@ def test_a_simulation_agrees_and_names_parts() -> None:
 
 
 def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
-    short = ("--checkpoints", "in-memory", "--simulate", "--runs", "8", "--days", "90", "--draws", "0", "-f", "json")
+    short = ("--checkpoints", "in-memory", "--simulate", "--runs", "16", "--days", "180", "--draws", "0", "-f", "json")
     found = json.loads(ffplan("goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short).out)
     simulated = found["simulation"]
     assert simulated["goodput_low"] < found["reliability"]["goodput"]["likely"] < simulated["goodput_high"]
