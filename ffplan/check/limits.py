@@ -193,20 +193,24 @@ def hold_money(
     )
 
 
-def hold_facility(examined: Examined, field: str, figure: str, *, what: str) -> Iterator[Finding]:
+def hold_site_power(examined: Examined, field: str, figure: str, *, what: str) -> Iterator[Finding]:
     """Yield a finding where a power of the whole site breaks its limit, or where it is not known in full.
 
     Args:
         examined: the design.
         field: field under `limits`.
         figure: field of `SiteSummary` [kW].
-        what: the quantity, for the message.
+        what: the quantity, for the message; `{pue}` in it is filled in.
     """
     limit = getattr(examined.design.spec.limits, field)
     if limit is None:
         return
     (site, unknown), power = examined.site, examined.assessment.power
-    plain = {"facility_peak_kw": power.it_maximum_kw * power.pue, "facility_training_kw": power.facility_kw}
+    plain = {
+        "facility_peak_kw": power.it_maximum_kw * power.pue,
+        "facility_training_kw": power.facility_kw,
+        "it_training_kw": power.it_kw,
+    }
     kilowatts = getattr(site, figure) if site is not None else plain[figure]  # without accelerators nothing is added
     yield from hold_power(
         examined.design,
@@ -214,7 +218,7 @@ def hold_facility(examined: Examined, field: str, figure: str, *, what: str) -> 
         None if unknown else kilowatts * 1e3,
         limit,
         site.missing if site is not None else power.missing,
-        what=f"{what}, at PUE {power.pue:g},",
+        what=what.format(pue=f"at PUE {power.pue:g},"),
         remedy="use fewer nodes or nodes of less power, cool with less, or raise the limit",
         unknown=unknown,
     )

@@ -30,8 +30,8 @@ JOB_ROWS = {
     "tokens_s_gpu": ("tokens/s/GPU", "tokens of a batch / (step * accelerators of the job)"),
     "mfu": ("MFU", ""),
     "capital_per_token_s": (
-        "capital a token/s",
-        "purchase * accelerators of the job / those of the cluster / tokens a second",
+        "{short} a token/s",
+        "{basis} * accelerators of the job / those of the cluster / tokens a second",
     ),
 }
 
@@ -86,8 +86,9 @@ def _job(job: TrainingComparison, figures: Figures) -> Iterator[Origin]:
                 of = [*band, *parts] if field == "step_s" else figures.named(f"{path}.step_s")
                 of += figures.named(f"{path}.speed_ratio") if field == "tokens_s" else []
                 of += figures.named(f"{path}.capital_ratio") if field.startswith("capital") else []
-                spot = Spot("Training", label, column, side=column)
-                yield from figures.note(spot, f"{path}.{field}", how=how, place=place, parts=of)
+                basis = job.capital_basis
+                spot = Spot("Training", label.format(short=basis.split()[-1]), column, side=column)
+                yield from figures.note(spot, f"{path}.{field}", how=how.format(basis=basis), place=place, parts=of)
             spot, how = Spot("Tokens/s/GPU", f"batch {size.batch:,}", column, side=column), JOB_ROWS["tokens_s_gpu"][1]
             of = figures.named(f"{path}.step_s", f"{path}.capital_ratio")
             yield from figures.note(spot, f"{path}.tokens_s_gpu", how=how, parts=of)

@@ -244,7 +244,7 @@ class Limits(Frozen):
     cost_per_accelerator: MoneyAmount | None = None
     """Largest purchase per accelerator."""
     it_power: Power | None = None
-    """Most IT power in training: servers, network and storage [W]."""
+    """Most IT power in training: servers, storage and every network, those that the design leaves open too [W]."""
     facility_peak: Power | None = None
     """Most facility power with everything at its rated maximum, PUE included: what the feed must carry [W]."""
     facility_training: Power | None = None

@@ -214,7 +214,7 @@ def _fleets(c: Comparison) -> list[str]:
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
-        out.append("Under tokens/s/GPU they are those of the capital that a token a second takes; below 1x is cheaper.")
+        out.append("Under tokens/s/GPU they are those of what a token a second costs to buy; below 1x is cheaper.")
     out.append(
         "The purchase is the whole bill of `ffplan cost`; planned parts are what each design's cost scope holds."
     )
@@ -358,7 +358,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
         ("tokens/s", tuple(_cell(side.tokens_s, number, side.speed_ratio) for side in size.sides)),
         ("tokens/s/GPU", tuple(_cell(side.tokens_s_gpu, number) for side in size.sides)),
         ("MFU", tuple(_cell(side.mfu, percent) for side in size.sides)),
-        ("capital a token/s", _capital(c, job, size)),
+        (f"{job.capital_basis.split()[-1]} a token/s", _capital(c, job, size)),  # a column is narrow
         *([("tokens/s on all its GPUs", tuple(map(_on_all, job.own_sizes)))] if _own_sizes_differ(job) else []),
     )
     return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))

@@ -45,6 +45,7 @@ def site_lines(a: Assessment) -> Lines | None:
         lines.append(("purchase", f"{amount(s.purchase)} {s.currency} = {of}{without}"))
     partial = missing_power(s.missing)
     powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
+    powers += f" (IT {kilowatts(s.it_training_kw)})"
     use = f"at {percent(s.utilisation)} utilisation"
     lines += [
         ("facility", f"{powers}, at PUE {s.pue:g}{partial}"),

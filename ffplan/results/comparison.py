@@ -74,7 +74,7 @@ class JobSide:
     mfu: float | None
     """Model FLOP/s over the dense peak at the plan's precision [1]."""
     capital_per_token_s: float | None
-    """Purchase cost of the job's accelerators, with their fraction of the cluster, over tokens a second [currency per
+    """Capital of the job's accelerators, with their fraction of the cluster, over tokens a second [currency per
     token/s]; null where the cost is partial or missing."""
     capital_ratio: float | None
     """The same over the baseline's: the price of a token's capital; null where they cannot be compared."""
@@ -124,6 +124,8 @@ class TrainingComparison:
     """The job at the most accelerators of each design, in their order."""
     batch: int
     """Batch that was asked for."""
+    capital_basis: str
+    """What capital is: the purchase, or planned parts where the purchase of a design has gaps."""
     currency: str | None
     """Currency of the capital; null where the designs have several, or none."""
     sizes: tuple[JobSize, ...]

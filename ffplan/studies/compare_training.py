@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed
+from ffplan.base.record import record
 from ffplan.results.comparison import JobSide, JobSize, OwnSize, TrainingComparison
 from ffplan.studies.files_read import files_of
 from ffplan.studies.job_layout import most_gpus
@@ -18,12 +19,44 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.usual_job import JobReports
 
+PURCHASE, PLANNED = "purchase", "planned parts"
+"""What capital is."""
 STEPS = (0.25, 1.0, 4.0)
 """Batches that are compared, as multiples of the one asked for."""
 
 
-def _side(report: TrainReport | RefusedError | UncalibratedError, assessment: Assessment, gpus: int) -> JobSide:
-    """Return a job on one design; one that cannot run carries the reason."""
+@record
+class _Capital:
+    """What the accelerators of each design cost."""
+
+    basis: str
+    each: tuple[float | None, ...]
+    """Cost of an accelerator on every design [currency]; None where it is partial or missing."""
+    currency: str | None
+    comparable: bool
+    """Costs are in one currency, over one scope, without gaps."""
+
+
+def _capital(assessments: Sequence[Assessment], *, comparable: bool) -> _Capital:
+    """Return the purchase of an accelerator, or its share of the planned parts where a purchase has gaps.
+
+    Args:
+        assessments: the designs.
+        comparable: their planned parts are priced in one currency, over one scope, without gaps.
+    """
+    sites = [found.site for found in assessments if found.site is not None and not found.site.left_out]
+    bought = tuple(site.per_accelerator for site in sites)
+    currencies = {site.currency for site in sites}
+    if len(sites) == len(assessments) and None not in bought and len(currencies) == 1:
+        return _Capital(PURCHASE, bought, currencies.pop(), comparable=True)
+    costs = [found.cost for found in assessments]
+    priced = {cost.currency for cost in costs if cost}
+    each = tuple(cost.per_accelerator if cost and not cost.missing else None for cost in costs)
+    return _Capital(PLANNED, each, priced.pop() if len(priced) == 1 else None, comparable=comparable)
+
+
+def _side(report: TrainReport | RefusedError | UncalibratedError, each: float | None, gpus: int) -> JobSide:
+    """Return a job on one design with accelerators of a cost each; one that cannot run carries the reason."""
     if isinstance(report, RefusedError | UncalibratedError):
         return JobSide(
             plan=None,
@@ -40,8 +73,6 @@ def _side(report: TrainReport | RefusedError | UncalibratedError, assessment: As
             parts=(),
         )
     row = report.rows[0]
-    cost = assessment.cost
-    each = cost.per_accelerator if cost and not cost.missing else None
     return JobSide(
         plan=row.plan,
         step_s=row.step_s,
@@ -116,21 +147,22 @@ def compare_training(
         reports: the job on every design, by accelerators and batch.
         batch: the batch asked for [1].
         gpus: accelerators of the job [1].
-        comparable: the designs are priced in one currency, over one scope, without gaps.
+        comparable: their planned parts are priced in one currency, over one scope, without gaps.
     """
+    capital = _capital(assessments, comparable=comparable)
     sizes: list[JobSize] = []
     for size in batches_of(batch):
-        sides = [_side(reports.of(at, gpus, size), found, gpus) for at, found in enumerate(assessments)]
-        against = tuple(_against(side, sides[baseline], comparable=comparable) for side in sides)
+        sides = [_side(reports.of(at, gpus, size), each, gpus) for at, each in enumerate(capital.each)]
+        against = tuple(_against(side, sides[baseline], comparable=capital.comparable) for side in sides)
         sizes.append(JobSize(batch=size, sides=against))
-    costs = {found.cost.currency for found in assessments if found.cost}
     return TrainingComparison(
         model=reports.model.id,
         gpus=gpus,
         size_basis=_size_basis(reports, labels, gpus),
         own_sizes=tuple(_own_size(reports, at, batch) for at in range(len(assessments))),
         batch=batch,
-        currency=next(iter(costs)) if len(costs) == 1 else None,
+        capital_basis=capital.basis,
+        currency=capital.currency,
         sizes=tuple(sizes),
         catalog=files_of(catalog for _, catalog in reports.designs),
     )

@@ -127,7 +127,11 @@ def test_limits_hold_what_reports_print(text: str, factor: float) -> None:
     catalog = Catalog()
     site = examine(resolve(support.document(text), catalog), catalog).site
     assert site is not None
-    limits = {"facility_peak": site.facility_peak_kw, "facility_training": site.facility_training_kw}
+    limits = {
+        "it_power": site.it_training_kw,
+        "facility_peak": site.facility_peak_kw,
+        "facility_training": site.facility_training_kw,
+    }
     lines = [f"{name}: {value * factor:.12g} kW" for name, value in limits.items()]
     names = set(limits)
     if site.purchase and not site.missing:

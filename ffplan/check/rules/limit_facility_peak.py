@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold_facility
+from ffplan.check.limits import hold_site_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the facility power at the rated peak against `limits.facility_peak`."""
-    yield from hold_facility(examined, "facility_peak", "facility_peak_kw", what="the facility power at the rated peak")
+    yield from hold_site_power(
+        examined, "facility_peak", "facility_peak_kw", what="the facility power at the rated peak, {pue}"
+    )
 
 
 RULE = Rule(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold_facility
+from ffplan.check.limits import hold_site_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the facility power in training against `limits.facility_training`."""
-    what = "the facility power in training"
-    yield from hold_facility(examined, "facility_training", "facility_training_kw", what=what)
+    what = "the facility power in training, {pue}"
+    yield from hold_site_power(examined, "facility_training", "facility_training_kw", what=what)
 
 
 RULE = Rule(

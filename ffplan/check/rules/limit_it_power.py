@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.check.limits import hold_power
+from ffplan.check.limits import hold_site_power
 from ffplan.check.rule import Rule
 
 if TYPE_CHECKING:
@@ -16,23 +16,15 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the IT power in training against `limits.it_power`."""
-    design, assessment = examined.design, examined.assessment
-    yield from hold_power(
-        design,
-        "it_power",
-        assessment.power.it_kw * 1e3,
-        design.spec.limits.it_power,
-        assessment.power.missing,
-        what="the IT power in training, network and storage included",
-        remedy="use fewer nodes or nodes of less power, or raise the limit",
-    )
+    what = "the IT power in training, network and storage included,"
+    yield from hold_site_power(examined, "it_power", "it_training_kw", what=what)
 
 
 RULE = Rule(
     id="limit-it-power",
     title="The IT power in training exceeds `limits.it_power`",
     why="A hall's power distribution is built for a load of servers, switches and storage.",
-    example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,276 kW",
+    example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,317 kW",
     good="limits: {it_power: 4 MW}",
     fix="Change the design, or the limit. What the feed must carry is `limits.facility_peak`.",
     check=check,

@@ -27,7 +27,15 @@ def training(*ratios: float | None) -> TrainingComparison:
     """Return a job on two designs at several batches."""
     sizes = tuple(JobSize(batch=2**at, sides=(side(ratio), side(1.0))) for at, ratio in enumerate(ratios))
     return TrainingComparison(
-        model="m", gpus=1024, size_basis="", own_sizes=(), batch=1, currency="USD", sizes=sizes, catalog=()
+        model="m",
+        gpus=1024,
+        size_basis="",
+        own_sizes=(),
+        batch=1,
+        capital_basis="purchase",
+        currency="USD",
+        sizes=sizes,
+        catalog=(),
     )
 
 
@@ -73,11 +81,22 @@ def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
     assert json.loads(asked.out)["training"]["size_basis"] == "The job has 512 accelerators, as asked for."
 
 
+def test_capital_is_the_purchase_where_none_has_gaps() -> None:
+    """The bill of `cost`, over accelerators, over tokens a second of each."""
+    job_asked = "--model llama3-8b --batch 512 --gpus 64"
+    found = json.loads(ffplan(f"compare superpod-h100-4su superpod-b200-4su {job_asked} -f json").out)
+    job = found["training"]
+    assert (job["capital_basis"], job["currency"]) == ("purchase", "USD")
+    for name, side in zip(found["labels"], job["sizes"][1]["sides"], strict=True):
+        bill = json.loads(ffplan(f"cost {name} --draws 0 -f json").out)["bom"]
+        assert side["capital_per_token_s"] == pytest.approx(bill["per_accelerator"] / side["tokens_s_gpu"])
+
+
 def test_capital_in_two_currencies_names_them() -> None:
     """11,606 units over 10,000 accelerators, and some 38 million dollars over 1,016, are no row of one unit."""
     job = "--model llama3-8b --batch 512 --gpus 64"
     found = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}").out
-    (row,) = [line.split() for line in found.splitlines() if line.startswith("capital a token/s")]
+    (row,) = [line.split() for line in found.splitlines() if line.startswith("parts a token/s")]
     assert row[4::2] == ["USD", "paper-unit"]
 
 
