@@ -57,6 +57,7 @@ class Catalog:
             shipped_index(shipped),
         ]
         self._indexes = [index.files for index in indexes]
+        self._places: dict[tuple[str, int], tuple[Path, str]] = {}
         self._placed = {path: kind for index in indexes for path, kind in index.kinds.items()}
 
     def __repr__(self) -> str:
@@ -104,11 +105,13 @@ class Catalog:
         Raises:
             UsageError: where the folder has two files of that part.
         """
-        root, files = self._roots[position], self._indexes[position][name]
-        if len(files) > 1:
-            both = " and ".join(sorted(files)[:2])
-            raise UsageError(f"ffplan: --catalog {root.label}: two files have the id `{name}`: {both}; keep one")
-        return Path(files[0]), root.named(files[0])
+        if (name, position) not in self._places:
+            root, files = self._roots[position], self._indexes[position][name]
+            if len(files) > 1:
+                both = " and ".join(sorted(files)[:2])
+                raise UsageError(f"ffplan: --catalog {root.label}: two files have the id `{name}`: {both}; keep one")
+            self._places[name, position] = Path(files[0]), root.named(files[0])
+        return self._places[name, position]
 
     def locate(self, name: str) -> tuple[Path, str] | None:
         """Return (path, label) of the file that holds part `name`, or None."""
