@@ -183,6 +183,8 @@ def _trained(report: TrainReport) -> Iterator[Said]:
         elif sentence.startswith("Memory is"):
             names = ("memory_gib", "limit_gib", "reserved_low_gib", "reserved_high_gib", "transient_gib")
             yield sentence, "rows[0].memory_verdict", [f"rows[0].{name}" for name in names]
+        elif sentence.startswith("The fastest that fits"):
+            yield sentence, "sure", [f"sure.{name}" for name in ("step_s", "slower", "memory_gib")]
         elif sentence.startswith("On "):
             yield (
                 sentence,

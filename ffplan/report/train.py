@@ -11,7 +11,7 @@ from ffplan.results.plan import SHORT_NAMES
 
 if TYPE_CHECKING:
     from ffplan.results.plan import PlanRow
-    from ffplan.results.training import StepPart, TrainReport, TrainRow
+    from ffplan.results.training import StepPart, SurePlan, TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""
@@ -155,6 +155,14 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
+def _sure_words(sure: SurePlan | None) -> str:
+    """Return the plan to take where the fastest may run out of memory."""
+    if sure is None:
+        return "No plan fits beyond doubt."
+    longer = f"{_seconds(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"
+    return f"The fastest that fits beyond doubt is {plan_words(sure.plan)}: {longer}, {sure.memory_gib:.1f} GiB."
+
+
 KEPT = 0.9995
 """Part of the rate beside a lost port that counts as all of it [1]."""
 
@@ -172,6 +180,8 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
         said.append(f"What binds it: {row.binding_label}; {gain}.")
     if row.memory_words is not None:
         said.append(f"Memory is at the edge: {row.memory_words}.")
+    if row.memory_words is not None and report.searched:
+        said.append(_sure_words(report.sure))
     if row.path_lost is not None and row.path_lost < KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)

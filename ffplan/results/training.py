@@ -164,6 +164,20 @@ class Skipped:
 
 
 @record
+class SurePlan:
+    """The fastest plan of a search that fits whatever the runtime reserves and takes for a moment."""
+
+    plan: PlanRow
+    """The plan."""
+    step_s: float
+    """Time of a step [s]."""
+    slower: float
+    """What the step takes longer than the fastest plan's, over that [1]."""
+    memory_gib: float
+    """Memory that tensors take on the fullest stage [GiB]."""
+
+
+@record
 class TrainReport(Result):
     """Output of `ffplan train`."""
 
@@ -212,6 +226,9 @@ class TrainReport(Result):
     """The others, by reason."""
     rows: tuple[TrainRow, ...]
     """A row for each number of accelerators, or the best plans of a search."""
+    sure: SurePlan | None
+    """What to take instead where the fastest plan of a search is at the edge of memory; null where it is not, without a
+    search, or where no plan fits beyond doubt."""
     skipped: tuple[Skipped, ...]
     """Numbers of accelerators on which the plan cannot run."""
     run: RunReport | None

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
+from ffplan.results.training import SurePlan
 from ffplan.studies.diagnosis import relaxations
 from ffplan.studies.job_layout import most_gpus
+from ffplan.studies.memory_verdict import EDGE
 from ffplan.studies.software import GRADIENTS
 from ffplan.studies.train_remedies import batch_words, batched, near_batch, with_batch
 from ffplan.studies.train_rows import train_rows
@@ -33,13 +35,14 @@ from ffplan.training.search_space import (
     evaluate_space,
     fastest,
     search_space,
+    sure_space,
 )
 
 if TYPE_CHECKING:
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.training import TrainReport
+    from ffplan.results.training import TrainReport, TrainRow
 
 
 def _refinement(asked: TrainRequest) -> Refinement:
@@ -164,15 +167,32 @@ class Tried:
     """The best plans of all options and refinements, the fastest first."""
 
 
+def _refined(tried: Tried, space: EvaluatedSpace, top: int, *, sure: bool = False) -> list[ParallelPlans]:
+    """Return the best plans of a space over all refinements that a request leaves open."""
+    stand, refinement = tried.stand, _refinement(tried.asked)
+    if stand.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
+        refinement = replace(refinement, units=False)
+    return fastest(stand.run, space, stand.limit, refinement, top, stand.host_limit, sure=sure)
+
+
+def _sure(tried: Tried, first: TrainRow) -> SurePlan | None:
+    """Return the fastest plan that fits beyond doubt, where the first of a search is at the edge of memory."""
+    if first.memory_verdict != EDGE:
+        return None
+    stand = tried.stand
+    plans = _refined(tried, sure_space(stand.run, tried.found, stand.limit), 1, sure=True)
+    if not plans:
+        return None
+    (row,) = train_rows(stand.run, plans, stand.limit, [first.plan.gpus], compared=False, gains=False)
+    return SurePlan(row.plan, row.step_s, row.step_s / first.step_s - 1.0, row.memory_gib)
+
+
 def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer, top: int) -> Tried:
     """Return the best plans of a space; none where none can run."""
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
-    refinement = _refinement(asked)
-    if stand.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
-        refinement = replace(refinement, units=False)
-    winners = fastest(stand.run, found, stand.limit, refinement, top, stand.host_limit)
-    return Tried(asked, stand, found, winners)
+    tried = Tried(asked, stand, found, [])
+    return replace(tried, winners=_refined(tried, found, top))
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:
@@ -230,6 +250,7 @@ def search(
         tried, moved = _offloaded(design, catalog, tried, transformer, top), (OFFLOADED,)
     asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True, gains=gains)
+    sure = _sure(tried, rows[0]) if gains else None
     feasible = found.candidates - sum(found.refused.values())
     counts = (found.candidates, int(found.step.size), feasible, found.refused)
     size = float(parameters(stand.shape))
@@ -244,5 +265,5 @@ def search(
         *(() if "overlap" in asked.fixed else ("It hides every collective that can be; --overlap names fewer.",)),
     )
     return train_report(
-        design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts
+        design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts, sure=sure
     )

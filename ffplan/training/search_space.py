@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints, Number
+from ffplan.base.array_math import Bools, Floats, Ints, Number
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
+from ffplan.training.memory import peak_bytes
+from ffplan.training.memory_margins import temporary_bytes, worst_of
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -197,23 +199,48 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
     return least
 
 
-def best(seconds: Floats, top: int) -> list[tuple[int, ...]]:
+def sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
+    """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment.
+
+    Args:
+        run: workload and machine, with the margins of the runtime.
+        space: an evaluated space.
+        limit: device memory [byte].
+    """
+    beyond = np.broadcast_to(_beyond(run, space.plans, limit), space.code.shape) & (space.code == 0)
+    return replace(
+        space,
+        step=np.where(beyond, np.inf, space.step),
+        code=np.where(beyond, REASONS.index("memory"), space.code),
+    )
+
+
+def _beyond(run: TrainRun, plans: ParallelPlans, limit: float) -> Bools:
+    """Return where a runtime may go beyond a limit [byte]."""
+    temporary = temporary_bytes(run.shape, plans, run.margins)
+    return np.asarray(worst_of(peak_bytes(run.shape, plans), temporary, run.margins)) > limit
+
+
+def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[int, ...]]:
     """Return the positions of the best plans, one of each structure, the fastest first.
 
     Args:
         seconds: times of steps, structures along the first axis [s]; infinite where a plan cannot run.
         top: how many.
+        tight: plans that are left where another of their structure takes as long.
     """
     if seconds.size == 0:
         return []
     seconds = _rounded(seconds)
     least = _fastest_option(seconds)
     order = np.argsort(least, kind="stable")[:top]
-    return [
-        (int(row), *(int(at) for at in np.unravel_index(int(seconds[row].argmin()), seconds.shape[1:])))
-        for row in order
-        if np.isfinite(least[row])
-    ]
+    found = []
+    for row in order[np.isfinite(least[order])]:
+        ties = seconds[row] == least[row]
+        free = ties if tight is None else ties & ~tight[row]
+        at = int((free if free.any() else ties).argmax())
+        found.append((int(row), *(int(place) for place in np.unravel_index(at, ties.shape))))
+    return found
 
 
 def _rounded(seconds: Floats) -> Floats:
@@ -276,6 +303,8 @@ def fastest(
     tried: Refinement,
     top: int,
     host_limit: float | None = None,
+    *,
+    sure: bool = False,
 ) -> list[ParallelPlans]:
     """Return the best plans of a space over all options and refinements, one of each structure, the fastest first.
 
@@ -289,6 +318,7 @@ def fastest(
         tried: what is tried beyond the options of the space.
         top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
+        sure: take only plans that fit whatever the runtime reserves, of a `sure_space`.
     """
     base = replace(space.plans, optimizer_bytes=run.plans.optimizer_bytes)
     fields: Any = _refinements(base, space.options, tried)
@@ -301,9 +331,12 @@ def fastest(
         name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED
     }
     plans = replace(base, **structures, **fields)
-    refused = np.broadcast_to(_option_codes(run, plans, limit, host_limit) > 0, (rows.size, *shape))
-    seconds = np.where(refused, np.inf, step_time(step_parts(replace(run, plans=plans))))
-    return [single(plans, seconds.shape, place) for place in best(seconds, top)]
+    whole = (rows.size, *shape)
+    tight = np.broadcast_to(_beyond(run, plans, limit), whole)
+    refused = np.broadcast_to(_option_codes(run, plans, limit, host_limit) > 0, whole)
+    times = step_time(step_parts(replace(run, plans=plans)))
+    seconds = np.where(refused | tight if sure else refused, np.inf, times)
+    return [single(plans, seconds.shape, place) for place in best(seconds, top, tight)]
 
 
 def _option_codes(run: TrainRun, plans: ParallelPlans, limit: float, host_limit: float | None) -> Ints:

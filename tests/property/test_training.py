@@ -32,6 +32,7 @@ from ffplan.training.search_space import (
     fastest,
     search_space,
     single,
+    sure_space,
 )
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
@@ -251,6 +252,14 @@ def test_the_fastest_plans_are_those_of_brute_force_however_many_are_wanted(
     listed = fastest(start, space, limit, tried, 12)
     times = [float(step_time(step_parts(replace(start, plans=plan)))) for plan in listed]
     assert times == pytest.approx(brute[:12].tolist(), rel=1e-9)
+    margins = MemoryMargins(runtime="", device=0.0, reserved=(0.1, 0.3), temporary=4.0, counted_over=0.0)
+    margined = replace(start, margins=margins)
+    worst = worst_of(peak_bytes(shape, plans), temporary_bytes(shape, plans, margins), margins)
+    safe = np.where(worst > limit, np.inf, seconds).min(initial=np.inf)
+    (sure, *_) = (*fastest(margined, sure_space(margined, space, limit), limit, tried, 1, sure=True), None)
+    assert (sure is None) == bool(np.isinf(safe))
+    if sure is not None:
+        assert float(step_time(step_parts(replace(start, plans=sure)))) == pytest.approx(float(safe), rel=1e-9)
     for top in (1, 3):
         fewer = fastest(start, space, limit, tried, top)
         assert [asdict(plan) for plan in fewer] == [asdict(plan) for plan in listed[:top]]

@@ -6,7 +6,7 @@ import json
 import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -557,6 +557,28 @@ def test_a_search_offloads_the_optimizer_where_nothing_else_fits() -> None:
     assert {row["plan"]["offload"] for row in rows} == {"optimizer"}
     assert "host memory does" in str(report["assumptions"])
     assert ffplan("train superpod-h100-4su --model llama3-405b --gpus 8 --batch 64 --search").code == 1
+
+
+def test_a_search_at_the_edge_of_memory_names_a_plan_that_fits_beyond_doubt() -> None:
+    """The plan of that name alone fits, and takes as long; where none fits, that is said."""
+    job = "train superpod-h100-4su --model llama3-70b --batch 1016 --gpus 1016"
+    report: Any = valid(ffplan(f"{job} --search --format json").out, "train")
+    sure, first = report["sure"], report["rows"][0]
+    assert first["memory_verdict"] == "edge"
+    assert sure["slower"] == pytest.approx(sure["step_s"] / first["step_s"] - 1)
+    assert sure["slower"] > 0
+    text = " ".join(ffplan(f"{job} --search").out.split())
+    plan = re.search(r"fits beyond doubt is (tp8 dp127 mb1 zero1):", text)
+    assert plan is not None
+    options = "--tp 8 --zero 1 --micro-batch 1 --grad-dtype bf16 --optimizer-dtype bf16"
+    options += " --overlap gradients,parameters,pipeline,tensor"
+    (alone,) = json.loads(ffplan(f"{job} {options} --format json").out)["rows"]
+    assert alone["memory_verdict"] == "fits"
+    assert alone["step_s"] == pytest.approx(sure["step_s"], rel=0.02)
+    none = ffplan("train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search")
+    assert "No plan fits beyond doubt." in none.out
+    fits = json.loads(ffplan("train superpod-h100-4su --model llama3-8b --gpus 64 --batch 64 --search -f json").out)
+    assert (fits["rows"][0]["memory_verdict"], fits["sure"]) == ("fits", None)
 
 
 def test_a_saved_plan_keeps_what_the_search_offloaded(tmp_path: Path) -> None:
