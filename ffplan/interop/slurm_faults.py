@@ -65,7 +65,7 @@ def faults_of(topology: SlurmTopology) -> list[str]:
         (names, "stand twice"),
         (lost, "are below a switch, and are not in the file: slurmctld stops"),
         (both, "have nodes and switches below them: slurmctld takes one or the other"),
-        (bare, "have neither nodes nor switches below them"),
+        (bare, "without nodes and switches below"),
         (above, "are below several switches: a tree has one above each"),
         (shared, "are nodes of several leaves or blocks: Slurm places them by one"),
     ]

@@ -39,13 +39,15 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
         file: its name in messages.
 
     Raises:
-        InputError: located, where it is no such file.
+        InputError: located, where it is no such file, or its switches and blocks have no nodes.
     """
     text = text_of(data)
     if text is None:
         raise fault(file, 1, "this is no text")
     reader = Reader(file)
     topologies = _topologies(reader, text, 1, Includes(file))
+    if not any(item.nodes for item in topologies) and any(item.switches or item.blocks for item in topologies):
+        raise fault(file, 1, "no switch and no block has nodes")
     return SlurmTopologyReport(
         schema_version=SCHEMA_VERSION, file=file, topologies=tuple(topologies), remarks=tuple(reader.remarks)
     )

@@ -147,6 +147,8 @@ class _Cluster:
         self.free = [self.each] * len(self.pool_of)
         for node, pool in enumerate(self.pool_of):
             pool[-1].add(node)
+        self.empty = [pool[-1] for pool in self.pools]
+        """Nodes of each zone that are free as a whole."""
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
@@ -184,7 +186,8 @@ class _Cluster:
             if not number:
                 break
             if job.event == number:
-                self.tick()
+                if self.now > self.last:
+                    self.tick()
                 act(job)
         self.tick()
 
@@ -192,15 +195,16 @@ class _Cluster:
         """Add the time since the last change to the sums, after the warm-up."""
         span = self.now - self.last
         if span > 0:
+            held = self.held
             self.work_s += span * self.at_work
-            self.held_s += span * self.held
+            self.held_s += span * held
             if self.queue.near:
-                self.idle_s += span * (self.total - self.held)
+                self.idle_s += span * (self.total - held)
             self.last = self.now
 
     def largest(self) -> int:
         """Return the accelerators of the largest job that fits [1]."""
-        empty = [len(pool[-1]) for pool in self.pools]
+        empty = map(len, self.empty)
         nodes = sum(empty) if self.spanning < self.rules.spanning else max(empty)
         if nodes:
             return nodes * self.each
@@ -217,7 +221,7 @@ class _Cluster:
                         return True
             return False
         wanted = -(-gpus // part)
-        empty = [pool[-1] for pool in self.pools]
+        empty = self.empty
         fitting = [nodes for nodes in empty if len(nodes) >= wanted]
         if fitting:
             fullest = min(fitting, key=len)

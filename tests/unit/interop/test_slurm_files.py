@@ -150,7 +150,7 @@ def test_nodes_of_rings_and_tori_are_counted(kind: str) -> None:
         ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n", "2 switches are at the top: no job spans them"),
         ("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n", "`n2` are nodes of several"),
         ("SwitchName=a Nodes=n1\nSwitchName=[b-c] Nodes=n2\n".replace("[b-c]", "a"), "`a` stand twice"),
-        ("SwitchName=a\n", "`a` have neither nodes nor switches"),
+        ("SwitchName=a\nSwitchName=b Nodes=n1\n", "`a` without nodes and switches below"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n", "`a` are below several"),
         ("SwitchName=a Nodes=ALL\n", "`ALL` stands for every node of slurm.conf"),
         ("SwitchName=a Nodes=n1, n2\n".replace("1,", "1"), "line 1: `n2` is no `key=value`"),
@@ -171,6 +171,7 @@ def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> No
     [
         ("", 1, "names no switch and no block"),
         ("# nothing\n", 1, "names no switch and no block"),
+        ("SwitchName=a\n", 1, "no switch and no block has nodes"),
         ("SwitchName=a Nodes=n[1-\n", 1, "is no host list"),
         ("\nSwitchName=a Nodes=n[x-y]\n", 2, "`x-y` is no run of numbers"),
         ("SwitchName=a Nodes=n[9-1]\n", 1, "`9-1` runs backwards"),
