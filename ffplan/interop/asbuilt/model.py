@@ -15,7 +15,7 @@ from ffplan.results.as_built import AsBuiltReport, BuiltLink
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""
@@ -71,6 +71,15 @@ class AsBuilt:
 def fault(file: str, line: int, message: str, remedy: str) -> InputError:
     """Return a located fault of a file that tells of a fabric."""
     return located("file-as-built", file, (line, 1), message, remedy)
+
+
+def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Return the lines of a text with their numbers, counted from 1.
+
+    Args:
+        text: the text, or its lines, where it is too large to hold.
+    """
+    return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
 
 def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
