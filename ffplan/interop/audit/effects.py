@@ -48,8 +48,9 @@ def capacity(found: Sides) -> Capacity:
     charged = np.concatenate(
         [np.column_stack([devices[:, 0], tiers[:, 1]]), np.column_stack([devices, tiers])[level][:, [1, 2]]]
     )
-    keys, counts = np.unique(charged, axis=0, return_counts=True)
-    up = Counter(dict(zip(map(tuple, keys.tolist()), counts.tolist(), strict=True)))
+    tops = int(tiers.max(initial=0)) + 1
+    keys, counts = np.unique(charged[:, 0] * tops + charged[:, 1], return_counts=True)
+    up = Counter({divmod(key, tops): count for key, count in zip(keys.tolist(), counts.tolist(), strict=True)})
     ends: dict[str, list[int]] = {}
     for device in np.flatnonzero(found.roles == 0).tolist():
         ends.setdefault(host_of(found.names[device]), []).append(device)
