@@ -35,6 +35,19 @@ def _refuse_odd(path: Path) -> None:
         raise OSError(errno.EINVAL, f"this is {_ODD[kind]}; give a file")
 
 
+def opened(path: Path) -> BinaryIO:
+    """Return a file, or a pipe of the shell, open for reading; other pipes and devices are refused at once.
+
+    Args:
+        path: the file.
+
+    Raises:
+        OSError: where it cannot be opened.
+    """
+    _refuse_odd(path)
+    return path.open("rb")
+
+
 def read_limited(path: Path, most: int) -> bytes | None:
     """Return the content of a file, or None where it holds more than a limit; no more than that is read.
 
@@ -45,8 +58,7 @@ def read_limited(path: Path, most: int) -> bytes | None:
     Raises:
         OSError: where it cannot be read.
     """
-    _refuse_odd(path)
-    with path.open("rb") as stream:
+    with opened(path) as stream:
         raw = stream.read(most + 1)
     return None if len(raw) > most else raw
 
@@ -55,6 +67,15 @@ PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
 """First bytes of files of gzip, zip, xz, bzip2 and zstd."""
 _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b")
 """Bytes that no text has but for those that end lines and those of a terminal."""
+
+
+def encoding_of(raw: bytes) -> str:
+    """Return the encoding that a text says it has by its first bytes: UTF-8 where it says none.
+
+    Args:
+        raw: start of a file.
+    """
+    return "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
 
 
 def text_of(raw: bytes) -> str | None:
@@ -66,7 +87,7 @@ def text_of(raw: bytes) -> str | None:
         raw: content of a file.
     """
     try:
-        return raw.decode("utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
+        return raw.decode(encoding_of(raw))
     except UnicodeDecodeError:
         return raw.decode("latin-1") if raw.translate(None, _CONTROLS) == raw else None
 

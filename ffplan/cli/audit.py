@@ -11,7 +11,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_folder
 from ffplan.base.formatting import plural
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import read_output, read_text, wired_design
+from ffplan.cli.loading import large_output, read_output, read_text, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
 
@@ -34,7 +34,7 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
         UsageError: where a folder is empty or too large.
         InputError: located, where a file cannot be read.
     """
-    from ffplan.interop.asbuilt.model import MOST_BYTES
+    from ffplan.interop.asbuilt.model import MOST_BYTES, MOST_STREAMED
     from ffplan.interop.asbuilt.read import read_as_built
 
     files: list[str] = []
@@ -43,6 +43,9 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
         files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
+    if len(files) == 1:
+        with large_output(files[0], MOST_BYTES, MOST_STREAMED) as content:
+            return read_as_built([(files[0], content)], partial=partial)
     return read_as_built([(file, read_output(file, MOST_BYTES)) for file in files], partial=partial)
 
 

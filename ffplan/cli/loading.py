@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
-from ffplan.base.files import PACKED, read_limited, text_of
+from ffplan.base.files import PACKED, opened, read_limited, text_of
+from ffplan.base.large_text import CHUNK, LargeText, TooLargeError
 from ffplan.inputs.design_files import find_design
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
@@ -22,6 +25,14 @@ MOST_BYTES = 256 * 2**20
 """Largest file of another program that is read [byte]."""
 
 
+def _unreadable(file: str, error: Exception) -> UsageError:
+    return UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}")
+
+
+def _too_large(file: str, most: int) -> UsageError:
+    return UsageError(f"ffplan: {file}: larger than {most // 2**20:,} MiB, the most that is read of such a file")
+
+
 def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
@@ -31,9 +42,9 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
     try:
         raw = read_limited(Path(file), most)
     except (OSError, ValueError) as error:
-        raise UsageError(f"ffplan: {file}: cannot be read: {getattr(error, 'strerror', None) or error}") from None
+        raise _unreadable(file, error) from None
     if raw is None:
-        raise UsageError(f"ffplan: {file}: larger than {most // 2**20} MiB, the most that is read of such a file")
+        raise _too_large(file, most)
     return raw
 
 
@@ -49,6 +60,21 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
         raise UsageError(f"ffplan: {file}: this is no UTF-8 text") from None
 
 
+def _output(file: str, raw: bytes, text: str | None) -> str:
+    """Return the text of what another program printed.
+
+    Raises:
+        UsageError: where it is packed, or no text.
+    """
+    if raw.startswith(PACKED):
+        raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
+    if text is None:
+        raise UsageError(
+            f"ffplan: {file}: this is no text; a cache of ibnetdiscover is printed by `ibnetdiscover --load-cache FILE`"
+        )
+    return text
+
+
 def read_output(file: str, most: int = MOST_BYTES) -> str:
     """Return the content of a file that another program printed.
 
@@ -56,13 +82,41 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
         UsageError: where it cannot be read, is packed, or is no text.
     """
     raw = read_bytes(file, most)
-    if raw.startswith(PACKED):
-        raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
-    if (text := text_of(raw)) is not None:
-        return text
-    raise UsageError(
-        f"ffplan: {file}: this is no text; a cache of ibnetdiscover is printed by `ibnetdiscover --load-cache FILE`"
-    )
+    return _output(file, raw, text_of(raw))
+
+
+@contextmanager
+def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
+    """Open a file that another program printed: its content, or its parts where it is too large to hold.
+
+    Args:
+        file: the file.
+        held: size from which it is read in parts [byte].
+        most: largest file [byte].
+
+    Raises:
+        UsageError: where it cannot be read, is packed, is no text, or does not end within the largest size.
+    """
+    try:
+        stream = opened(Path(file))
+    except (OSError, ValueError) as error:
+        raise _unreadable(file, error) from None
+    try:
+        with stream:
+            size = os.fstat(stream.fileno()).st_size
+            if size > most:
+                raise TooLargeError
+            raw = stream.read(held + 1 if size <= held else CHUNK)
+            if max(size, len(raw)) <= held:
+                yield _output(file, raw, text_of(raw))
+            else:
+                text = LargeText(raw, stream, most)
+                _output(file, raw, text.start)
+                yield text
+    except TooLargeError:
+        raise _too_large(file, most) from None
+    except OSError as error:
+        raise _unreadable(file, error) from None
 
 
 def resolved_design(

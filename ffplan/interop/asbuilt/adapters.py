@@ -12,8 +12,7 @@ from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.model import PORTS, peer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
-
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.interop.asbuilt.model import AsBuilt, BuiltDevice
 
 MOST_PORTS = 8
@@ -30,15 +29,21 @@ def apart(built: AsBuilt, endpoints: int) -> AsBuilt:
         built: the fabric.
         endpoints: endpoints of the design, each a port of an adapter [1].
     """
-    hosts = {number for number, device in enumerate(built.devices) if device.kind == "host"}
+    hosts = np.array([device.kind == "host" for device in built.devices], bool)
+    flat = built.ends.ravel()
+    used, at = np.unique(flat[hosts[flat // PORTS]], return_index=True)
+    adapters, counts = np.unique(used // PORTS, return_counts=True)
+    if len(used) == len(adapters) or abs(len(used) - endpoints) >= abs(len(adapters) - endpoints):
+        alone = np.isin(used // PORTS, adapters[counts == 1])
+        return _from_one(built, hosts, used[alone][np.argsort(at[alone])])
     linked: dict[int, set[int]] = {}
-    for end in built.ends.ravel().tolist():
-        if end // PORTS in hosts:
-            linked.setdefault(end // PORTS, set()).add(end % PORTS)
-    ports = sum(map(len, linked.values()))
-    if ports == len(linked) or abs(ports - endpoints) >= abs(len(linked) - endpoints):
-        return _from_one(built, linked)
-    several = {n for n in hosts if 1 < built.devices[n].ports <= MOST_PORTS or len(linked.get(n, ())) > 1}
+    for end in used.tolist():
+        linked.setdefault(end // PORTS, set()).add(end % PORTS)
+    several = {
+        n
+        for n in np.flatnonzero(hosts).tolist()
+        if 1 < built.devices[n].ports <= MOST_PORTS or len(linked.get(n, ())) > 1
+    }
     full = sum(len(linked.get(number, ())) >= built.devices[number].ports for number in several)
     devices: list[BuiltDevice] = []
     first = np.zeros(len(built.devices), np.int64)
@@ -68,18 +73,18 @@ def apart(built: AsBuilt, endpoints: int) -> AsBuilt:
     )
 
 
-def _from_one(built: AsBuilt, linked: Mapping[int, Set[int]]) -> AsBuilt:
+def _from_one(built: AsBuilt, hosts: Bools, alone: Ints) -> AsBuilt:
     """Return a fabric in which the port at which most adapters are wired is their first.
 
     Args:
         built: the fabric.
-        linked: ports with a link of every host.
+        hosts: which devices are adapters, shape (devices,).
+        alone: the ends of adapters that are wired at one port.
     """
-    alone = Counter(next(iter(ports)) for ports in linked.values() if len(ports) == 1)
-    usual = alone.most_common(1)[0][0] if alone else 1
+    told = Counter((alone % PORTS).tolist())
+    usual = told.most_common(1)[0][0] if told else 1
     if usual == 1:
         return built
-    hosts = np.isin(built.ends // PORTS, list(linked))
     port = built.ends % PORTS
     other = np.where(port == usual, 1, np.where(port == 1, usual, port))
-    return replace(built, ends=np.where(hosts, built.ends - port + other, built.ends))
+    return replace(built, ends=np.where(hosts[built.ends // PORTS], built.ends - port + other, built.ends))

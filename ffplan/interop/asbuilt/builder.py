@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 SHARP = re.compile(r"aggregation node", re.IGNORECASE)
 """Description of the port of a switch that reduces in the network: no host."""
+REDUCING = "parts of switches that reduce, no hosts"
 _KINDS = {"S-": "switch", "R-": "router"}
 """Kind of a device by how its GUID starts in outputs of `ibnetdiscover`."""
 
@@ -42,8 +43,8 @@ class Builder:
         self.rates = array("d")
         """Rate of every port line [Gb/s]."""
         self.current = -1
-        self.taken: dict[int, int] = {}
-        """Line of every end that was listed."""
+        self.least, self.most = 0, PORTS
+        """Least and highest port of the current device."""
         self.skipped = 0
         self.first_skipped = ""
         self.remarks: list[str] = []
@@ -74,6 +75,7 @@ class Builder:
             name=name, kind=kind, ports=ports, line=line, key=key, seen=seen, chassis=chassis
         )
         self.current = number
+        self.least, self.most = (1, ports) if ports else (0, PORTS)
         return number
 
     def found(self, key: str, name: str, kind: str, line: int, *, seen: bool = True) -> int:
@@ -87,30 +89,26 @@ class Builder:
         """Add a port of the current device, and what it is wired to.
 
         Raises:
-            InputError: where there is no device, no such port, or it was listed before.
+            InputError: where there is no device, or no such port.
         """
         if self.current < 0:
             raise fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
-        device = self.described[self.current]
-        if device.ports and not 1 <= own <= device.ports:
+        if own > self.most or own < self.least:
+            device = self.described[self.current]
             words = f"port {own} of `{device.name}`, which has {device.ports}"
             raise fault(self.file, line, words, "correct the port")
-        self.end(self.current, own, self.number(key), peer, line, rate)
+        self.end(self.current, own, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
 
     def end(self, device: int, own: int, other: int, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
         """Add an end of a link, with its lanes and its rate [Gb/s].
 
         Raises:
-            InputError: where it was listed before, or a number is beyond the ports of any device.
+            InputError: where a number is beyond the ports of any device.
         """
-        for number in (own, peer):
-            if not 0 <= number < PORTS:
-                raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
-        end = device * PORTS + own
-        if end in self.taken:
-            raise fault(self.file, line, f"port {own} of `{self.described[device].name}` is listed twice", "keep one")
-        self.taken[end] = line
-        self.rows.extend((end, other * PORTS + peer, line, rate[0]))
+        if not (0 <= own < PORTS and 0 <= peer < PORTS):
+            number = peer if 0 <= own < PORTS else own
+            raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
+        self.rows.extend((device * PORTS + own, other * PORTS + peer, line, rate[0]))
         self.rates.append(rate[1])
 
     def skip(self, text: str, line: int) -> None:
@@ -123,24 +121,30 @@ class Builder:
         """Return the fabric.
 
         Raises:
-            InputError: where the two ends of a link disagree, or there is no device.
+            InputError: where a port is listed twice, the two ends of a link disagree, or there is no device.
         """
         if not self.described:
             instead = f"; {self.first_skipped} is none" if self.skipped else ""
             raise fault(self.file, 1, f"no device is described{instead}", f"give {self.form} as it was written")
-        undescribed = self._undescribed()
+        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
+        rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
+        self._once(rows)
+        undescribed = self._undescribed(rows)
         remarks = list(self.remarks)
         if self.skipped:
             remarks.append(f"passed over {plural(self.skipped, 'line')} of other programs, first {self.first_skipped}")
         devices = list(self.described.values())
         place = np.full(len(self.ids), -1, np.int64)
         place[list(self.described)] = np.arange(len(devices))
-        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4) if self.rows else np.zeros((0, 4), np.int64)
-        rates: Floats = np.frombuffer(self.rates, np.float64) if self.rates else np.zeros(0)
         remarks += self._agree(rows, place)
-        rows, rates = self._without_reducing(rows, rates, remarks)
-        devices = [device for device in devices if not _reduces(device)]
-        place[list(self.described)] = np.cumsum([not _reduces(device) for device in self.described.values()]) - 1
+        reducing = np.array([_reduces(device) for device in devices], bool)
+        if reducing.any():
+            numbers = np.array(list(self.described))
+            remarks.append(f"left out {plural(int(reducing.sum()), 'aggregation node')}: {REDUCING}")
+            kept = ~np.isin(rows[:, :2] // PORTS, numbers[reducing]).any(axis=1)
+            rows, rates = rows[kept], rates[kept]
+            devices = [device for device, out in zip(devices, reducing.tolist(), strict=True) if not out]
+            place[numbers] = np.cumsum(~reducing) - 1
         ends: Ints = np.sort(renumbered(rows[:, :2], place), axis=1)
         order = np.lexsort((ends[:, 1], ends[:, 0]))
         ends = ends[order]
@@ -158,30 +162,34 @@ class Builder:
             shared=tuple(name for name in dict.fromkeys(self.shared) if not SHARP.search(name)),
         )
 
-    def _undescribed(self) -> tuple[tuple[str, int], ...]:
+    def _once(self, rows: Ints) -> None:
+        """Refuse a port that is listed twice.
+
+        Raises:
+            InputError: at the first such line.
+        """
+        order = np.argsort(rows[:, 0], kind="stable")
+        ends = rows[order, 0]
+        again = order[1:][ends[1:] == ends[:-1]]
+        if len(again):
+            at = int(again.min())
+            device, port = divmod(int(rows[at, 0]), PORTS)
+            words = f"port {port} of `{self.described[device].name}` is listed twice"
+            raise fault(self.file, int(rows[at, 2]), words, "keep one")
+
+    def _undescribed(self, rows: Ints) -> tuple[tuple[str, int], ...]:
         """Add the devices that others are wired to and the file does not describe; return them."""
         missing = {key: number for key, number in self.ids.items() if number not in self.described}
         if not missing:
             return ()
-        rows: Ints = np.frombuffer(self.rows, np.int64).reshape(-1, 4).copy()
-        lines: dict[int, int] = {}
-        for other, line in zip((rows[:, 1] // PORTS).tolist(), rows[:, 2].tolist(), strict=True):
-            lines.setdefault(other, line)
+        others, at = np.unique(rows[:, 1] // PORTS, return_index=True)
+        lines = dict(zip(others.tolist(), rows[at, 2].tolist(), strict=True))
         for key, number in missing.items():
             kind = _KINDS.get(key[:2], "host")
             self.device(key, self.hints.get(key) or key, kind, 0, lines.get(number, 1), seen=False)
         words = "is wired to and not described" if len(missing) == 1 else "are wired to and not described"
         self.remarks.append(f"{plural(len(missing), 'device')} {words}: the file is a part of an output")
         return tuple((key, lines.get(number, 1)) for key, number in missing.items())
-
-    def _without_reducing(self, rows: Ints, rates: Floats, remarks: list[str]) -> tuple[Ints, Floats]:
-        """Return the links without those of switches to their own aggregation nodes, and remark on these."""
-        numbers = [number for number, device in self.described.items() if _reduces(device)]
-        if not numbers:
-            return rows, rates
-        remarks.append(f"left out {plural(len(numbers), 'aggregation node')}: parts of switches that reduce, no hosts")
-        kept = ~np.isin(rows[:, :2] // PORTS, numbers).any(axis=1)
-        return rows[kept], rates[kept]
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:
         """Return a remark on links that stand at one end alone, where the other end is a device of the file.

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
 from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.model import UNSAID, fault, rows_of
+from ffplan.interop.asbuilt.model import UNSAID, fault, numbered, rows_of
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _END = re.compile(r"\{\s*(CA|SW|RT)[- ]\s*Ports:([0-9A-Fa-f]{1,5})\s+(.{0,400}?)\bPN:([0-9A-Fa-f]{1,5})\s*\}")
@@ -34,18 +36,18 @@ def is_db_csv_line(line: str) -> bool:
     return _TABLE.match(line) is not None
 
 
-def read_lst(text: str, file: str) -> AsBuilt:
+def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric of an .lst file; its port numbers are hexadecimal.
 
     Args:
-        text: the file.
+        text: the file, or its lines.
         file: its name in messages.
 
     Raises:
         InputError: located, where a line cannot be read or two ends disagree.
     """
     builder = Builder(file, "ibdiagnet's .lst")
-    for number, line in enumerate(StringIO(text), start=1):
+    for number, line in numbered(text):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         ends = _END.findall(line)

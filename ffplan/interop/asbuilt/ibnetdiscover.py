@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.model import fault
+from ffplan.interop.asbuilt.model import fault, numbered
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from ffplan.base.errors import InputError
     from ffplan.interop.asbuilt.model import AsBuilt
 
-_NODE = re.compile(r'^(Switch|H?Ca|Rt|\?\?)\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*(.*))?', re.IGNORECASE)
-_PORT = re.compile(
-    r'^\[([0-9]{1,6})\](?:\[ext [^\]]{1,20}\])?(?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\s*\[([0-9]{1,6})\](.*)'
-)
+_PORT = r'\[([0-9]{1,6})\](?:\[ext [^\]]{1,20}\])?(?:\([0-9a-fA-Fx]+\))?\s+"([^"]+)"\s*\[([0-9]{1,6})\](.*)'
+_NODE = r'((?i:Switch|H?Ca|Rt|\?\?))\s+([0-9]{1,6})\s+"([^"]+)"(?:\s*#\s*(.*))?'
+_PORT_OR_NODE = re.compile(f"{_PORT}|{_NODE}")
 _BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+(?:#.*)?$")
 _NAME = re.compile(r'"(.*)"')
 _SYSTEM = re.compile(r"^sysimgguid=(\w+)(?:\s*#\s*(Chassis [0-9]+))?", re.IGNORECASE)
@@ -40,8 +38,8 @@ _REPORT = re.compile(rf"^{_END}\s+(\S+)\s+(\S+)(?:\s+-\s+{_END}\s+\((.*)\)|(?:\s
 _BETWEEN = {"'": re.compile(r"'\s+-\s+'"), "": re.compile(r"(?<!\s)\s+-\s+")}
 """What stands between the two names of a line of the report, with quotes or without."""
 _KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
-_DEVICE_OR_PORT = re.compile(rf"{_NODE.pattern}|{_PORT.pattern}", re.IGNORECASE)
-_FIRST = re.compile(rf"{_DEVICE_OR_PORT.pattern}|{_ATTRIBUTE.pattern}", re.IGNORECASE)
+_FIRST = re.compile(_ATTRIBUTE.pattern, re.IGNORECASE)
+"""What a listing may start with, but for a port or a device."""
 _SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
 _FENCE = "```"
 _HOW = "give the output of `ibnetdiscover` as it is"
@@ -49,7 +47,7 @@ _HOW = "give the output of `ibnetdiscover` as it is"
 
 def is_listing_line(line: str) -> bool:
     """Return whether a line is a device or a port of a listing."""
-    return _DEVICE_OR_PORT.match(line.strip()) is not None
+    return _PORT_OR_NODE.match(line.strip()) is not None
 
 
 def is_report_line(line: str) -> bool:
@@ -62,18 +60,18 @@ def is_node_list_line(line: str) -> bool:
     return _LISTS.match(line.strip()) is not None
 
 
-def read_node_list(text: str, file: str) -> AsBuilt:
+def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the devices that `ibnetdiscover -l`, `-S`, `-H` or `-R` lists; such a list has no links.
 
     Args:
-        text: the output.
+        text: the output, or its lines.
         file: its name in messages.
 
     Raises:
         InputError: located, where a device appears twice, or the tool gave up.
     """
     builder = Builder(file, "ibnetdiscover -l")
-    for number, line in enumerate(StringIO(text), start=1):
+    for number, line in numbered(text):
         if gone := _FATAL.match(line.strip()):
             raise _gave_up(file, number, gone[2])
         found = _LISTS.match(line.strip())
@@ -94,21 +92,30 @@ def _gave_up(file: str, line: int, why: str) -> InputError:
     )
 
 
-def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+def _lines(
+    lines: Iterable[tuple[int, str]], builder: Builder, known: re.Pattern[str], first: re.Pattern[str]
+) -> Iterator[tuple[int, str, re.Match[str] | None]]:
     """Yield the lines that tell of the fabric; text in front and warnings of tools between them are passed over.
 
     Args:
-        text: the output.
+        lines: numbers and lines of the output.
         builder: takes note of what is passed over.
-        known: what a line of the fabric starts with, from the first of which on other lines are faults.
+        known: most lines of the fabric, which are asked for first; what it finds stands with the line.
+        first: what else a line of the fabric starts with. From the first line that either knows, others are faults.
 
     Raises:
         InputError: where a tool gave up, or the listing is one without links.
     """
     begun = closed = False
-    for number, line in enumerate(StringIO(text), start=1):
+    for number, line in lines:
         line = line.strip()
-        if not line or line.startswith("#") or _HEADS.match(line):
+        if not line:
+            continue
+        if match := known.match(line):
+            begun = True
+            yield number, line, match
+            continue
+        if line.startswith("#") or _HEADS.match(line):
             continue
         if found := _FATAL.match(line):
             raise _gave_up(builder.file, number, found[2])
@@ -116,39 +123,40 @@ def _lines(text: str, builder: Builder, known: re.Pattern[str]) -> Iterator[tupl
             words = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, words, "run `ibnetdiscover` without these options")
         closed = closed or (begun and line.startswith(_FENCE))  # behind a listing in Markdown comes prose
-        begun = begun or bool(known.match(line))
-        if not begun or _NOISE.match(line) or (closed and not known.match(line)):
+        begun = begun or bool(first.match(line))
+        if not begun or _NOISE.match(line) or (closed and not first.match(line)):
             builder.skip(line, number)
             continue
-        yield number, line
+        yield number, line, None
 
 
-def read_listing(text: str, file: str) -> AsBuilt:
+def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the output of `ibnetdiscover`, or an ibsim netlist, describes.
 
     Args:
-        text: the output.
+        text: the output, or its lines.
         file: its name in messages.
 
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
-    builder, chassis = Builder(file, "ibnetdiscover"), ""
-    for number, line in _lines(text, builder, _FIRST):
-        if found := _PORT.match(line):
-            builder.port(int(found[1]), found[2], int(found[3]), number, link_rate(_behind(found[4])))
-            if (named := _NAME.search(found[4])) and found[2] not in builder.hints:
-                builder.hints[found[2]] = named[1].strip()
-        elif found := _NODE.match(line):
-            kind = _KINDS.get(found[1].lower(), "host")
-            name = _described(found[4] or "") or found[3]
-            builder.device(found[3], name, kind, int(found[2]), number, chassis=chassis)
-            chassis = ""
-        elif found := _SYSTEM.match(line):
-            chassis = (found[2] or found[1]).lower()
+    builder, chassis, lines = Builder(file, "ibnetdiscover"), "", numbered(text)
+    for number, line, found in _lines(lines, builder, _PORT_OR_NODE, _FIRST):
+        if found is not None:
+            own, peer, there, behind, kind, ports, key, comment = found.groups()
+            if own is None:
+                name, kind = _described(comment or "") or key, _KINDS.get(kind.lower(), "host")
+                builder.device(key, name, kind, int(ports), number, chassis=chassis)
+                chassis = ""
+                continue
+            builder.port(int(own), peer, int(there), number, link_rate(behind.rpartition('"')[2]))
+            if '"' in behind and peer not in builder.hints and (named := _NAME.search(behind)):
+                builder.hints[peer] = named[1].strip()
+        elif system := _SYSTEM.match(line):
+            chassis = (system[2] or system[1]).lower()
         elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
             how = "`ffplan import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
-            last = number > 1 and number == len(text.rstrip().splitlines())
+            last = number > 1 and not any(more.strip() for _, more in lines)
             cut = "; it is the last line: the file may be cut off" if last else ""
             raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port{cut}", how)
     return builder.built()
@@ -170,19 +178,13 @@ def _names(text: str) -> tuple[str, str]:
     return text[len(quote) : found.start()].strip(), text[found.end() : len(text) - len(quote)].strip()
 
 
-def _behind(rest: str) -> str:
-    """Return what stands behind the description of a peer: its LID, width and speed."""
-    head, _, tail = rest.rpartition('"')
-    return tail if head else rest
-
-
-def read_report(text: str, file: str) -> AsBuilt:
+def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the ports report of `ibnetdiscover -p` describes.
 
     A device is told by its node GUID of a switch, and by its port GUID of an adapter.
 
     Args:
-        text: the output.
+        text: the output, or its lines.
         file: its name in messages.
 
     Raises:
@@ -190,8 +192,7 @@ def read_report(text: str, file: str) -> AsBuilt:
     """
     builder = Builder(file, "ibnetdiscover -p")
     free = 0
-    for number, line in _lines(text, builder, _REPORT):
-        found = _REPORT.match(line)
+    for number, line, found in _lines(numbered(text), builder, _REPORT, _REPORT):
         if found is None:
             raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
         kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = found.groups()

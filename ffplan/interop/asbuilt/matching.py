@@ -47,17 +47,23 @@ class _Votes:
     def __init__(self, built: Ints, designed: Ints) -> None:
         self.built, self.designed = both_ways(built), both_ways(designed)
 
-    def candidates(self, place: Ints, devices: int) -> Ints:
+    def candidates(self, place: Ints, devices: int, asked: Bools | None = None) -> Ints:
         """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
 
         A neighbour at a known place says that the device at its port is the one that the design has at this port.
+
+        Args:
+            place: places as far as they are known.
+            devices: devices of the design [1].
+            asked: devices as built whose places are asked for, all if None.
         """
-        own, peer = self.built[:, 0] // PORTS, self.built[:, 1]
+        built = self.built if asked is None else self.built[asked[self.built[:, 0] // PORTS]]
+        own, peer = built[:, 0] // PORTS, built[:, 1]
         at = place[peer // PORTS]
         there = np.where(at >= 0, at * PORTS + peer % PORTS, -1)
         meant = peer_of(self.designed, there)
         told = meant >= 0
-        same_port = meant[told] % PORTS == self.built[told, 0] % PORTS
+        same_port = meant[told] % PORTS == built[told, 0] % PORTS
         key = own[told] * devices + meant[told] // PORTS
         keys, where = np.unique(key, return_inverse=True)
         votes = np.bincount(where.ravel(), weights=1.0 + same_port, minlength=len(keys))
@@ -106,9 +112,9 @@ def _spread(place: Ints, votes: _Votes, forwards: list[np.ndarray]) -> None:
     devices = len(forwards[1])
     taken = np.zeros(devices, bool)
     taken[place[place >= 0]] = True
-    while True:
+    while (place < 0).any():
         before = int((place >= 0).sum())
-        for own, to, _ in votes.candidates(place, devices).tolist():
+        for own, to, _ in votes.candidates(place, devices, place < 0).tolist():
             if place[own] < 0 and not taken[to] and forwards[0][own] == forwards[1][to]:
                 place[own], taken[to] = to, True
         if int((place >= 0).sum()) == before:
@@ -122,9 +128,12 @@ def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[n
     """
     best: dict[int, int] = {}
     taken: set[int] = set()
-    for own, to, _ in votes.candidates(place, len(forwards[1])).tolist():
-        told = own not in known and place[own] >= 0 and forwards[0][own] and forwards[1][to]
-        if told and own not in best and to not in taken:
+    asked = (place >= 0) & forwards[0]
+    asked[list(known)] = False
+    if not asked.any():
+        return False
+    for own, to, _ in votes.candidates(place, len(forwards[1]), asked).tolist():
+        if forwards[1][to] and own not in best and to not in taken:
             best[own] = to
             taken.add(to)
     moves = {own: to for own, to in best.items() if place[own] != to}

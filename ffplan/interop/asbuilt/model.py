@@ -15,10 +15,12 @@ from ffplan.results.as_built import AsBuiltReport, BuiltLink
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MOST_BYTES = 64 * 2**20
-"""Largest file read [byte]."""
+"""Largest file that is held as a whole [byte]."""
+MOST_STREAMED = 2**30
+"""Largest file that is read line by line [byte]; InfiniBand of 500,000 endpoints takes 120 to 600 MB."""
 PORTS = 2**20
 """More than the ports of any device: end `device * PORTS + port` stands for a port."""
 UNSAID = (0, 0.0)
@@ -71,6 +73,15 @@ class AsBuilt:
 def fault(file: str, line: int, message: str, remedy: str) -> InputError:
     """Return a located fault of a file that tells of a fabric."""
     return located("file-as-built", file, (line, 1), message, remedy)
+
+
+def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Return the lines of a text with their numbers, counted from 1.
+
+    Args:
+        text: the text, or its lines, where it is too large to hold.
+    """
+    return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
 
 def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:

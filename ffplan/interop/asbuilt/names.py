@@ -207,6 +207,8 @@ def _by_map(
     devices: Sequence[BuiltDevice], designed: Sequence[str], rules: Sequence[NameRule], file: str
 ) -> dict[int, int]:
     """Return the devices whose whole name a map leads to a device of the design."""
+    if not rules:
+        return {}
     place = {name: number for number, name in enumerate(designed)}
     hosts = _hosts(designed)
     found: dict[int, int] = {}
@@ -289,7 +291,6 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
     for number, device in enumerate(devices):
         if device.kind == "host" and number not in where.known and (adapter := adapter_of(device.name)):
             groups.setdefault(adapter[0], []).append((adapter[1], number))
-    hosts, place = _hosts(designed), where.place.copy()
     chosen: dict[str, str] = {}
     for name, items in groups.items():
         told = Counter(designed[at].partition("/")[0].lower() for _, n in items if (at := int(where.place[n])) >= 0)
@@ -298,6 +299,7 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
             chosen[name] = best[0][0]
     if not chosen:
         return where
+    hosts, place = _hosts(designed), where.place.copy()
     claims = Counter(chosen.values())
     moved = {name for name, host in chosen.items() if claims[host] == 1}
     for name in moved:

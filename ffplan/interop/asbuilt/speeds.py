@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,7 @@ _SIGNAL = ((2.5, "SDR"), (5.0, "DDR"), (10.0, "QDR"), (10.3125, "FDR10"), (14.06
 _SIGNALS = (*_SIGNAL, (53.125, "HDR"), (106.25, "NDR"), (212.5, "XDR"))
 
 
+@lru_cache(maxsize=1024)
 def link_rate(text: str) -> tuple[int, float]:
     """Return lanes and rate of a link [Gb/s] from a text such as `4xNDR` or `e=4`; 0 of what it does not say.
 

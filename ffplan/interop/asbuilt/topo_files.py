@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from ffplan.interop.asbuilt.builder import Builder
-from ffplan.interop.asbuilt.model import fault, rows_of
+from ffplan.interop.asbuilt.model import fault, numbered, rows_of
 from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _SYSTEM = re.compile(r"^([A-Za-z][\w.+-]*)\s+(\S+)\s*(CFG:.*)?$")
@@ -48,11 +49,11 @@ def _kind(words: str) -> str:
     return "host" if _HCA.search(words) else "switch" if _SWITCH.search(words) else "host"
 
 
-def read_topo(text: str, file: str) -> AsBuilt:
+def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric of an ibdm .topo file: `TYPE NAME`, then indented `P1 -> TYPE NAME P1`.
 
     Args:
-        text: the file.
+        text: the file, or its lines.
         file: its name in messages.
 
     Raises:
@@ -60,7 +61,7 @@ def read_topo(text: str, file: str) -> AsBuilt:
     """
     builder = Builder(file, "an ibdm .topo file")
     current = -1
-    for number, line in enumerate(StringIO(text), start=1):
+    for number, line in numbered(text):
         line = line.rstrip("\r\n")
         if not line.strip() or line.lstrip().startswith("#"):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -150,19 +151,28 @@ def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, lis
         pairs: ends of links.
         least: fewest links that a device must share for a group.
     """
-    left = list(pairs)
+    every = list(pairs)
+    held: dict[int, dict[int, None]] = {}
+    for at, pair in enumerate(every):
+        for end in pair:
+            held.setdefault(end // PORTS, {})[at] = None
+    ranked = [(-len(own), device) for device, own in held.items() if len(own) >= least]
+    heapify(ranked)
+    left = dict.fromkeys(range(len(every)))
     found: list[tuple[int, list[tuple[int, int]]]] = []
-    while left:
-        counts: dict[int, int] = {}
-        for one, two in left:
-            for device in {one // PORTS, two // PORTS}:
-                counts[device] = counts.get(device, 0) + 1
-        device, most = max(counts.items(), key=lambda item: (item[1], -item[0]))
-        if most < least:
-            return [*found, *((-1, [pair]) for pair in left)]
-        found.append((device, [pair for pair in left if device in (pair[0] // PORTS, pair[1] // PORTS)]))
-        left = [pair for pair in left if device not in (pair[0] // PORTS, pair[1] // PORTS)]
-    return found
+    while ranked:
+        count, device = heappop(ranked)
+        own = list(held[device])
+        if len(own) < -count:  # others took links of it
+            if len(own) >= least:
+                heappush(ranked, (-len(own), device))
+            continue
+        found.append((device, [every[at] for at in own]))
+        for at in own:
+            del left[at]
+            for end in set(every[at]):
+                held[end // PORTS].pop(at, None)
+    return [*found, *((-1, [every[at]]) for at in left)]
 
 
 def parts_not_found(found: Sides, gone: set[int]) -> list[set[int]]:

@@ -23,7 +23,7 @@ from ffplan.interop.audit.cables import (
 )
 from ffplan.interop.audit.effects import capacity, of_losses, of_miswiring
 from ffplan.interop.audit.exchanged import exchanged, title_of
-from ffplan.interop.audit.places import absent, exchanges, links_of, other_models, ports_used, shared_names, unknown
+from ffplan.interop.audit.places import absent, exchanges, other_models, ports_used, shared_names, unknown
 from ffplan.interop.audit.sides import Differences, Sides, compare, slow_links
 from ffplan.interop.audit.slow import LISTED, SHARED, between, slow
 from ffplan.results.as_built import AuditCause
@@ -78,7 +78,7 @@ def _steps(do: list[str]) -> tuple[str, ...]:
 def _missing(found: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]]) -> AuditCause:
     shown = first_few((between(found, pair) for pair in pairs), LISTED)
     at = f" at {found.names[device]}" if device >= 0 else ""
-    every = device >= 0 and len(pairs) == len(links_of(found, {device}))
+    every = device >= 0 and len(pairs) == have.degree[device]
     return AuditCause(
         kind="missing-cable",
         what=f"{plural(len(pairs), 'cable')}{at} not found: {shown}",

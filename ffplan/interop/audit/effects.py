@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Ints
 from ffplan.base.formatting import first_few, percent, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import INTERZONE, ROUTER
@@ -17,6 +18,7 @@ from ffplan.interop.audit.sides import Sides
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
 PORTED = re.compile(r"[0-9]p[0-9]+$")
 """Ends the name of an endpoint that is one port of several of a NIC."""
 TO_TIER = {ROUTER + 1: "the links to other routers"}
@@ -32,6 +34,8 @@ class Capacity:
     """Links of every device to each tier above it."""
     ends: dict[str, list[int]]
     """Endpoints of every host."""
+    degree: Ints
+    """Links of every device, shape (devices of the design,)."""
 
 
 def capacity(found: Sides) -> Capacity:
@@ -41,6 +45,7 @@ def capacity(found: Sides) -> Capacity:
         found: both fabrics.
     """
     devices = found.ours // PORTS
+    degree = np.bincount(devices.ravel(), minlength=found.devices)
     tiers = found.roles[devices]
     level = tiers[:, 0] == tiers[:, 1]
     order = np.argsort(tiers, axis=1, kind="stable")
@@ -48,12 +53,13 @@ def capacity(found: Sides) -> Capacity:
     charged = np.concatenate(
         [np.column_stack([devices[:, 0], tiers[:, 1]]), np.column_stack([devices, tiers])[level][:, [1, 2]]]
     )
-    keys, counts = np.unique(charged, axis=0, return_counts=True)
-    up = Counter(dict(zip(map(tuple, keys.tolist()), counts.tolist(), strict=True)))
+    tops = int(tiers.max(initial=0)) + 1
+    keys, counts = np.unique(charged[:, 0] * tops + charged[:, 1], return_counts=True)
+    up = Counter({divmod(key, tops): count for key, count in zip(keys.tolist(), counts.tolist(), strict=True)})
     ends: dict[str, list[int]] = {}
     for device in np.flatnonzero(found.roles == 0).tolist():
         ends.setdefault(host_of(found.names[device]), []).append(device)
-    return Capacity(found=found, up=up, ends=ends)
+    return Capacity(found=found, up=up, ends=ends, degree=degree)
 
 
 def _charged(found: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:

@@ -48,12 +48,15 @@ def exchanged(found: Sides) -> dict[int, int]:
     """
     moved: dict[int, int] = {}
     taken: set[int] = set()
-    for device, place, votes, degree in _places(found).tolist():
-        if device == place or device in moved or place in taken:
+    places = _places(found)
+    for device, place, votes, degree in places[places[:, 0] != places[:, 1]].tolist():
+        if device in moved or place in taken:
             continue
         if votes > MOST_LINKS * degree and (device >= found.devices or _alike(found, device, place)):
             moved[device] = place
             taken.add(place)
+    if not moved:
+        return {}
     switches = {device: place for device, place in moved.items() if found.roles[place]}
     hosts = _hosts(found, {device: place for device, place in moved.items() if not found.roles[place]})
     best = dict[int, int]()

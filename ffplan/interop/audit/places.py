@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 def links_of(found: Sides, devices: set[int]) -> list[tuple[int, int]]:
     """Return the links of the design at some devices."""
-    own = found.ours // PORTS
-    hit = np.isin(own, sorted(devices)).any(axis=1)
+    asked = np.zeros(len(found.names), bool)
+    asked[list(devices)] = True
+    hit = asked[found.ours[:, 0] // PORTS] | asked[found.ours[:, 1] // PORTS]
     return [(one, two) for one, two in found.ours[hit].tolist()]
 
 

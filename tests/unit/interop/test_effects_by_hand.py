@@ -175,6 +175,9 @@ def test_links_that_share_a_device() -> None:
     assert sharing(pairs, 2) == [(1, pairs[:3]), (4, pairs[3:])]
     assert sharing(pairs, 4) == [(-1, [pair]) for pair in pairs]
     assert sharing([], 1) == []
+    hub = [(1 * PORTS + port, (2 if port < 3 else 3) * PORTS + port) for port in range(5)]
+    rest = [(2 * PORTS + 8, 4 * PORTS + 1), (2 * PORTS + 9, 5 * PORTS + 1), (3 * PORTS + 9, 5 * PORTS + 2)]
+    assert sharing(hub + rest, 2) == [(1, hub), (2, rest[:2]), (-1, [rest[2]])]  # 2 had four links, and 5 had two
     both = [(PORTS, 2 * PORTS), (PORTS + 1, 2 * PORTS + 1)]
     assert sharing(both, 2) == [(1, both)]  # of two alike, the first
     assert sharing([(PORTS, PORTS + 1)], 2) == [(-1, [(PORTS, PORTS + 1)])]  # a link counts once for its device

@@ -286,11 +286,15 @@ def test_what_a_builder_refuses() -> None:
         with pytest.raises(InputError, match=rf"^x:2:1: error: port {own} of `a`, which has 2"):
             builder.port(own, "B", 1, 2)
     builder.port(2, "B", 1, 3)
-    with pytest.raises(InputError, match=r"^x:4:1: error: port 2 of `a` is listed twice"):
-        builder.port(2, "C", 1, 4)
     with pytest.raises(InputError, match="`A` is described twice, first in line 1"):
         builder.device("A", "again", "switch", 2, 5)
     assert builder.built().undescribed[0] == ("B", 3)
+    again = Builder("x", "a form")
+    again.device("A", "a", "switch", 3, 1)
+    for line, port in enumerate((2, 1, 2, 1), start=3):
+        again.port(port, "B", line, line)
+    with pytest.raises(InputError, match=r"^x:5:1: error: port 2 of `a` is listed twice"):
+        again.built()
     for port, refused in ((0, False), (PORTS - 1, False), (PORTS, True), (-1, True)):
         fresh = Builder("x", "a form")
         device = fresh.device("A", "a", "switch", 0, 1)
