@@ -160,7 +160,7 @@ class _Resolver:
     def __init__(self, design: ResolvedDesign, catalog: Catalog) -> None:
         self.design, self.catalog = design, catalog
         self.document, self.spec = design.document, design.spec
-        self.owned: Ownership = design.ownership if design.ownership is not None else Ownership()
+        self.owned: Ownership = design.ownership if design.ownership is not None else Ownership.model_construct()
         self.faults: list[Finding] = []
 
     def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P:

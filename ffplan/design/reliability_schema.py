@@ -77,5 +77,5 @@ def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDe
         profile: catalogue id of the profile.
         changes: other fields of its section that are replaced.
     """
-    section = design.reliability or Reliability()
+    section = design.reliability or Reliability.model_construct()
     return replace(design, reliability=section.model_copy(update={"profile": profile, **changes}))
