@@ -8,7 +8,7 @@ it is first asked for: a command loads many records that it never builds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import Field, dataclass
 from typing import Any, TypeVar, dataclass_transform
 
 C = TypeVar("C")
@@ -47,6 +47,30 @@ def _repr(self: Any) -> str:
     return f"{name}(\n{body})"
 
 
+def _is_simple(plain: type[Any]) -> bool:
+    """Return whether a class as written has no base and no field that a dataclass must make its default for."""
+    return plain.__bases__ == (object,) and not any(isinstance(item, Field) for item in plain.__dict__.values())
+
+
+def _builder(plain: type[Any], many: bool) -> Any:
+    """Return the `__init__` that a dataclass would have, which takes a third of the time to make of a whole one.
+
+    Args:
+        plain: a simple class as written.
+        many: its fields are given by name.
+    """
+    kinds = dict(plain.__annotations__)
+    given = [f"{name}=known[{name!r}]" if name in plain.__dict__ else name for name in kinds]
+    parts = ["self", *(["*"] if many else []), *("*" if part == "_" else part for part in given)]
+    kinds.pop("_", None)
+    body = "".join(f"\n    self.{name} = {name}" for name in kinds) or "\n    pass"
+    space: dict[str, Any] = {"known": plain.__dict__}
+    exec(f"def __init__({', '.join(parts)}):{body}", space)  # fields are names: they are annotated
+    made = space["__init__"]
+    made.__annotations__, made.__qualname__ = {**kinds, "return": None}, f"{plain.__qualname__}.__init__"
+    return made
+
+
 class _Late:
     """An attribute of a record that stands for itself until it is first asked for."""
 
@@ -58,9 +82,12 @@ class _Late:
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         """Put what a dataclass of the same fields has in place, and return the attribute."""
-        same = dataclass(eq=False, repr=False, kw_only=self.many)(self.plain)
-        for name in LATE:
-            setattr(self.made, name, same.__dict__[name])
+        if self.name == "__init__" and _is_simple(self.plain):
+            self.made.__init__ = _builder(self.plain, self.many)
+        else:
+            same = dataclass(eq=False, repr=False, kw_only=self.many)(self.plain)
+            for name in LATE:
+                setattr(self.made, name, same.__dict__[name])
         return getattr(owner if instance is None else instance, self.name)
 
 
