@@ -209,7 +209,8 @@ class Catalog:
             return None
         base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
         if known is None:
-            known = self._parsed[str(path)] = read_part(document, base, shipped=self._ships(key[1]) and self._ships(base.key[1]))
+            shipped = self._ships(key[1]) and self._ships(base.key[1])
+            known = self._parsed[str(path)] = read_part(document, base, shipped=shipped)
         return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:

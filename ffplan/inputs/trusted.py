@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, PlainValidator
 
@@ -47,8 +47,7 @@ def _reader(kind: Any, notes: Iterable[Any] = ()) -> Callable[[Any], Any] | None
     """Return what reads a value of a type; None where it stays as it is."""
     own = next((note.func for note in notes if isinstance(note, PlainValidator)), None)
     if own is not None:
-        read: Callable[[Any], Any] = own
-        return read
+        return cast("Callable[[Any], Any]", own)
     if kind is float:
         return float
     if kind in AS_IT_IS or get_origin(kind) is Literal:
