@@ -81,6 +81,8 @@ class Examined:
     @cached_property
     def timed(self) -> TrainReport | None:
         """The workload where it has a step time."""
+        if self.job is None:
+            return None
         from ffplan.results.training import TrainReport
 
         return self.job if isinstance(self.job, TrainReport) else None

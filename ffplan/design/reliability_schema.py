@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
-from ffplan.catalog.reliability import SecondsEstimate
+from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
 
