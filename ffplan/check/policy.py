@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +69,10 @@ def _table(path: Path) -> dict[str, Any] | None:
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
+        if "ffplan" not in text:
+            return None
+        import tomllib
+
         tool = tomllib.loads(text).get("tool")
     except (OSError, ValueError, RecursionError):
         return {} if "[tool.ffplan" in text else None  # whoever reads it says what is wrong
@@ -124,6 +127,8 @@ def read_policy(path: Path, file: str) -> Policy:
     Raises:
         InputError: with a located finding for every fault.
     """
+    import tomllib
+
     raw = read_bytes(path, file)
     try:
         text = raw.decode("utf-8")

@@ -76,7 +76,7 @@ def _read_site(design: ResolvedDesign, catalog: Catalog) -> None:
     from ffplan.design.ownership import resolve_ownership
 
     with suppress(InputError):  # then they are not known, and the site neither
-        resolve_ownership(design, catalog)
+        resolve_ownership(design, catalog, offers=design.ownership is not None or catalog.overlaid)
 
 
 def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
