@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 def check(examined: Examined) -> Iterator[Finding]:
     """Find workloads that cannot run, or that cannot be timed."""
     job = examined.job
-    if job is not None and examined.timed is None:
+    if job is None:
+        return
+    from ffplan.results.training import TrainReport
+
+    if not isinstance(job, TrainReport):
         yield examined.design.document.finding(
             RULE.id,
             ("workload",),
