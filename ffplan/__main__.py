@@ -25,7 +25,7 @@ def main() -> None:
 
         sys.stderr = VisibleStream(sys.stderr)
     signal.signal(signal.SIGTERM, _stop)  # so that files half written, and workers, are cleaned up
-    gc.set_threshold(200_000, 50, 50)  # collecting during imports costs a twentieth of a short command
+    gc.set_threshold(500_000, 50, 50)  # one collection costs a twentieth of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time, and no matrix here is large
     from ffplan.cli.app import run

@@ -40,10 +40,7 @@ Date = Annotated[str, Field(pattern=r"^\d{4}(-\d{2}){0,2}$")]
 """A year, month or day, such as 2026-03."""
 
 
-# Source and the figures are built at once, not on first use: every part is made of them, and so builds faster.
-
-
-class Source(Frozen, defer_build=False):
+class Source(Frozen):
     """Source of numbers; figures name it by its key under `sources`."""
 
     title: Text
@@ -79,7 +76,7 @@ class Source(Frozen, defer_build=False):
         return self.date or self.read or ""
 
 
-class Figure(Frozen, defer_build=False):
+class Figure(Frozen):
     """Fields shared by every figure; subclasses add `value`, `low` and `high` of one dimension."""
 
     unit: ClassVar[str] = ""

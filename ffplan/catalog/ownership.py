@@ -11,7 +11,7 @@ from ffplan.catalog.evidence import Figure
 from ffplan.catalog.parts import Cooling, Part
 from ffplan.catalog.prices import Currency
 from ffplan.inputs.model import Frozen, Identifier
-from ffplan.inputs.quantities import Area, Money, Power, Share, Years, money_per
+from ffplan.inputs.quantities import Area, Duration, Money, Power, Share, Years, money_per
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -84,6 +84,14 @@ class YearsEstimate(Estimate):
     value: Years
     low: Years | None = None
     high: Years | None = None
+
+
+class SecondsEstimate(Estimate):
+    """A time [s]."""
+
+    value: Duration
+    low: Duration | None = None
+    high: Duration | None = None
 
 
 Plain = Annotated[float, Field(ge=0, le=1e9, strict=False)]

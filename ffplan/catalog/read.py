@@ -13,6 +13,7 @@ from ffplan.catalog.parts import Part, Server, StorageServer, Switch
 from ffplan.catalog.topology import server_faults
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
+from ffplan.inputs.trusted import trusted
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
@@ -73,24 +74,23 @@ def recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
     )
 
 
-def read_part(document: Document, base: Entry | None = None) -> Entry:
+def read_part(document: Document, base: Entry | None = None, *, shipped: bool = False) -> Entry:
     """Return a part as its file has it.
 
     Args:
         document: the file.
         base: the reliability profile that it extends.
+        shipped: the file is one of ours, as is what it extends, and was checked before it shipped.
 
     Raises:
         InputError: where the file is wrong.
     """
-    if base is None:
-        part = _part(document, document.data)
-        return Entry(part=part, document=document, recalled=recalled_paths(part))
-    if faults := list(extension_faults(document, base.data)):
+    if base is not None and not shipped and (faults := list(extension_faults(document, base.data))):
         raise InputError(*faults)
-    part = _part(document, with_base(document.data, base.data))
-    own = tuple(path for path in recalled_paths(part) if holds(document.data, path))
-    return Entry(part=part, document=document, recalled=own, base=base)
+    data = document.data if base is None else with_base(document.data, base.data)
+    part = trusted(model_of(data["kind"]), data) if shipped else _part(document, data)
+    own = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
+    return Entry(part=part, document=document, recalled=tuple(own), base=base)
 
 
 def _part(document: Document, data: Any) -> Part:

@@ -8,10 +8,9 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.evidence import BandwidthFigure, CountFigure, Figure, FractionFigure
-from ffplan.catalog.ownership import Estimate, PlainEstimate, ShareEstimate
+from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
-from ffplan.inputs.quantities import Duration
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -66,14 +65,6 @@ class PlainFigure(Figure):
     value: EventRate
     low: EventRate | None = None
     high: EventRate | None = None
-
-
-class SecondsEstimate(Estimate):
-    """A time [s]."""
-
-    value: Duration
-    low: Duration | None = None
-    high: Duration | None = None
 
 
 class FailureStudy(Part):

@@ -79,7 +79,7 @@ class SoftwareStack(Part):
     benchmark_routing: Routing = "random"
     """Routing of its published benchmarks, which put a gate of their own in the router's place. Runs that are known by
     the title of their source have it; plans that name the stack write their own."""
-    settings: StackSettings = StackSettings()
+    settings: StackSettings = StackSettings.model_construct()
     """Fields of a plan that its recipes fix; a plan that names the stack has them unless it writes its own."""
     runtime: Identifier = USUAL
     """Catalogue id of the runtime, which has the margins of device memory."""

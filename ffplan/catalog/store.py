@@ -91,6 +91,11 @@ class Catalog:
         """Every part read so far, by id and folder."""
         return [self._read[key] for key in sorted(self._read)]
 
+    @property
+    def overlaid(self) -> bool:
+        """Whether parts may be the user's."""
+        return len(self._roots) > 1
+
     def ids(self) -> list[str]:
         """Return the ids of all parts, over all folders."""
         return sorted({name for index in self._indexes for name in index})
@@ -136,7 +141,7 @@ class Catalog:
             self._read[key] = profile
         if key not in self._read:
             path, label = self._place(*key)
-            whole = self._part(path, label)
+            whole = self._part(path, label, shipped=self._ships(key[1]))
             if whole.part.id != key[0]:
                 raise other_id(label, whole.part.id, key[0])
             document = whole.document
@@ -203,11 +208,12 @@ class Catalog:
         document = parse_document(self._content(path, label), label) if known is None else known.document
         name = base_name(document.data)
         if name is None:
-            self._parsed[str(path)] = read_part(document)
+            self._parsed[str(path)] = read_part(document, shipped=self._ships(key[1]))
             return None
         base = self._base(ReliabilityProfile, name, document, (*chain, key))  # counts as read
         if known is None:
-            known = self._parsed[str(path)] = read_part(document, base)
+            shipped = self._ships(key[1]) and self._ships(base.key[1])
+            known = self._parsed[str(path)] = read_part(document, base, shipped=shipped)
         return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
@@ -225,7 +231,7 @@ class Catalog:
         if place is None:
             raise InputError(self._unknown(type(part), name, document, ("extends",)))
         path, label = self._place(name, place)
-        base = self._part(path, label).part
+        base = self._part(path, label, shipped=self._ships(place)).part
         if not isinstance(base, type(part)):
             raise InputError(self._other_kind(type(part), base, document, ("extends",)))
         if getattr(base, "extends", None) is not None:
@@ -282,7 +288,11 @@ class Catalog:
             self._raw[key] = read_bytes(path, label)
         return self._raw[key]
 
-    def _part(self, path: Path, label: str) -> Entry:
+    def _ships(self, position: int) -> bool:
+        """Return whether a folder is the shipped catalogue, which is searched last."""
+        return position == len(self._roots) - 1
+
+    def _part(self, path: Path, label: str, *, shipped: bool) -> Entry:
         """Return the part of a file as it stands there, which is parsed once.
 
         Raises:
@@ -290,7 +300,8 @@ class Catalog:
         """
         key = str(path)
         if key not in self._parsed:
-            self._parsed[key] = read_part(parse_document(self._content(path, label), label))
+            document = parse_document(self._content(path, label), label)
+            self._parsed[key] = read_part(document, shipped=shipped)
         return self._parsed[key]
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.results.design import Assessment, SiteSummary
     from ffplan.results.run import RunReport
+    from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.blast import SwitchLoss
     from ffplan.studies.design import DesignStudy
@@ -80,6 +81,8 @@ class Examined:
     @cached_property
     def timed(self) -> TrainReport | None:
         """The workload where it has a step time."""
+        if self.job is None:
+            return None
         from ffplan.results.training import TrainReport
 
         return self.job if isinstance(self.job, TrainReport) else None
@@ -126,6 +129,19 @@ class Examined:
         from ffplan.studies.site import known_site
 
         return known_site(self.study.design, self.catalog.fork())
+
+    @cached_property
+    def storage(self) -> StorageSummary | None:
+        """The storage that the design plans; None where it plans none, or has no accelerators."""
+        design, known = self.study.design, self.assessment.storage
+        if known is not None or not design.accelerators:
+            return known if known is not None and known.planned else None
+        if not any(group.group.role == "storage" for group in design.groups):
+            return None
+        from ffplan.studies.goodput_basis import goodput_basis
+        from ffplan.studies.goodput_summary import storage_summary
+
+        return storage_summary(goodput_basis(design, self.catalog.fork(), self.fabric, beside=False))
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:

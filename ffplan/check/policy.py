@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
-from ffplan.check.every_rule import every_rule
 from ffplan.design.policy_schema import PolicyFields, policy_fields
 from ffplan.inputs.document import read_bytes
 from ffplan.inputs.suggest import did_you_mean
@@ -46,6 +44,8 @@ NO_POLICY = Policy(file="", folder=Path(), fields=PolicyFields.model_construct()
 
 def known_rules() -> list[str]:
     """Return the ids of all rules."""
+    from ffplan.check.every_rule import every_rule  # few files have a policy or a waiver
+
     return [rule.id for rule in every_rule()]
 
 
@@ -69,6 +69,10 @@ def _table(path: Path) -> dict[str, Any] | None:
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
+        if "ffplan" not in text:
+            return None
+        import tomllib
+
         tool = tomllib.loads(text).get("tool")
     except (OSError, ValueError, RecursionError):
         return {} if "[tool.ffplan" in text else None  # whoever reads it says what is wrong
@@ -123,6 +127,8 @@ def read_policy(path: Path, file: str) -> Policy:
     Raises:
         InputError: with a located finding for every fault.
     """
+    import tomllib
+
     raw = read_bytes(path, file)
     try:
         text = raw.decode("utf-8")

@@ -164,7 +164,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
         own = with_profile(resolve(document, catalog), catalog, task.profile)
         design, remarks = with_limits(own, policy)
-        found = examine(own, catalog, all_scales=False, today=task.today, held=design).findings
+        found = examine(own, catalog, brief=True, today=task.today, held=design).findings
         return (*named_limits(found, own, design, policy), *remarks)
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate

@@ -57,7 +57,7 @@ def _with_options(
         return design
     if spares is not None and design.ownership is not None:  # one number: the option's
         design = replace(design, ownership=design.ownership.model_copy(update={"spare_nodes": None}))
-    return replace(design, reliability=(design.reliability or Reliability()).model_copy(update=wanted))
+    return replace(design, reliability=(design.reliability or Reliability.model_construct()).model_copy(update=wanted))
 
 
 def _losses(design: ResolvedDesign) -> FabricLosses | None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
     from ffplan.cost.inputs import Input
 
+    Known = dict[tuple[object, ...], Floats]
+
 P95 = 1.6449
 """Standard deviations from the median to P95 of a normal distribution."""
 GRID = 2001
@@ -147,32 +149,38 @@ def quantile(found: Input, probability: Any) -> Any:
     return triangular(np.asarray(probability), low, middle, high)
 
 
-def drawn(found: Input, draws: int, seed: int) -> Number:
+def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Number:
     """Return the draws of one input.
 
     Args:
         found: the input.
         draws: number of draws [1].
         seed: seed of everything.
+        known: draws of inputs before it, which it is looked up in and put into.
 
     Returns:
         Shape [draws]; a number where the input has no width.
     """
     if found.fixed:
         return found.likely
-    values: Floats = quantile(found, _generator(seed, found.key.partition(OWN)[0]).random(draws))
-    return values
+    known = {} if known is None else known
+    ends = found.low, found.likely, found.high, found.least, found.most
+    same = found.key.partition(OWN)[0], found.distribution, *ends, draws, seed
+    if same not in known:
+        known[same] = quantile(found, _generator(seed, same[0]).random(draws))
+    return known[same]
 
 
-def sample(inputs: Iterable[Input], draws: int, seed: int) -> dict[str, Number]:
+def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None = None) -> dict[str, Number]:
     """Return draws of every input by name.
 
     Args:
         inputs: the inputs.
         draws: number of draws [1].
         seed: seed of everything.
+        known: draws of inputs before them, where several jobs share most of theirs.
     """
-    return {found.name: drawn(found, draws, seed) for found in inputs}
+    return {found.name: drawn(found, draws, seed, known) for found in inputs}
 
 
 def ends(found: Input) -> tuple[float, float]:

@@ -98,10 +98,17 @@ class ResolvedOwnership:
     networks: tuple[SideFabric, ...]
     exchange: dict[str, float]
     """Value of a unit of another currency [currency]."""
-    rents: RentBook
+    rent_book: RentBook | None
+    """Offers that owning is set against; None where they are not asked for."""
     rent: RentTerms | None
     delay_month: float | None
     """Stated value of a month without the cluster [currency]."""
+
+    @property
+    def rents(self) -> RentBook:
+        """The offers that owning is set against, which were asked for."""
+        assert self.rent_book is not None
+        return self.rent_book
 
     def rate_of(self, currency: str) -> float | None:
         """Return the value of one unit of a currency [currency]; None where the design states none."""
@@ -160,7 +167,7 @@ class _Resolver:
     def __init__(self, design: ResolvedDesign, catalog: Catalog) -> None:
         self.design, self.catalog = design, catalog
         self.document, self.spec = design.document, design.spec
-        self.owned: Ownership = design.ownership if design.ownership is not None else Ownership()
+        self.owned: Ownership = design.ownership if design.ownership is not None else Ownership.model_construct()
         self.faults: list[Finding] = []
 
     def part(self, model: type[P], name: str, path: tuple[str | int, ...]) -> P:
@@ -367,12 +374,13 @@ def _storage(
     return usual_storage(design, catalog, profile, each.likely if each else None)
 
 
-def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwnership:
+def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:
     """Return what owning or renting a design takes.
 
     Args:
         design: the design.
         catalog: where its profile and rents are looked up.
+        offers: read the offers that owning is set against.
 
     Raises:
         InputError: with a located finding for every unknown name, and every amount without a rate.
@@ -380,7 +388,7 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwner
     resolver = _Resolver(design, catalog)
     spec = resolver.owned
     profile = resolver.part(OwnershipProfile, spec.profile, ("ownership", "profile"))
-    rents = resolver.part(RentBook, spec.rents, ("ownership", "rents"))
+    rents = resolver.part(RentBook, spec.rents, ("ownership", "rents")) if offers else None
     currency = report_currency(design) or profile.currency
     rates = resolver.rates(currency)
     inputs = resolver.inputs(profile, rates)
@@ -405,7 +413,7 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog) -> ResolvedOwner
         storage=_storage(design, catalog, profile, inputs),
         networks=resolver.networks(profile),
         exchange={name: rate for name, rate in rates.items() if name != currency},
-        rents=rents,
+        rent_book=rents,
         rent=rent,
         delay_month=_number(spec.delay, rates) if spec.delay else None,
     )

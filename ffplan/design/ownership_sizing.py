@@ -81,7 +81,7 @@ def usual_storage(
         return None
     count = min(round_up(design.accelerators / each), design.accelerators)
     document = catalog.entry(profile.id).document
-    group = NodeGroup(role="storage", server=profile.storage_server, count=count)
+    group = NodeGroup.model_construct(role="storage", server=profile.storage_server, count=count)
     return resolve_group(document, catalog, group, ("storage_server",))
 
 
@@ -95,7 +95,7 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     Raises:
         InputError: where there is no such profile or part, or the design states two numbers of spare nodes.
     """
-    section = design.ownership or Ownership()
+    section = design.ownership or Ownership.model_construct()
     path = ("ownership", "profile") if design.ownership is not None else ()
     profile = catalog.get(OwnershipProfile, section.profile, design.document, path)
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
-from ffplan.catalog.reliability import SecondsEstimate
+from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
 
@@ -77,5 +76,5 @@ def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDe
         profile: catalogue id of the profile.
         changes: other fields of its section that are replaced.
     """
-    section = design.reliability or Reliability()
+    section = design.reliability or Reliability.model_construct()
     return replace(design, reliability=section.model_copy(update={"profile": profile, **changes}))

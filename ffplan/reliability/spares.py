@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Floats, Number
 from ffplan.base.elementary import exp
 from ffplan.base.record import record
-from ffplan.reliability.poisson import log_weights, probabilities
+from ffplan.reliability.poisson import log_weights, probabilities, terms
 from ffplan.reliability.spare_count import enough
 
 POINTS = 48
@@ -50,15 +50,25 @@ def nodes_in_repair(removals: Any, repair: Any) -> Number:
     return found
 
 
-def _short(down: float, spares: int) -> tuple[float, float, float]:
-    chances = probabilities(down)
-    numbers = np.arange(len(chances))
-    lacking = np.maximum(numbers - spares, 0)
-    blocked = 0.0
-    if down > 0 and len(chances) > spares + 1:
-        weights = log_weights(down, spares + 1)  # in logarithms: far from the mean the probabilities underflow
-        blocked = float(1 / exp(weights - weights[-1]).sum())
-    return float(chances[numbers > spares].sum()), float((chances * lacking).sum()), blocked
+def _short(down: Floats, spares: int) -> Floats:
+    """Return chance, missing nodes and waiting for each of some expected nodes in repair, shape [values, 3].
+
+    Each sum has the terms of its own value alone, so that a value has one result whatever stands beside it.
+    """
+    found = np.zeros((len(down), 3))
+    lengths = [terms(float(value)) + 1 for value in down]
+    chances = probabilities(down[:, np.newaxis], max(lengths, default=1) - 1)
+    lacking = np.maximum(np.arange(chances.shape[1]) - spares, 0)
+    for row, length in enumerate(lengths):
+        own = chances[row, :length]
+        found[row, 0] = own[spares + 1 :].sum()
+        found[row, 1] = (own * lacking[:length]).sum()
+    late = [row for row, length in enumerate(lengths) if down[row] > 0 and length > spares + 1]
+    if late:
+        # in logarithms: far from the mean the probabilities underflow
+        weights = log_weights(down[late][:, np.newaxis], spares + 1)
+        found[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
+    return found
 
 
 def shortage(down: Any, spares: int) -> Shortage:
@@ -78,10 +88,10 @@ def shortage(down: Any, spares: int) -> Shortage:
     """
     values = np.asarray(down, dtype=float)
     if values.size <= POINTS:
-        found = np.array([_short(float(value), spares) for value in values.ravel()]).reshape(*values.shape, 3)
+        found = _short(values.ravel(), spares).reshape(*values.shape, 3)
     else:
         points = np.linspace(np.sqrt(values.min()), np.sqrt(values.max()), POINTS) ** 2
-        table = np.array([_short(float(point), spares) for point in points])
+        table = _short(points, spares)
         found = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
     if values.ndim == 0:
         return Shortage(*(float(item) for item in found))

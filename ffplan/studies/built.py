@@ -92,6 +92,12 @@ class Built:
         return _drawn(self.study.power, power_of)
 
 
+def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, Catalog]:
+    """Return the design of a file, and the parts that it alone has read."""
+    used = catalog.fresh()
+    return resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used), used
+
+
 def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
     """Return the draft of a design; None where its fabric does not hold it.
 
@@ -100,9 +106,8 @@ def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
         idea: the idea behind it.
         catalog: the parts.
     """
-    used = catalog.fresh()
     try:
-        design = resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used)
+        design, used = _resolved(text, idea, catalog)
         ledger = ledger_for(design, used, NO_DRAWS)
     except InputError:
         return None
@@ -118,9 +123,8 @@ def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
         idea: the idea behind it.
         catalog: the parts.
     """
-    used = catalog.fresh()
     try:
-        design = resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used)
+        design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
         study = study_cost(design, used, NO_DRAWS)
     except InputError:

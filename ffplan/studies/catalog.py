@@ -21,7 +21,7 @@ from ffplan.catalog.evidence import (
     date_of,
 )
 from ffplan.catalog.models import Model, ParameterFigure
-from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, plain_amount
+from ffplan.catalog.ownership import ESTIMATE_UNITS, PER_WORDS, Estimate, SecondsEstimate, plain_amount
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook, RentBook
 from ffplan.catalog.reliability import (
@@ -31,7 +31,6 @@ from ffplan.catalog.reliability import (
     PlainFigure,
     RateFigure,
     ReliabilityProfile,
-    SecondsEstimate,
     XidTable,
 )
 from ffplan.inputs.quantities import Money

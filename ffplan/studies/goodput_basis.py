@@ -29,13 +29,16 @@ class GoodputBasis:
     """Hazards of the profile whose mean time between interruptions stands beside that of its own."""
 
 
-def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan | None = None) -> GoodputBasis:
+def goodput_basis(
+    design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan | None = None, *, beside: bool = True
+) -> GoodputBasis:
     """Return what of a design failures and checkpoints rest on.
 
     Args:
         design: the design.
         catalog: its parts.
         fabric: its fabric, where it is sized already.
+        beside: read the profile that stands beside its own too.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
@@ -47,7 +50,7 @@ def goodput_basis(design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan |
         design=design,
         fabric=fabric,
         hazards=hazards,
-        beside=hazards_beside(design, catalog, hazards),
+        beside=hazards_beside(design, catalog, hazards) if beside else None,
         storage=storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
         bought_spares=sizing.spare_nodes,
     )

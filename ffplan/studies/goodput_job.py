@@ -28,6 +28,7 @@ from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
+    from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.usual_job import TimedJob
 
@@ -233,18 +234,19 @@ def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport
     return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
-def drawn_outcome(found: JobRecovery, draws: int, seed: int) -> JobOutcome:
+def drawn_outcome(found: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
     """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
 
     Args:
         found: the job at its likely inputs.
         draws: number of draws [1].
         seed: their seed.
+        known: draws of the inputs of jobs before it.
     """
     if not draws:
         return found.outcome
     kept = replace(found.job, interval=float(found.outcome.interval_s))
-    return job_outcome(kept, sample(found.inputs, draws, seed))
+    return job_outcome(kept, sample(found.inputs, draws, seed, known))
 
 
 def _ends(found: JobRecovery) -> tuple[float, float]:

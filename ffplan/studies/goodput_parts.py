@@ -16,6 +16,7 @@ from ffplan.studies.goodput_job import drawn_outcome, job_on, recovery
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.cost.draws import Known
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase, JobOutcome
     from ffplan.studies.goodput_basis import GoodputBasis
@@ -152,13 +153,14 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
     most = basis.design.accelerators
     each = basis.design.compute.accelerators_per_node
     wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
+    known: Known = {}
     rows = []
     for gpus in wanted:
         own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
             own = replace(own, spares=round(basis.bought_spares * gpus / most))
         found = recovery(basis, own)
-        one, many = found.outcome, drawn_outcome(found, draws, seed)
+        one, many = found.outcome, drawn_outcome(found, draws, seed, known)
         rows.append(
             out.SizeRow(
                 gpus=gpus,

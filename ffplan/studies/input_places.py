@@ -119,6 +119,6 @@ def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
         return Stand(own)
     if name == "effective" and item.status == "D":
         return Stand(stated_at(catalog.entry(item.source.split("`")[-2]).document, "hazards"))
-    profile = catalog.entry((design.ownership or Ownership()).profile)
+    profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
     cooling = design.spec.site.cooling
     return _stand(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))

@@ -65,6 +65,6 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
     try:
         if part.transformer is None:
             return GoodputJob(part, count, image_job(design, catalog, part, count), None)
-        return GoodputJob(part, count, workload_report(design, catalog, work), None)
+        return GoodputJob(part, count, workload_report(design, catalog, work, gains=False), None)
     except (RefusedError, UncalibratedError) as error:
         return GoodputJob(part, count, None, str(error))

@@ -38,6 +38,21 @@ class Hazards:
     """Rates of parts that take a scale-up domain out, by hazard; those that are counted [1/year]."""
 
 
+def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
+    """Return the reliability profile of a design.
+
+    Args:
+        design: the design.
+        catalog: where the profile is looked up.
+
+    Raises:
+        InputError: where there is no such profile.
+    """
+    section = design.reliability or Reliability.model_construct()
+    path = ("reliability", "profile") if design.reliability is not None else ()
+    return catalog.get(ReliabilityProfile, section.profile, design.document, path)
+
+
 def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     """Return the hazards of a design.
 
@@ -49,9 +64,7 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         InputError: where there is no such profile, a hazard counts what its study has not, or the design states
             failures of scale-up domains that it does not have.
     """
-    section = design.reliability or Reliability()
-    path = ("reliability", "profile") if design.reliability is not None else ()
-    profile = catalog.get(ReliabilityProfile, section.profile, design.document, path)
+    section, profile = design.reliability or Reliability.model_construct(), profile_of(design, catalog)
     entry = catalog.entry(profile.id)
     found: list[HazardRate] = []
     faults: list[Finding] = []

@@ -82,13 +82,14 @@ def workload_gpus(design: ResolvedDesign, workload: Workload) -> int:
     return workload.gpus or most
 
 
-def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload) -> TrainReport:
+def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload, *, gains: bool = True) -> TrainReport:
     """Return the workload with its fastest plan, or the one that the design gives.
 
     Args:
         design: the design.
         catalog: its parts.
         workload: what the design says of it.
+        gains: find what limits the plan.
 
     Raises:
         InputError: where the model is none, the job is too large, its tokens do not fill a step, or its plan
@@ -102,7 +103,8 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
         raise InputError(_fault(design, ("model",), message, "name a transformer; see `ffplan catalog list models`"))
     gpus = workload_gpus(design, workload)
     plan = with_usual_batch(_plan(design, workload), model, gpus)
-    report = job_report(design, catalog, model, plan, gpus, searching=workload.plan is None or workload.search)
+    searching = workload.plan is None or workload.search
+    report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains)
     if workload.tokens is not None and (why := short_of_a_step(report, workload.tokens)):
         raise InputError(_fault(design, ("tokens",), why, "write tokens with their unit, such as `2T`"))
     return report

@@ -5,10 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
-from ffplan.catalog.ownership import OwnershipFields
 from ffplan.check.rule import Rule
-from ffplan.design.ownership import assumed
-from ffplan.studies.cost_parts import RECALLED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +19,10 @@ def check(examined: Examined) -> Iterator[Finding]:
     design = examined.design
     if design.ownership is None or design.rent is not None:
         return
+    from ffplan.catalog.ownership import OwnershipFields
+    from ffplan.design.ownership import assumed
+    from ffplan.studies.cost_parts import RECALLED
+
     owned = examined.ownership
     profile, rates = owned.profile, {owned.currency: 1.0, **owned.exchange}
     if profile.currency not in rates:

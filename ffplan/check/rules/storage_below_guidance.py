@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Find planned storage below the least guidance for as many accelerators."""
-    design, found = examined.design, examined.assessment.storage
-    if found is None or not found.planned or not design.accelerators:
+    design, found = examined.design, examined.storage
+    if found is None or not design.accelerators:
         return
-    from ffplan.studies.reliability import hazards_of
+    from ffplan.studies.reliability import profile_of
 
-    tiers = tuple(hazards_of(design, examined.catalog.fork()).profile.storage_tiers.values())
+    tiers = tuple(profile_of(design, examined.catalog.fork()).storage_tiers.values())
     if not tiers:
         return
     least = tiers[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.check.rule import Rule
-from ffplan.results.training import TrainReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,7 +16,11 @@ if TYPE_CHECKING:
 def check(examined: Examined) -> Iterator[Finding]:
     """Find workloads that cannot run, or that cannot be timed."""
     job = examined.job
-    if job is not None and not isinstance(job, TrainReport):
+    if job is None:
+        return
+    from ffplan.results.training import TrainReport
+
+    if not isinstance(job, TrainReport):
         yield examined.design.document.finding(
             RULE.id,
             ("workload",),
