@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ffplan.base.errors import UsageError
 from ffplan.catalog.store import Catalog
@@ -14,11 +14,13 @@ from ffplan.inputs.design_files import find_design
 from ffplan.inputs.document import parse_document, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Design as Spec
     from ffplan.inputs.document import Document
+
+T = TypeVar("T")
 
 
 class Design:
@@ -38,6 +40,22 @@ class Design:
         self.catalogs = tuple(str(folder) for folder in catalogs)
         self._catalog = Catalog(self.catalogs)
         self.resolved: ResolvedDesign = resolve(document, self._catalog)
+        self._kept: tuple[ResolvedDesign, dict[str, Any]] = (self.resolved, {})
+
+    def kept(self, name: str, make: Callable[[], T]) -> T:
+        """Return what follows from the design and its parts alone, made when it is first asked for.
+
+        Args:
+            name: what it is.
+            make: makes it.
+        """
+        if self._kept[0] is not self.resolved:  # it stands for another design now
+            self._kept = (self.resolved, {})
+        known = self._kept[1]
+        if name not in known:
+            known[name] = make()
+        found: T = known[name]
+        return found
 
     @property
     def catalog(self) -> Catalog:

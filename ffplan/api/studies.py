@@ -86,7 +86,7 @@ def assess(design: str | Path | Design) -> Assessment:
     from ffplan.check.run import examine
 
     given = load(design)
-    return examine(given.resolved, given.catalog)
+    return given.kept("assessment", lambda: examine(given.resolved, given.catalog))
 
 
 def compare(
@@ -290,6 +290,7 @@ def train(
     from ffplan.studies import train as study
 
     given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
+    asked = dataclasses.replace(asked, machines=given.kept("machines", dict))
     return _answer(lambda: study.train(given.resolved, parts, asked))
 
 

@@ -91,6 +91,16 @@ class _Late:
         return getattr(owner if instance is None else instance, self.name)
 
 
+def same(one: Any, two: Any) -> bool:
+    """Return whether two values are equal, records field by field."""
+    if one is two:
+        return True
+    fields = getattr(one, "__dataclass_fields__", None)
+    if fields is None or type(one) is not type(two):
+        return bool(one == two)
+    return all(same(getattr(one, name), getattr(two, name)) for name in fields)
+
+
 @dataclass_transform(frozen_default=True, eq_default=False)
 def record(cls: type[C]) -> type[C]:
     """Make `cls` a dataclass with slots, compared by identity, that the type checker takes for frozen.

@@ -46,6 +46,7 @@ class Catalog:
         self._read: dict[tuple[str, int], Entry] = {}
         self._raw: dict[str, bytes] = {}
         self._parsed: dict[str, Entry] = {}
+        self._alone: dict[tuple[str, int], Entry] = {}
         self._kinds: dict[str, str] = {}
         first = [] if beside is None else [Root(Path(beside), beside)]
         named = [Root(Path(folder), folder) for folder in overlays]
@@ -82,8 +83,16 @@ class Catalog:
         Args:
             entry: the part; it takes the place of that of its id.
         """
+        return self.with_entries([entry])
+
+    def with_entries(self, entries: Iterable[Entry]) -> Catalog:
+        """Return a copy that has some parts as given, and counts no other as read.
+
+        Args:
+            entries: the parts; they take the place of those of their ids.
+        """
         other = self.fresh()
-        other._read[entry.key] = entry
+        other._read.update({entry.key: entry for entry in entries})
         return other
 
     @property
@@ -137,8 +146,8 @@ class Catalog:
 
     def _entry(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry:
         """Return the part of one folder; `chain` holds the parts that wait for it."""
-        if key not in self._read and (profile := self._profile(key, chain)) is not None:
-            self._read[key] = profile
+        if key not in self._read and (known := self._alone.get(key) or self._profile(key, chain)) is not None:
+            self._read[key] = known
         if key not in self._read:
             path, label = self._place(*key)
             whole = self._part(path, label, shipped=self._ships(key[1]))
@@ -148,7 +157,9 @@ class Catalog:
             part = self._with_constants(whole.part, document, key[1])
             recalled = whole.recalled if part is whole.part else recalled_paths(part)
             entry = Entry(part=part, document=document, recalled=recalled, key=key)
-            self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
+            found = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
+            if found is entry and part is whole.part:  # it takes nothing of another, which would count as read
+                self._alone[key] = entry
         return self._read[key]
 
     def _extended(self, entry: Entry, chain: tuple[tuple[str, int], ...]) -> Entry:

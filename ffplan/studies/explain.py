@@ -164,11 +164,13 @@ def moves_it(changes: list[float | None]) -> bool:
     return any(change is not None and abs(change) > LEAST for change in changes)
 
 
-def of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Influence, bool]]:
+def of_part(
+    value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
+) -> Iterator[tuple[Influence, bool]]:
     """Yield what every figure of a part does, and whether it does anything.
 
     Args:
-        subject: what is explained.
+        value: returns the value with the part changed at one place; None where the design cannot stand.
         entry: the part.
         base: the value.
     """
@@ -181,8 +183,7 @@ def of_part(subject: Subject, entry: Entry, base: float) -> Iterator[tuple[Influ
             if made is None:
                 break
             tried.append(_shown(_grown(figure.value, factor)))
-            catalog = subject.catalog.with_entry(replace(entry, part=made))
-            changes.append(_relative(_value(subject, subject.document, catalog), base))
+            changes.append(_relative(value(replace(entry, part=made), path), base))
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
@@ -272,10 +273,14 @@ def influences(
         entries: parts whose figures are tried.
         step: called after every part, with how many are done and in all.
     """
+
+    def changed(entry: Entry, _: tuple[str | int, ...]) -> float | None:
+        return _value(subject, subject.document, subject.catalog.with_entry(entry))
+
     tried = []
     for at, entry in enumerate(entries):
         step(at, len(entries) + 1)
-        tried += list(of_part(subject, entry, base))
+        tried += list(of_part(changed, entry, base))
     step(len(entries), len(entries) + 1)
     tried += list(of_design(subject, base))
     return sorted_out(tried)

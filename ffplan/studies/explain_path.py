@@ -231,15 +231,12 @@ def _of_training(
             label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
         )
 
-    def figure(report: TrainReport) -> float:
-        return float(getattr(report.rows[0], field))
-
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
         again = timed.again(changed, parts)
-        return None if again is None else figure(again)
+        return None if again is None else float(getattr(again.rows[0], field))
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
-    tried = [*timed.of_parts(figure, step), *of_design(subject, value, ("workload",)), *timed.of_job(figure)]
+    tried = [*timed.of_parts(field, step), *of_design(subject, value, ("workload",)), *timed.of_job(field)]
     return _explanation(question, timed.design, meaning, root, sorted_out(tried), (KEPT,))
 
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.results.training import TrainReport
     from ffplan.studies.input_places import Stand
     from ffplan.studies.step_inputs import Step
 
@@ -96,14 +95,19 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunE
         )
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
     tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
-    for item, _ in (*step.of_parts(_rate, tell), *step.of_job(_rate)):
+    for item, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
         tried.append(replace(item, less=account.faster(item.less), more=account.faster(item.more)))
 
     def whole(other: ResolvedDesign, others: Catalog) -> float | None:
         """Return the figure of a changed design, step and account."""
         again = step.again(other, others)
-        found = study_cost(other, others, asked, timed_job(again, step.gpus, tokens)).run if again else None
-        return float(getattr(found, field).likely) if found else None
+        if again is None:
+            return None
+        job, made = timed_job(again, step.gpus, tokens), ledger_for(other, others, asked)
+        found = _Account(
+            ledger=made, timed=job, inputs=inputs_for(made, job, others, drawn=False), field=field, likely=1.0
+        )
+        return found.value({})
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
     of_file = of_design(subject, account.likely, OF_ACCOUNT)
@@ -123,21 +127,19 @@ class _Account:
     likely: float
     """Its value."""
 
+    def value(self, values: dict[str, Any]) -> float:
+        """Return the figure with some inputs at other values."""
+        _, found = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
+        return float(getattr(found, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field)))
+
     def changed(self, values: dict[str, Any]) -> float:
         """Return the relative change of the figure with some inputs at other values [1]."""
-        _, found = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
-        value: float = getattr(found, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field))
-        return value / self.likely - 1
+        return self.value(values) / self.likely - 1
 
     def faster(self, change: float | None) -> float | None:
         """Return the relative change of the figure with a step of another rate [1]."""
         speed = likely(self.inputs).get("speed", 1.0)
         return None if change is None else self.changed({"speed": speed * (1 + change)})
-
-
-def _rate(report: TrainReport) -> float:
-    """Return the tokens that a job trains in a second [1/s]."""
-    return report.rows[0].tokens_s
 
 
 def _influence(item: Input, at: Stand, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:

@@ -12,8 +12,9 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.document import Document
 from ffplan.results.explanation import Influence
 from ffplan.results.training import TrainReport
-from ffplan.studies.explain import TENTH, Subject, moves_it, of_part
+from ffplan.studies.explain import TENTH, moves_it, of_part
 from ffplan.studies.input_places import figure_at, stated_at
+from ffplan.studies.step_reach import KeptPlan, reach
 from ffplan.studies.usual_job import job_report
 from ffplan.training.constraints import RefusedError
 
@@ -68,34 +69,39 @@ class Step:
         """Return the parts whose figures are inputs of the step."""
         return [entry for entry in self.used.used if entry.part.kind not in NOT_OF_STEPS]
 
-    def of_parts(
-        self, value: Callable[[TrainReport], float], step: Callable[[int, int], None]
-    ) -> Iterator[tuple[Influence, bool]]:
+    def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
         """Yield what every figure of the parts does to a figure of the step.
 
         Args:
-            value: the figure.
+            field: the figure, a field of the plan's row.
             step: called after every part, with how many are done and in all.
         """
+        row = self.report.rows[0]
+        job = KeptPlan(
+            document=self.document,
+            catalog=self.catalog,
+            model=self.report.model,
+            plan=self.plan,
+            gpus=row.plan.gpus,  # a search may have left accelerators of the job idle
+        )
+        found, entries = reach(job, self.design, self.used), self.entries()
+        base = float(found.base.row[field] if found.base else getattr(row, field))
 
-        def evaluate(design: ResolvedDesign, parts: Catalog) -> float | None:
-            found = self.again(design, parts)
-            return None if found is None else value(found)
+        def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
+            changed = found.changed(entry, path)
+            return None if changed is None else float(changed.row[field])
 
-        subject = Subject(document=self.document, catalog=self.catalog, evaluate=evaluate)
-        base = evaluate(self.design, self.used) or value(self.report)
-        entries = self.entries()
         for at, entry in enumerate(entries):
             step(at, len(entries) + 1)
-            yield from of_part(subject, entry, base)
+            yield from of_part(value, entry, base)
 
-    def of_job(self, value: Callable[[TrainReport], float]) -> Iterator[tuple[Influence, bool]]:
+    def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
         """Yield what the batch and the length of a sequence do to a figure of the step, in whole micro-batches.
 
         Args:
-            value: the figure.
+            field: the figure, a field of the plan's row.
         """
-        row, base = self.report.rows[0].plan, value(self.report)
+        row, base = self.report.rows[0].plan, float(getattr(self.report.rows[0], field))
         model = self.used.entry(self.report.model)
         stated = stated_at(self.document, "workload", "batch") or stated_at(self.document, "workload", "plan", "batch")
         length = stated_at(self.document, "workload", "plan", "sequence")
@@ -108,7 +114,7 @@ class Step:
         }
         for name, (now, unit, place) in places.items():
             tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]
-            changes = [self._changed(name, there, value, base) for there in tried]
+            changes = [self._changed(name, there, field, base) for there in tried]
             influence = Influence(
                 input=name,
                 value=f"{now:,}",
@@ -123,13 +129,13 @@ class Step:
             )
             yield influence, moves_it(changes)
 
-    def _changed(self, name: str, there: int, value: Callable[[TrainReport], float], base: float) -> float | None:
+    def _changed(self, name: str, there: int, field: str, base: float) -> float | None:
         """Return the relative change of a figure with one field of the plan at another value [1]."""
         update: dict[str, Any] = {name: there}
         plan = self.plan.model_copy(update=update)
         plan.model_fields_set.add(name)
         found = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
-        return None if found is None else value(found) / base - 1
+        return None if found is None else float(getattr(found.rows[0], field)) / base - 1
 
 
 def _whole(value: int, factor: float, unit: int) -> int:

@@ -104,7 +104,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
         check_available(design, count)
         made = parallel_plans(asked.plan, float(count))
         here = replace(stand, host_limit=host_room(design, asked.plan, count))
-        wrong = diagnose(here.shape, made, here.limit, here.host_limit, over=here.run.margins.counted_over)
+        wrong = fault_of(here, made)
         if wrong is not None:
             where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
             ways = (*_published(catalog, asked, wrong), *_ways_out(design, here, asked, made, wrong))
@@ -130,6 +130,11 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
         assumptions=setup_assumptions(stand, asked),
         skipped=skipped,
     )
+
+
+def fault_of(stand: TrainSetup, made: ParallelPlans) -> Diagnosis | None:
+    """Return why a plan, of plain numbers, cannot run, or None."""
+    return diagnose(stand.shape, made, stand.limit, stand.host_limit, over=stand.run.margins.counted_over)
 
 
 def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> str:

@@ -18,7 +18,7 @@ from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, s
 from ffplan.training.memory_margins import temporary_bytes, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
-from ffplan.training.sensitivity import RESOURCES, faster, without_path
+from ffplan.training.sensitivity import RESOURCES, abreast, faster, without_path
 from ffplan.training.step import LABELS, PARTS, step_parts, step_time
 
 if TYPE_CHECKING:
@@ -127,6 +127,48 @@ def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
     return tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed)
 
 
+def one_plan(run: TrainRun) -> TrainRun:
+    """Return a run of one plan, of plain numbers, whose units are no larger than a chunk."""
+    most = layers_of(run.shape.layers, run.plans)[0] / run.plans.chunks
+    return replace(run, plans=replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most))))
+
+
+def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
+    """Return the figures of a row that follow from the time of a step.
+
+    Args:
+        run: the run, as `one_plan` has it.
+        seconds: the time [s].
+    """
+    shape, p, at = run.shape, run.plans, run.speeds
+    tokens = float(p.batch * shape.sequence / seconds)
+    model, causal, hardware = (
+        float(achieved(step_flops(shape, p, kind), seconds, p.gpus)) for kind in ("model", "causal", "hardware")
+    )
+    return {
+        "step_s": seconds,
+        "tokens_s": tokens,
+        "tokens_s_gpu": float(tokens / p.gpus),
+        "tflops_gpu": model / 1e12,
+        "mfu": model / at.peak,
+        "peak_tflops": at.peak / 1e12,
+        "mfu_16_bit": model / at.peak_16 if at.peak_16 else None,
+        "mfu_causal": causal / at.peak,
+        "hfu": hardware / at.peak,
+    }
+
+
+def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[dict[str, Floats], list[Floats]]:
+    """Return the parts of the steps of some plans on the first machine, and their times on every machine [s]."""
+    if len(plans) == 1 and len(runs) > 1:  # one call for all machines
+        whole = step_parts(abreast(runs, stacked(list(plans) * len(runs))))
+        rows = {name: np.broadcast_to(value, (len(runs),)) for name, value in whole.items()}
+        times = np.asarray(step_time(rows))
+        return {name: value[:1] for name, value in rows.items()}, [times[at : at + 1] for at in range(len(runs))]
+    found = [{name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(run).items()} for run in runs]
+    return found[0], [np.asarray(step_time(parts)) for parts in found]
+
+
 def train_rows(
     run: TrainRun,
     plans: Sequence[ParallelPlans],
@@ -148,12 +190,11 @@ def train_rows(
             nothing of it.
     """
     many = replace(run, plans=stacked(plans))
-    parts = {name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(many).items()}
-    seconds = np.asarray(step_time(parts))
-    named = relevant(run) if gains else []
-    after = {name: step_time(step_parts(faster(many, name, MORE))) for name in named}
+    others = {name: faster(many, name, MORE) for name in (relevant(run) if gains else [])}
     fewer = without_path(many)
-    left = None if fewer is None else np.broadcast_to(seconds / step_time(step_parts(fewer)), seconds.shape)
+    parts, times = _timed([many, *others.values(), *([] if fewer is None else [fewer])], plans)
+    seconds, after = times[0], dict(zip(others, times[1:], strict=False))
+    left = None if fewer is None else seconds / times[-1]
     rows: list[TrainRow] = []
     for at, item in enumerate(plans):
         mine = {name: float(value[at]) for name, value in parts.items()}
@@ -177,29 +218,15 @@ def _row(
     asked: int,
     first: TrainRow | None,
 ) -> TrainRow:
-    shape = run.shape
-    most = layers_of(shape.layers, run.plans)[0] / run.plans.chunks  # a unit is no larger than a chunk
-    p = replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most)))
-    tokens = float(p.batch * shape.sequence / seconds)
-    each = float(tokens / p.gpus)
-    model = float(achieved(step_flops(shape, p, "model"), seconds, p.gpus))
-    causal = float(achieved(step_flops(shape, p, "causal"), seconds, p.gpus))
-    hardware = float(achieved(step_flops(shape, p, "hardware"), seconds, p.gpus))
+    capped = one_plan(run)
+    shape, p, speeds = run.shape, capped.plans, pace(capped, seconds)
     allocated = float(np.max(peak_bytes(shape, p)))
     temporary = float(np.max(temporary_bytes(shape, p, run.margins)))
     return TrainRow(
         plan=plan_row(float(shape.sequence), p, run.system),
         idle=asked - int(p.gpus),
-        step_s=seconds,
-        tokens_s=tokens,
-        tokens_s_gpu=each,
-        tflops_gpu=model / 1e12,
-        mfu=model / run.speeds.peak,
-        peak_tflops=run.speeds.peak / 1e12,
-        mfu_16_bit=model / run.speeds.peak_16 if run.speeds.peak_16 else None,
-        mfu_causal=causal / run.speeds.peak,
-        hfu=hardware / run.speeds.peak,
-        efficiency=each / (first.tokens_s_gpu if first else each),
+        **speeds,
+        efficiency=speeds["tokens_s_gpu"] / (first.tokens_s_gpu if first else speeds["tokens_s_gpu"]),
         parts=parts_at(parts, seconds),
         binding=bought[0].resource if bought else "",
         binding_label=bought[0].label if bought else "",

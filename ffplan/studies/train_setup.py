@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan import __version__
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
+from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.presets import PRESETS
@@ -15,7 +16,7 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
 from ffplan.results.training import Refused, Skipped, SurePlan, TrainReport, TrainRow
-from ffplan.studies.cluster import cluster_of
+from ffplan.studies.cluster import cluster_of, reducer_of
 from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, UNFITTED, ErrorBand, widest
 from ffplan.studies.job_layout import most_gpus
 from ffplan.studies.relatives import fitted, power_ratio, same_chip, same_energy, with_relative
@@ -55,6 +56,8 @@ class TrainRequest:
     """True where the recipes of the plan's stack gave fields that the plan leaves out."""
     system: Cluster | None = None
     """The machine, where another request on the same design and with the same library for gradients has made it."""
+    machines: dict[str, Cluster] | None = None
+    """Machines of the design by library for gradients, kept from one request to the next."""
 
 
 @record
@@ -70,6 +73,8 @@ class TrainSetup:
     run: TrainRun
 
 
+MOST_KNOWN = 2000
+"""Times of collectives that a machine that is kept may hold before it is made anew [1]."""
 HOST_SHARE = 0.8
 """Part of the host memory, or of the drives, that may hold what is offloaded [1]; the rest is left to others."""
 
@@ -114,6 +119,19 @@ def check_available(design: ResolvedDesign, count: int) -> None:
         )
 
 
+def _machine(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Cluster:
+    """Return the machine of a design, kept where the request says so; its libraries count as read."""
+    if asked.machines is None:
+        return cluster_of(design, catalog, asked.plan.reducer)
+    name = reducer_of(design, asked.plan.reducer)
+    made = asked.machines.get(name)
+    if made is None or len(made.known) > MOST_KNOWN:
+        made = asked.machines[name] = cluster_of(design, catalog, asked.plan.reducer)
+    for library in (made.library, made.reducer):
+        catalog.get(Library, library.id, design.document, ())
+    return made
+
+
 def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, Cluster]:
     """Return accelerator and machine.
 
@@ -124,7 +142,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
     part, _ = with_relative(part, catalog)
-    system = asked.system or cluster_of(design, catalog, asked.plan.reducer)
+    system = asked.system or _machine(design, catalog, asked)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none",

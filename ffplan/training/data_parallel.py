@@ -11,7 +11,7 @@ from ffplan.base.array_math import minimum
 from ffplan.node.host_copies import host_shares
 from ffplan.training import overlap
 from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
-from ffplan.training.group_collectives import group_time, hidden_fraction
+from ffplan.training.group_collectives import by_row, group_time, hidden_fraction
 from ffplan.training.memory import rank_parameters
 from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
 
@@ -81,7 +81,11 @@ def _running(run: TrainRun) -> Number:
 
 def host_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
-    shares = host_shares(run.system.host, _running(run))
+    running = _running(run)
+    if run.system.rows:
+        link = by_row(run.system, lambda machine: minimum(*host_shares(machine.host, running).values()))
+        return link * 1e9, by_row(run.system, lambda machine: host_shares(machine.host, running)["host memory"]) * 1e9
+    shares = host_shares(run.system.host, running)
     return minimum(*shares.values()) * 1e9, shares["host memory"] * 1e9
 
 
@@ -91,6 +95,12 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     Raises:
         ValueError: where the node has no drives, or their rates are unknown.
     """
+    if run.system.rows:
+        read, write = (
+            by_row(run.system, lambda machine, at=at: drive_rates(replace(run, system=machine))[at])  # type: ignore[misc]
+            for at in (0, 1)
+        )
+        return read, write
     host = run.system.host
     rates = host.drives.gbyte_s if host.drives else None
     if rates is None:

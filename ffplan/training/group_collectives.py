@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, Ints, Number, maximum
+from ffplan.base.array_math import Floats, Ints, Number, choose, maximum
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives.nccl import call_time
@@ -18,7 +18,7 @@ from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import placed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.fabric.sizing.link_cuts import LinkCut
 
@@ -66,6 +66,10 @@ class Cluster:
     """Ports of a NIC, one to every plane [1]."""
     sharder: Cluster | None = None
     """The machine as the collectives of ZeRO 3 see it, where their library uses fewer NICs."""
+    rows: tuple[Cluster, ...] = ()
+    """Machines that one plan, repeated, runs on side by side, one for each row of its arrays; they differ by rates."""
+    variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
+    """Machines made of it with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     """Times found before, by place of the groups, collective, groups and sizes; and coefficients, by `STREAMS`,
     collective, library and groups."""
@@ -86,11 +90,57 @@ class Cluster:
         return self.host.domain_gpus
 
 
+def sharing(system: Cluster, other: Cluster) -> Cluster:
+    """Return a machine that knows the times of collectives that another, like it, has found before."""
+    return replace(system, known=dict(other.known), variants={})
+
+
+def with_library(system: Cluster, part: Library) -> Cluster:
+    """Return a machine with a changed library in place of that of its id, which knows no times."""
+    library, reducer = (part if part.id == own.id else own for own in (system.library, system.reducer))
+    return replace(system, library=library, reducer=reducer, known={}, variants={})
+
+
+def alike(system: Cluster, other: Cluster) -> bool:
+    """Return whether every collective timed on one machine takes as long on another, which then knows its times."""
+    for mark, known in system.known.items():
+        if mark[0] != STREAMS:
+            _, operation, reducing, shape, *rows = mark
+            *where, sizes = (np.frombuffer(row).reshape(shape) for row in rows)
+            library = other.reducer if reducing else other.library
+            found = other.known[mark] = _group_times(other, library, operation, where, sizes)
+            if not np.array_equal(known, found):
+                return False
+    return True
+
+
+def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
+    """Return a figure of each row of plans on its own machine.
+
+    Args:
+        system: machines side by side.
+        find: returns the figure on one machine, of one row or of all.
+    """
+    known: dict[int, Floats] = {}
+    for machine in system.rows:
+        if id(machine) not in known:
+            known[id(machine)] = np.broadcast_to(find(machine), (len(system.rows),))
+    return np.array([known[id(machine)][at] for at, machine in enumerate(system.rows)])
+
+
+def side_by_side(systems: Sequence[Cluster]) -> Cluster:
+    """Return machines that differ by rates as those of the rows of one plan, repeated."""
+    sharders = [system.sharder for system in systems if system.sharder is not None]
+    own = side_by_side(sharders) if sharders else None
+    return replace(systems[0], rows=tuple(systems), sharder=own, known={}, variants={})
+
+
 def sharded_over(system: Cluster, nics: int | None) -> Cluster:
     """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
     if nics is None or nics >= len(system.host.nics):
         return system
-    return replace(system, sharder=replace(system, host=with_first_nics(system.host, nics), known={}))
+    own = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
+    return replace(system, sharder=own, variants={})
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
@@ -190,20 +240,24 @@ def group_time(
     Raises:
         ValueError: where the library has no such operation.
     """
-    library = system.reducer if reducing else system.library
     scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.each, placement.nodes))
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
     *where, sizes = np.broadcast_arrays(
         *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, beside, scaled))
     )
+    if system.rows:  # they are of one plan
+        *where, sizes = (np.atleast_1d(array)[:1] for array in (*where, sizes))
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
     mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
-    if mark not in system.known:
-        system.known[mark] = _group_times(system, library, operation, where, sizes)
-    found: Floats = system.known[mark]
-    return found
+    machines = system.rows or (system,)
+    for machine in machines:
+        if mark not in machine.known:
+            library = machine.reducer if reducing else machine.library
+            machine.known[mark] = _group_times(machine, library, operation, where, sizes)
+    found: list[Floats] = [machine.known[mark] for machine in machines]
+    return np.concatenate(found) if system.rows else found[0]
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
@@ -212,6 +266,8 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     Raises:
         ValueError: where the library has no such operation.
     """
+    if sizes.size == 1:
+        return _single_time(system, library, operation, where, sizes)
     keys, key = _distinct([array.ravel() for array in where])
     values, at = np.unique(sizes.ravel(), return_inverse=True)
     time = np.zeros((keys.shape[1], len(values)))
@@ -220,8 +276,26 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
         time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
-    found: Floats = time[key, at.ravel()].reshape(sizes.shape)
-    return np.where(sizes > 0, np.maximum(found - call_time(system.host, operation), 0.0), 0.0)
+    return _without_call(system, operation, sizes, time[key, at.ravel()].reshape(sizes.shape))
+
+
+def _without_call(system: Cluster, operation: str, sizes: Floats, time: Floats) -> Floats:
+    """Return times without that of the call itself, in the shape of the sizes [s]; 0 where there is no message."""
+    found: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
+    return found
+
+
+def _single_time(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
+    """Return the time of one message of one group, as `_group_times` does, without sorting [s].
+
+    Raises:
+        ValueError: where the library has no such operation.
+    """
+    placement = GroupPlacement(*(row.ravel() for row in where))
+    time = np.zeros(1)
+    if where[0].item() * where[1].item() >= 2:
+        time = _grid(system, library, operation, placement, sizes.ravel())
+    return _without_call(system, operation, sizes, time.reshape(sizes.shape))
 
 
 def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
@@ -254,14 +328,27 @@ def _grid(system: Cluster, library: Library, operation: str, placement: GroupPla
     return found
 
 
+def _plain(placement: GroupPlacement) -> GroupPlacement:
+    """Return the placement of one group in plain numbers."""
+    rows = (placement.each, placement.nodes, placement.apart, placement.adjacent)
+    return GroupPlacement(*(np.asarray(row, dtype=float).item() for row in rows))
+
+
 def _streams(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
     """Return what holds of a collective for messages of any size.
 
     Raises:
         ValueError: where the library has no such operation.
     """
+    if np.size(placement.nodes) == 1:
+        placement = _plain(placement)
     zones, cuts = system.crossed(placement) if system.crossed else (placement.nodes * 0 + 1, ())
-    safe = np.where(placement.each * placement.nodes < 2, 2.0, placement.each)
+    if isinstance(placement.nodes, float):  # one group needs no arrays, which are slow to go through
+        zones, cuts = (
+            float(zones),
+            tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),
+        )
+    safe = choose(placement.each * placement.nodes < 2, 2.0, placement.each)
     job = RankLayout(
         host=system.host,
         nodes=placement.nodes,
@@ -295,6 +382,8 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     Source:
         Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
+    if system.rows:
+        return by_row(system, lambda machine: send_time(machine, size, stages, placement))
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)

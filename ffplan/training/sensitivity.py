@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ffplan.training.group_collectives import APART, INSIDE
+import numpy as np
+
+from ffplan.training.group_collectives import APART, INSIDE, side_by_side
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.base.array_math import Number
     from ffplan.catalog.evidence import Figure
     from ffplan.fabric.sizing.link_cuts import LinkCut
     from ffplan.node.host import Host, Range
+    from ffplan.training.axes import ParallelPlans
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster, GroupPlacement
     from ffplan.training.train_run import TrainRun
@@ -31,6 +36,18 @@ RESOURCES = {
     "uplinks": "uplinks and links between zones",
 }
 """Resources that can be made faster, with labels for people."""
+RATES = (
+    "products",
+    "attention",
+    "plain",
+    "memory",
+    "stream",
+    "kernel",
+    "launch",
+    "launch_parallel",
+    "launch_step",
+)
+"""Rates and times of an accelerator that differ where it is faster."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
@@ -109,7 +126,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
         return zones, tuple(replace(cut, gbyte_s=cut.gbyte_s * factor) for cut in cuts)
 
     sharder = _uplinks(system.sharder, factor) if system.sharder else None
-    return replace(system, crossed=crossed, known=_untouched(system, "uplinks"), sharder=sharder)
+    return replace(system, crossed=crossed, known=_untouched(system, "uplinks"), sharder=sharder, variants={})
 
 
 def without_path(run: AnyRun) -> AnyRun | None:
@@ -128,7 +145,7 @@ def _with_host(system: Cluster, name: str, factor: float) -> Cluster:
     """Return a machine whose nodes have one resource faster, also as the collectives of ZeRO 3 see it."""
     sharder = _with_host(system.sharder, name, factor) if system.sharder else None
     host = faster_host(system.host, name, factor)
-    return replace(system, host=host, known=_untouched(system, name), sharder=sharder)
+    return replace(system, host=host, known=_untouched(system, name), sharder=sharder, variants={})
 
 
 def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
@@ -141,6 +158,27 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     """
     if name in SPEEDS:
         return replace(run, speeds=run.speeds.faster(name, factor))
-    if name == "uplinks":
-        return replace(run, system=_uplinks(run.system, factor))
-    return replace(run, system=_with_host(run.system, name, factor))
+    known = run.system.variants
+    if (name, factor) not in known:
+        made = _uplinks(run.system, factor) if name == "uplinks" else _with_host(run.system, name, factor)
+        known[(name, factor)] = made
+    return replace(run, system=known[(name, factor)])
+
+
+def abreast(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
+    """Return runs of one plan on machines that differ by rates as one run, whose arrays have a row for each.
+
+    Args:
+        runs: the runs; the first is the plain one.
+        plans: its plan, as many times.
+    """
+    first, columns = runs[0].speeds, dict[str, Any]()
+    for name in RATES:
+        values = [getattr(run.speeds, name) for run in runs]
+        if any(value != values[0] for value in values):
+            columns[name] = np.array(values)
+    if first.curve is not None:
+        peaks = np.array([run.speeds.curve.peak if run.speeds.curve else 0.0 for run in runs])
+        columns["curve"] = replace(first.curve, peak=peaks)  # type: ignore[arg-type]  # arrays, as of many designs
+    system = side_by_side([run.system for run in runs])
+    return replace(runs[0], plans=plans, speeds=replace(first, **columns), system=system)

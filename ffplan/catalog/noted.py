@@ -1,0 +1,69 @@
+"""Figures that note when they are read: a result cannot depend on a figure that it never looks at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ffplan.catalog.evidence import Figure
+from ffplan.inputs.model import Frozen
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Entry
+
+Place = tuple[str, tuple[str | int, ...]]
+"""A figure: id of its part, and its path there."""
+NUMBERS = frozenset({"value", "low", "high", "__dict__"})
+"""Attributes that hold the number; a copy, a comparison and a dump take all fields at once."""
+NOTE = "_noted"
+
+
+def _read(self: Any, name: str) -> Any:
+    """Return an attribute of a figure, with a note where it holds the number."""
+    if name in NUMBERS:
+        place, seen = object.__getattribute__(self, "__dict__")[NOTE]
+        seen.add(place)
+    return object.__getattribute__(self, name)
+
+
+@cache
+def _noting(model: Any) -> type[Figure]:
+    """Return the class of a figure's kind that notes reads; it is of that kind, too."""
+    fields = {"__getattribute__": _read, "__module__": __name__}
+    made: type[Figure] = type(model)(model.__name__, (model,), fields)
+    return made
+
+
+def _noted(value: Any, place: Place, seen: set[Place]) -> Any:
+    """Return a part, or something inside it, whose figures note that they are read."""
+    name, path = place
+    if isinstance(value, Figure):
+        made = value.model_copy()
+        made.__dict__[NOTE] = (place, seen)
+        object.__setattr__(made, "__class__", _noting(type(value)))
+        return made
+    if isinstance(value, Frozen):
+        fields = {field: getattr(value, field) for field in type(value).model_fields}
+        made_fields = {field: _noted(item, (name, (*path, field)), seen) for field, item in fields.items()}
+        return value.model_copy(
+            update={field: item for field, item in made_fields.items() if item is not fields[field]}
+        )
+    if isinstance(value, dict):
+        items = {key: _noted(item, (name, (*path, key)), seen) for key, item in value.items()}
+        return items if any(items[key] is not item for key, item in value.items()) else value
+    if isinstance(value, tuple | list):
+        parts = [_noted(item, (name, (*path, at)), seen) for at, item in enumerate(value)]
+        same = all(one is two for one, two in zip(parts, value, strict=True))
+        return value if same else type(value)(parts)
+    return value
+
+
+def noted(entry: Entry, seen: set[Place]) -> Entry:
+    """Return a part whose figures note that they are read.
+
+    Args:
+        entry: the part.
+        seen: takes the places of the figures that are read from now on.
+    """
+    return replace(entry, part=_noted(entry.part, (entry.part.id, ()), seen))
