@@ -250,7 +250,6 @@ def search(
         tried, moved = _offloaded(design, catalog, tried, transformer, top), (OFFLOADED,)
     asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True, gains=gains)
-    sure = _sure(tried, rows[0]) if gains else None
     feasible = found.candidates - sum(found.refused.values())
     counts = (found.candidates, int(found.step.size), feasible, found.refused)
     size = float(parameters(stand.shape))
@@ -264,6 +263,7 @@ def search(
         *(("It tried moments of 2 bytes; --optimizer-dtype fp32 keeps 4.",) if _refinement(asked).moments else ()),
         *(() if "overlap" in asked.fixed else ("It hides every collective that can be; --overlap names fewer.",)),
     )
-    return train_report(
-        design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts, sure=sure
+    report = train_report(
+        design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts
     )
+    return replace(report, sure=_sure(tried, rows[0]) if gains else None)

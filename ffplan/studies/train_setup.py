@@ -15,7 +15,7 @@ from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION, CatalogFile
-from ffplan.results.training import Refused, Skipped, SurePlan, TrainReport, TrainRow
+from ffplan.results.training import Refused, Skipped, TrainReport, TrainRow
 from ffplan.studies.cluster import cluster_of, reducer_of
 from ffplan.studies.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, UNFITTED, ErrorBand, widest
 from ffplan.studies.job_layout import most_gpus
@@ -305,7 +305,6 @@ def train_report(
     assumptions: tuple[str, ...],
     counts: tuple[int, int, int, dict[str, int]] = (0, 0, 0, {}),
     skipped: tuple[Skipped, ...] = (),
-    sure: SurePlan | None = None,
 ) -> TrainReport:
     """Return the report.
 
@@ -319,10 +318,8 @@ def train_report(
         assumptions: assumptions behind the result.
         counts: plans of the space of a search, those timed, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
-        sure: the plan to take where the first of a search is at the edge of memory.
     """
-    rates, own = part.training, design.compute.accelerator
-    assert rates is not None
+    own = design.compute.accelerator
     assert own is not None
     relative = with_relative(own, catalog)[1]
     software = software_for(design, catalog, part, asked.plan)
@@ -355,7 +352,7 @@ def train_report(
         feasible=counts[2],
         refused=_refused(counts[3]),
         rows=tuple(rows),
-        sure=sure,
+        sure=None,
         skipped=skipped,
         assumptions=(
             *assumptions,

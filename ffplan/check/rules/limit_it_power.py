@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def check(examined: Examined) -> Iterator[Finding]:
     """Hold the IT power in training against `limits.it_power`."""
-    what = "the IT power in training, network and storage included,"
+    what = "the IT power in training, network and storage included"
     yield from hold_site_power(examined, "it_power", "it_training_kw", what=what)
 
 

@@ -383,8 +383,15 @@ def test_findings_name_the_policy_that_set_their_limit() -> None:
     assert [item.message for item in named] == ["m", "m, set by ffplan.toml", "m"]
 
 
-SITE = SimpleNamespace(currency="USD", purchase=1200.0, facility_training_kw=130.0, facility_peak_kw=180.0, missing=())
-"""The whole site: 1,200 dollars, 130 kW in training and 180 at the peak."""
+SITE = SimpleNamespace(
+    currency="USD",
+    purchase=1200.0,
+    it_training_kw=104.0,
+    facility_training_kw=130.0,
+    facility_peak_kw=180.0,
+    missing=(),
+)
+"""The whole site: 1,200 dollars, 104 kW of IT and 130 at the meter in training, and 180 at the peak."""
 
 
 def measured(**fields: Any) -> Any:
@@ -405,7 +412,7 @@ def measured(**fields: Any) -> Any:
 @pytest.mark.parametrize(
     ("rule", "name", "kept", "broken", "words"),
     [
-        (limit_it_power, "it_power", 100e3, 99_999.0, "included is 100 kW, above the limit of at most 100 kW"),
+        (limit_it_power, "it_power", 104e3, 103e3, "included is 104 kW, above the limit of at most 103 kW"),
         (limit_facility_training, "facility_training", 130e3, 129_000.0, "at PUE 1.25, is 130 kW, above the limit"),
         (limit_facility_peak, "facility_peak", 180e3, 179_000.0, "at PUE 1.25, is 180 kW, above the limit"),
         (limit_capex, "capex", usd(1200.0), usd(1199.0), "is 1,200 USD, above the limit of at most 1,199 USD"),

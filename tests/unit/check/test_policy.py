@@ -66,7 +66,7 @@ def test_severities_and_rules_that_are_off(folder: Path) -> None:
 def test_the_stricter_of_two_limits_holds(folder: Path) -> None:
     policy(folder, '[limits]\nit_power = "3 MW"\nallreduce_bandwidth = "4 GB/s"\noversubscription = "2:1"\n')
     done = check(folder)
-    assert "is 3,276 kW, above the limit of at most 3,000 kW, set by" in done.out
+    assert "is 3,317 kW, above the limit of at most 3,000 kW, set by" in done.out
     assert "ffplan.toml [limit-it-power]" in done.out
     assert "limit-allreduce" not in done.out  # the design wants 5 GB/s and gets 5.56
     assert done.code == 1

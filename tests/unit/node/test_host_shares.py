@@ -86,7 +86,7 @@ def test_an_offloaded_optimizer_has_the_host_memory_of_the_ranks_that_run() -> N
     """Of eight GPUs of a p4d, two below a switch: memory by those that run, and half a link each from two on."""
     host = server("p4d-24xlarge")
     for gpus, link in ((1, 13.5), (2, 6.75), (4, 6.75), (8, 6.75), (16, 6.75)):
-        run: Any = SimpleNamespace(system=SimpleNamespace(host=host), plans=SimpleNamespace(gpus=float(gpus)))
+        run: Any = SimpleNamespace(system=SimpleNamespace(host=host, rows=()), plans=SimpleNamespace(gpus=float(gpus)))
         rate, memory = host_rates(run)
         assert float(rate) == pytest.approx(link * 1e9)
         assert float(memory) == pytest.approx(host.memory_gbyte_s[1] / min(gpus, 8) * 1e9)
