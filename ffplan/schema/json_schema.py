@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from dataclasses import is_dataclass
 from functools import cache
@@ -101,9 +102,11 @@ def _field_docs(model: type) -> dict[str, str]:
 
 
 def _classes(base: type[Frozen]) -> list[type[Frozen]]:
+    """Return a class and those below it that stand in a module; others are made while ffplan runs, without a source."""
     found: list[type[Frozen]] = [base]
     for child in base.__subclasses__():
-        found += _classes(child)
+        if getattr(sys.modules[child.__module__], child.__name__, None) is child:
+            found += _classes(child)
     return found
 
 
