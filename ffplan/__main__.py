@@ -33,8 +33,18 @@ def main() -> None:
     sys.exit(run())
 
 
+AGAIN = 2.0
+"""Time after which a process that was told to end and goes on is told again [s]."""
+
+
 def _stop(number: int, _frame: object) -> None:
-    """End as by an interrupt, with the exit code of the signal."""
+    """End as by an interrupt, with the exit code of the signal.
+
+    Python drops what is raised while it takes an object apart, as after an import: the process would go on.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: _stop(number, None))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN)
     sys.exit(128 + number)
 
 
