@@ -180,8 +180,8 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
         said.append(f"What binds it: {row.binding_label}; {gain}.")
     if row.memory_words is not None:
         said.append(f"Memory is at the edge: {row.memory_words}.")
-    if row.memory_words is not None and report.searched:
-        said.append(_sure_words(report.sure))
+        if report.searched:
+            said.append(_sure_words(report.sure))
     if row.path_lost is not None and row.path_lost < KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)

@@ -35,7 +35,6 @@ from ffplan.training.search_space import (
     evaluate_space,
     fastest,
     search_space,
-    sure_space,
 )
 
 if TYPE_CHECKING:
@@ -167,9 +166,11 @@ class Tried:
     """The best plans of all options and refinements, the fastest first."""
 
 
-def _refined(tried: Tried, space: EvaluatedSpace, top: int, *, sure: bool = False) -> list[ParallelPlans]:
+def _refined(
+    asked: TrainRequest, stand: TrainSetup, space: EvaluatedSpace, top: int, *, sure: bool = False
+) -> list[ParallelPlans]:
     """Return the best plans of a space over all refinements that a request leaves open."""
-    stand, refinement = tried.stand, _refinement(tried.asked)
+    refinement = _refinement(asked)
     if stand.run.speeds.sharding_calls:  # tensors are gathered one by one, whatever the unit
         refinement = replace(refinement, units=False)
     return fastest(stand.run, space, stand.limit, refinement, top, stand.host_limit, sure=sure)
@@ -180,7 +181,7 @@ def _sure(tried: Tried, first: TrainRow) -> SurePlan | None:
     if first.memory_verdict != EDGE:
         return None
     stand = tried.stand
-    plans = _refined(tried, sure_space(stand.run, tried.found, stand.limit), 1, sure=True)
+    plans = _refined(tried.asked, stand, tried.found, 1, sure=True)
     if not plans:
         return None
     (row,) = train_rows(stand.run, plans, stand.limit, [first.plan.gpus], compared=False, gains=False)
@@ -191,8 +192,7 @@ def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transf
     """Return the best plans of a space; none where none can run."""
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
-    tried = Tried(asked, stand, found, [])
-    return replace(tried, winners=_refined(tried, found, top))
+    return Tried(asked, stand, found, _refined(asked, stand, found, top))
 
 
 def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:

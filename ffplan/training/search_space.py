@@ -199,14 +199,8 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
     return least
 
 
-def sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
-    """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment.
-
-    Args:
-        run: workload and machine, with the margins of the runtime.
-        space: an evaluated space.
-        limit: device memory [byte].
-    """
+def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
+    """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment."""
     beyond = np.broadcast_to(_beyond(run, space.plans, limit), space.code.shape) & (space.code == 0)
     return replace(
         space,
@@ -318,8 +312,9 @@ def fastest(
         tried: what is tried beyond the options of the space.
         top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        sure: take only plans that fit whatever the runtime reserves, of a `sure_space`.
+        sure: take only plans that fit whatever the runtime reserves and takes for a moment.
     """
+    space = _sure_space(run, space, limit) if sure else space
     base = replace(space.plans, optimizer_bytes=run.plans.optimizer_bytes)
     fields: Any = _refinements(base, space.options, tried)
     shape = np.broadcast_shapes(*(values.shape for values in fields.values()))

@@ -32,7 +32,6 @@ from ffplan.training.search_space import (
     fastest,
     search_space,
     single,
-    sure_space,
 )
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
@@ -256,7 +255,7 @@ def test_the_fastest_plans_are_those_of_brute_force_however_many_are_wanted(
     margined = replace(start, margins=margins)
     worst = worst_of(peak_bytes(shape, plans), temporary_bytes(shape, plans, margins), margins)
     safe = np.where(worst > limit, np.inf, seconds).min(initial=np.inf)
-    (sure, *_) = (*fastest(margined, sure_space(margined, space, limit), limit, tried, 1, sure=True), None)
+    (sure, *_) = (*fastest(margined, space, limit, tried, 1, sure=True), None)
     assert (sure is None) == bool(np.isinf(safe))
     if sure is not None:
         assert float(step_time(step_parts(replace(start, plans=sure)))) == pytest.approx(float(safe), rel=1e-9)
