@@ -9,7 +9,7 @@ from ffplan.cost.account import account_year
 from ffplan.cost.draws import sample
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.ledger import ledger_of
+from ffplan.studies.cost.ledger import ledger_of
 from tests.bench import compared
 from tests.support import ROOT
 

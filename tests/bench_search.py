@@ -14,8 +14,8 @@ from dataclasses import replace
 from ffplan.catalog.models import Model
 from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
-from ffplan.studies.cluster import cluster_of
-from ffplan.studies.software import software_of
+from ffplan.studies.train.cluster import cluster_of
+from ffplan.studies.train.software import software_of
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import best, evaluate_space, search_space, single

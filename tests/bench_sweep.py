@@ -10,9 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from ffplan.studies.sweep import Sweep, SweepQuery
-from ffplan.studies.sweep_axes import Points, axis
-from ffplan.studies.sweep_run import SweepJob, here
+from ffplan.studies.choose.sweep import Sweep, SweepQuery
+from ffplan.studies.choose.sweep_axes import Points, axis
+from ffplan.studies.choose.sweep_run import SweepJob, here
 from tests.support import ROOT
 
 DESIGN = "pcie-a100-three-tier"

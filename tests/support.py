@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.studies.fabric.wired import WiredDesign
     from ffplan.training.model_shape import ModelShape
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,7 +55,7 @@ def wired(path: Path | str, *overlays: str) -> WiredDesign:
     """Return a design file, or a shipped design by name, wired port by port."""
     from ffplan.design.resolve import resolve
     from ffplan.inputs.document import read_document
-    from ffplan.studies.wired import wire_design
+    from ffplan.studies.fabric.wired import wire_design
 
     file = Path(path) if Path(path).suffix else ROOT / "designs" / f"{path}.yaml"
     return wire_design(resolve(read_document(file, str(file)), Catalog(overlays)))

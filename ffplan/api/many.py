@@ -10,7 +10,7 @@ from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.plain import numbers, plain
-from ffplan.studies.design_grid import DesignGrid, design_grid
+from ffplan.studies.choose.design_grid import DesignGrid, design_grid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

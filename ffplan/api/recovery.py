@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport
     from ffplan.results.storage import StorageReport
-    from ffplan.studies.goodput_job import GoodputJob
+    from ffplan.studies.operate.goodput_job import GoodputJob
 
 views.install()
 
@@ -43,7 +43,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
         UsageError: where there is no such model, or the job is too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.job_asked import JobError, goodput_job
+    from ffplan.studies.operate.job_asked import JobError, goodput_job
 
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
@@ -76,8 +76,8 @@ def goodput(
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: where there is no job, or it is too large.
     """
-    from ffplan.studies.asked import Asked
-    from ffplan.studies.goodput import study_goodput
+    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.goodput.goodput import study_goodput
 
     given = load(design)
     parts = given.catalog
@@ -110,7 +110,7 @@ def storage(
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: where it has no storage, or the job is too large.
     """
-    from ffplan.studies.storage import NoStorageError, study_storage
+    from ffplan.studies.operate.storage import NoStorageError, study_storage
 
     given = load(design)
     parts = given.catalog

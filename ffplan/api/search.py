@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.results.recommendation import RecommendReport
-    from ffplan.studies.sweep_axes import Points
+    from ffplan.studies.choose.sweep_axes import Points
 
 
 LEAST_SAMPLE = 2
@@ -45,7 +45,7 @@ def _points(
     Raises:
         UsageError: where values, directions or the sample are wrong.
     """
-    from ffplan.studies.sweep_axes import Points, axis
+    from ffplan.studies.choose.sweep_axes import Points, axis
 
     def written(values: str | Iterable[Any]) -> str:
         if isinstance(values, str):
@@ -92,10 +92,10 @@ def sweep(
     """
     import numpy as np
 
-    from ffplan.studies.sweep import Sweep, SweepQuery
-    from ffplan.studies.sweep_rows import kept
-    from ffplan.studies.sweep_shown import grid_axes
-    from ffplan.studies.sweep_total import Total, sweep_report
+    from ffplan.studies.choose.sweep import Sweep, SweepQuery
+    from ffplan.studies.choose.sweep_rows import kept
+    from ffplan.studies.choose.sweep_shown import grid_axes
+    from ffplan.studies.choose.sweep_total import Total, sweep_report
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
     found, ways = load(design), dict(pareto or {})
@@ -144,8 +144,8 @@ def recommend(
         later: further purchases: months from the first order, and the days that the run may take from then on [month,
             day].
         catalogs: one folder of your own parts or several, searched first.
-        **limits: other fields of `ffplan.studies.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`, `racks`,
-            `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`.
+        **limits: other fields of `ffplan.studies.choose.recommend_target.Target`: `aim`, `capex`, `tco`, `watts`,
+            `racks`, `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`.
 
     Raises:
         UsageError: for a model, part or price book that the catalogue lacks.
@@ -156,11 +156,11 @@ def recommend(
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.recommend import recommend as search
-    from ffplan.studies.recommend_choice import kept
-    from ffplan.studies.recommend_growth import stages_of
-    from ffplan.studies.recommend_target import AIMS, Target
-    from ffplan.studies.recommendation import recommendation
+    from ffplan.studies.choose.recommend import recommend as search
+    from ffplan.studies.choose.recommend_choice import kept
+    from ffplan.studies.choose.recommend_growth import stages_of
+    from ffplan.studies.choose.recommend_target import AIMS, Target
+    from ffplan.studies.choose.recommendation import recommendation
 
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
     parts = Catalog([str(folder) for folder in folders])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
     from ffplan.results.fabric import SizeReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.train_setup import TrainRequest
+    from ffplan.studies.train.train_setup import TrainRequest
 
 TOP = 5
 """Plans that a search returns."""
@@ -113,7 +113,7 @@ def compare(
         UsageError: for fewer than two, where there is no such baseline or model, or a model has no batch.
         InputError: as `assess` does.
     """
-    from ffplan.studies import compare as study
+    from ffplan.studies.compare import compare as study
 
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
@@ -145,9 +145,9 @@ def _compared(
     """Return a training job on every design."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.compare import comparable
-    from ffplan.studies.compare_training import compare_training, shared_size
-    from ffplan.studies.usual_job import JobReports
+    from ffplan.studies.compare.compare import comparable
+    from ffplan.studies.compare.compare_training import compare_training, shared_size
+    from ffplan.studies.train.usual_job import JobReports
 
     given = [load(design) for design in designs]
     part = part_of(given[0].catalog, Model, model, "model")
@@ -193,9 +193,9 @@ def collective(
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
-    from ffplan.studies import collective as study
-    from ffplan.studies.collective_rows import QueryError
-    from ffplan.studies.wired import message_bytes
+    from ffplan.studies.collective import collective as study
+    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.fabric.wired import message_bytes
 
     given, name = load(design), study.operation_name(str(operation))
     _one_of(name, OPERATIONS, "operation")
@@ -228,8 +228,8 @@ def _asked(
     """Return the design, its parts, and the training request."""
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.job_layout import most_gpus
-    from ffplan.studies.train_setup import TrainRequest
+    from ffplan.studies.basis.job_layout import most_gpus
+    from ffplan.studies.train.train_setup import TrainRequest
 
     given = load(design)
     parts = given.catalog
@@ -287,7 +287,7 @@ def train(
         UsageError: where the plan cannot run, with why and what would.
         InputError: where a file is wrong.
     """
-    from ffplan.studies import train as study
+    from ffplan.studies.train import train as study
 
     given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
     asked = dataclasses.replace(asked, machines=given.kept("machines", dict))
@@ -319,7 +319,7 @@ def search(
         UsageError: where no plan can run, with why.
         InputError: where a file is wrong.
     """
-    from ffplan.studies import plan_search as study
+    from ffplan.studies.train import plan_search as study
 
     given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
     if len(asked.gpus) > 1:
@@ -354,7 +354,7 @@ def size(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.quantities import parse_ratio
-    from ffplan.studies import size as study
+    from ffplan.studies.choose import size as study
 
     parts = catalog or Catalog()
     if unknown := set(fields) - {field.name for field in dataclasses.fields(study.SizeRequest)}:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ffplan.results.run import RunReport
     from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
-    from ffplan.studies.blast import SwitchLoss
-    from ffplan.studies.design import DesignStudy
-    from ffplan.studies.goodput_job import JobRecovery
+    from ffplan.studies.design.design import DesignStudy
+    from ffplan.studies.operate.blast import SwitchLoss
+    from ffplan.studies.operate.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -69,7 +69,7 @@ class Examined:
         """
         if self.study.design.workload is None:
             return None
-        from ffplan.studies.workload import workload_report
+        from ffplan.studies.train.workload import workload_report
         from ffplan.training.accelerator_rates import UncalibratedError
         from ffplan.training.constraints import RefusedError
 
@@ -97,10 +97,10 @@ class Examined:
         workload = self.study.design.workload
         if self.timed is None or workload.tokens is None:
             return None
-        from ffplan.studies.asked import Asked
-        from ffplan.studies.cost import study_run
-        from ffplan.studies.usual_job import timed_job
-        from ffplan.studies.workload import workload_gpus
+        from ffplan.studies.cost.asked import Asked
+        from ffplan.studies.cost.cost import study_run
+        from ffplan.studies.train.usual_job import timed_job
+        from ffplan.studies.train.workload import workload_gpus
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
         return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
@@ -115,8 +115,8 @@ class Examined:
         workload = self.study.design.workload
         if self.timed is None:
             return None
-        from ffplan.studies.goodput_job import timed_recovery
-        from ffplan.studies.workload import workload_gpus
+        from ffplan.studies.operate.goodput_job import timed_recovery
+        from ffplan.studies.train.workload import workload_gpus
 
         gpus = workload_gpus(self.study.design, workload)
         return timed_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
@@ -126,7 +126,7 @@ class Examined:
         """Purchase, power and racks of the whole site, or why they are not known; neither without accelerators."""
         if self.assessment.site is not None:
             return self.assessment.site, ""
-        from ffplan.studies.site import known_site
+        from ffplan.studies.cost.site import known_site
 
         return known_site(self.study.design, self.catalog.fork())
 
@@ -138,8 +138,8 @@ class Examined:
             return known if known is not None and known.planned else None
         if not any(group.group.role == "storage" for group in design.groups):
             return None
-        from ffplan.studies.goodput_basis import goodput_basis
-        from ffplan.studies.goodput_summary import storage_summary
+        from ffplan.studies.operate.goodput_basis import goodput_basis
+        from ffplan.studies.operate.goodput_summary import storage_summary
 
         return storage_summary(goodput_basis(design, self.catalog.fork(), self.fabric, beside=False))
 
@@ -157,6 +157,6 @@ class Examined:
     @cached_property
     def switch_loss(self) -> SwitchLoss:
         """What the loss of one switch takes away."""
-        from ffplan.studies.blast import worst_switch_loss
+        from ffplan.studies.operate.blast import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)

@@ -13,7 +13,7 @@ from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo
-from ffplan.studies.design import study_design
+from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
     from datetime import date

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.cli.checked_files import CheckedFile, Task
     from ffplan.cli.versions import Assessor
     from ffplan.results.difference import FigureChange
-    from ffplan.studies.difference import Version
+    from ffplan.studies.explain.difference import Version
 
 
 def _owner(saved: Version, designs: list[str]) -> str | None:
@@ -75,8 +75,8 @@ def _skipped(file: str, why: str) -> Finding:
 def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
     """Yield what got worse in one design."""
     from ffplan.inputs.document import read_document
-    from ffplan.studies.difference import regressions
-    from ffplan.studies.figures import figure_changes
+    from ffplan.studies.explain.difference import regressions
+    from ffplan.studies.explain.figures import figure_changes
 
     words = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)

@@ -16,6 +16,6 @@ def cabling(
 ) -> None:
     """Place nodes and switches on the floor of the design, and choose every cable; CSV lists them one by one."""
     from ffplan.report.fabric import cabling_document
-    from ffplan.studies import cabling as study
+    from ffplan.studies.fabric import cabling as study
 
     emit(cabling_document(study.cabling(wired_design(file, catalog))), form, output)

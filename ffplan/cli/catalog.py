@@ -67,7 +67,7 @@ def list_parts(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import offers_document, parts_document
-    from ffplan.studies.catalog import offer_list, part_list
+    from ffplan.studies.explain.catalog import offer_list, part_list
 
     if kind == "rents":
         emit(offers_document(offer_list(Catalog(catalog or ()))), form, output)
@@ -91,7 +91,7 @@ def show_part(
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.catalog import part_document
-    from ffplan.studies.catalog import part_sheet
+    from ffplan.studies.explain.catalog import part_sheet
 
     store = Catalog(catalog or ())
     try:
@@ -119,7 +119,7 @@ def audit_parts(
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import audit_document
-    from ffplan.studies.audit import audit
+    from ffplan.studies.explain.audit import audit
 
     report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
     emit(audit_document(report), form, output)

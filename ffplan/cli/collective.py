@@ -52,7 +52,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
-    from ffplan.studies.collective import LIBRARIES, usual_library
+    from ffplan.studies.collective.collective import LIBRARIES, usual_library
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
@@ -88,9 +88,9 @@ def collective(
     from ffplan.inputs.dimensions import BANDWIDTH
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.collective import collective_document
-    from ffplan.studies.collective import CollectiveRequest, check_together, collective_table, operation_name
-    from ffplan.studies.collective_rows import QueryError
-    from ffplan.studies.wired import message_bytes
+    from ffplan.studies.collective.collective import CollectiveRequest, check_together, collective_table, operation_name
+    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.fabric.wired import message_bytes
 
     operation = operation_name(operation)
     choice(operation, OPERATIONS, "--op")

@@ -16,7 +16,7 @@ from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.cli.versions import Assessor
-    from ffplan.studies.difference import Version
+    from ffplan.studies.explain.difference import Version
 
 
 def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
@@ -84,7 +84,7 @@ def diff(
     from ffplan.cli.workload import own_tokens, workload_of
     from ffplan.inputs.document import parse_document
     from ffplan.report.difference import difference_document
-    from ffplan.studies.difference import difference
+    from ffplan.studies.explain.difference import difference
 
     parts = Catalog(catalog or ())
     workload = workload_of("diff", parts, model, tokens, batch, gpus)

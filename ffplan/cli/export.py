@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.interop.exported import Exported
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.studies.fabric.wired import WiredDesign
 
 
 class Target(StrEnum):
@@ -122,7 +122,7 @@ def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
     from ffplan.report.formats.csv import flat_lines
-    from ffplan.studies.cabling import cable_list
+    from ffplan.studies.fabric.cabling import cable_list
 
     _whole(plane, zone, "the list covers every network")
     return flat_lines(cable_list(wired))
@@ -142,7 +142,7 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
     """Return the networks beside the compute fabric."""
     from ffplan.interop.exported import Exported
-    from ffplan.studies.wired import wired_networks
+    from ffplan.studies.fabric.wired import wired_networks
 
     return tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
 

@@ -41,7 +41,7 @@ def faults(
     """Remove switches and links: endpoints lost, remaining bisection and allreduce rate."""
     from ffplan.fabric.routing.failures import LossError
     from ffplan.report.fabric import fault_document
-    from ffplan.studies import faults as study
+    from ffplan.studies.fabric import faults as study
 
     choice(routing, ("adaptive", "static"), "--routing")
     wired = wired_trees(file, catalog, "faults: losses are modelled on trees")

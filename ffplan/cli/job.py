@@ -14,7 +14,7 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.goodput_job import GoodputJob
+    from ffplan.studies.operate.goodput_job import GoodputJob
 
 JobModelOption = Annotated[
     str | None,
@@ -49,7 +49,7 @@ def job_asked(
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.studies.job_asked import JobError, goodput_job
+    from ffplan.studies.operate.job_asked import JobError, goodput_job
 
     work = design.workload
     if model is None and work is None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.studies.fabric.wired import WiredDesign
 
 T = TypeVar("T")
 MOST_BYTES = 256 * 2**20
@@ -164,7 +164,7 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
 
 def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
     """Return a design given by path or name, wired."""
-    from ffplan.studies.wired import wire_design
+    from ffplan.studies.fabric.wired import wire_design
 
     return wire_design(resolved_design(name, catalogs)[0])
 
@@ -226,7 +226,7 @@ def message_size(design: ResolvedDesign, text: str | None) -> float:
     """Return the bytes per node: those asked for, the design's message, or 1 GiB."""
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
-    from ffplan.studies.wired import message_bytes
+    from ffplan.studies.fabric.wired import message_bytes
 
     if text is not None:
         return parsed(lambda: parse_quantity(text, DATA), "--size")

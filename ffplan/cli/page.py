@@ -113,7 +113,7 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.interop.drawing import drawing
     from ffplan.interop.racks import rack_drawing
     from ffplan.report.chart import Drawing
-    from ffplan.studies.wired import wire_design
+    from ffplan.studies.fabric.wired import wire_design
 
     found = []
     plan = plan_fabric(design)

@@ -103,7 +103,7 @@ def _year(study: CostStudy, figures: Figures, inputs: tuple[InputRow, ...]) -> I
     place = "ffplan.cost.account:account_year"
     yield from figures.note(Spot("", "accelerator-hour"), f"{hour}.likely", place=place, parts=parts)
     parts = [*figures.named("tco.capex", "tco.years"), *figures.inputs(inputs, "life", "residual")]
-    yield from figures.note(Spot("", "cash"), "tco.total", place="ffplan.studies.cost:whole_life", parts=parts)
+    yield from figures.note(Spot("", "cash"), "tco.total", place="ffplan.studies.cost.cost:whole_life", parts=parts)
     how = "switches, links and side networks over the bill of materials"
     yield from figures.note(Spot("", "network"), "tco.network_share", how=how, parts=figures.named("bom.total"))
 

@@ -9,8 +9,8 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.report.chart import Origin
 from ffplan.schema.described import described
-from ffplan.studies.derivation import unit_of
-from ffplan.studies.explain import formula
+from ffplan.studies.explain.derivation import unit_of
+from ffplan.studies.explain.explain import formula
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -12,7 +12,7 @@ from ffplan.cli.page_figures import evidence, shortened
 from ffplan.inputs.changes import steps
 from ffplan.report.chart import Origin
 from ffplan.schema.described import described
-from ffplan.studies.derivation import derivation_of
+from ffplan.studies.explain.derivation import derivation_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.dimensions import Dimension
     from ffplan.results.recommendation import RecommendReport
-    from ffplan.studies.recommend_target import SizedCluster, Stage, Target
+    from ffplan.studies.choose.recommend_target import SizedCluster, Stage, Target
 
 MOST_FILE = 2**20
 """Largest file in the folder that is compared with a design [byte]."""
@@ -75,7 +75,7 @@ def _time(
     from ffplan.cli.cost_options import tokens_of
     from ffplan.inputs.dimensions import COMPUTE
     from ffplan.inputs.quantities import parse_quantity
-    from ffplan.studies.recommend_target import USUAL_DAYS, days_for
+    from ffplan.studies.choose.recommend_target import USUAL_DAYS, days_for
     from ffplan.training.model_shape import shape_of
 
     if sustained is None:
@@ -97,7 +97,7 @@ def _time(
 
 def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tuple[tuple[Stage, ...], float]:
     """Return the purchases of a cluster that grows, none where all is bought at once, and the days of the last one."""
-    from ffplan.studies.recommend_growth import stages_of
+    from ffplan.studies.choose.recommend_growth import stages_of
 
     pairs: list[tuple[float, float]] = []
     for text in later or ():
@@ -130,9 +130,9 @@ def _found(
     parts: Catalog, target: Target, currency: str, best: int, folder: str | None
 ) -> tuple[RecommendReport, UsageError | None]:
     """Size the clusters, and write the best designs where a folder is given; return why they could not be written."""
-    from ffplan.studies.recommend import recommend as search
-    from ffplan.studies.recommend_choice import kept
-    from ffplan.studies.recommendation import recommendation
+    from ffplan.studies.choose.recommend import recommend as search
+    from ffplan.studies.choose.recommend_choice import kept
+    from ffplan.studies.choose.recommendation import recommendation
 
     progress = Progress("sizing")
     found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))
@@ -217,7 +217,7 @@ def recommend(
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import money_of, require_transformer
     from ffplan.report.recommendation import recommendation_document
-    from ffplan.studies.recommend_target import Target
+    from ffplan.studies.choose.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "
     book = part_of(parts, PriceBook, prices, f"{us}--prices")

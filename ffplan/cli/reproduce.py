@@ -45,7 +45,7 @@ def reproduce(
     Exit code 1 where values differ.
     """
     from ffplan.report.reproduction import reproduction_document
-    from ffplan.studies import reproduce as study
+    from ffplan.studies.explain import reproduce as study
 
     try:
         saved = study.read_report(read_text(report, MOST_BYTES))

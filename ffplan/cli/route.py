@@ -67,7 +67,7 @@ def route(
     from ffplan.fabric.routing.rank_order import ORDERS
     from ffplan.fabric.routing.routing import ROUTING
     from ffplan.report.fabric import route_document
-    from ffplan.studies import route as study
+    from ffplan.studies.fabric import route as study
 
     choice(routing, ROUTING, "--routing")
     choice(order, ORDERS, "--order")

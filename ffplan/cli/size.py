@@ -81,7 +81,7 @@ def size(
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.report.fabric import no_family, size_document
-    from ffplan.studies import size as study
+    from ffplan.studies.choose import size as study
 
     choice(core_policy, ("minimal", "per-rail-whole-pods", "equal-stripe"), "--core-policy")
     if prices is None and (endpoint_link or link):

@@ -35,7 +35,7 @@ def storage(
 ) -> None:
     """Size the storage of a design: capacity, rates and what binds them, checkpoints, data, and guidance."""
     from ffplan.report.storage import storage_document
-    from ffplan.studies.storage import NoStorageError, study_storage
+    from ffplan.studies.operate.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog, profile)
     asked = job_asked("storage", design, parts, model, gpus)

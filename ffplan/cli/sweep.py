@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.cli.sweep_file import PointsTarget
-    from ffplan.studies.sweep import Sweep, SweepQuery
-    from ffplan.studies.sweep_rows import Kept
-    from ffplan.studies.sweep_run import SweepJob
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep import Sweep, SweepQuery
+    from ffplan.studies.choose.sweep_rows import Kept
+    from ffplan.studies.choose.sweep_run import SweepJob
+    from ffplan.studies.choose.sweep_total import Total
 
 EXIT_STOPPED = 130
 FEW_CHUNKS = 4
@@ -101,12 +101,12 @@ class _Where:
 
 def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[Kept]:
     """Return the chunks from `first` on, in their order."""
-    from ffplan.studies import sweep_run
+    from ffplan.studies.choose import sweep_run
 
     left = sweep.chunks - first
     if where.cluster is not None:
         how: Any = {"address": where.cluster, "security": where.security, "workers": where.jobs}
-        from ffplan.studies.sweep_cluster import on_cluster
+        from ffplan.studies.choose.sweep_cluster import on_cluster
 
         return on_cluster(job, sweep, first, **how)
     if where.jobs == 1 or left <= FEW_CHUNKS:
@@ -119,11 +119,11 @@ def _swept(
 ) -> tuple[Sweep, Total, bool]:
     """Run a sweep; return it, what it came to, and whether it was interrupted."""
     from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
-    from ffplan.studies.sweep import Sweep
-    from ffplan.studies.sweep_rows import header
-    from ffplan.studies.sweep_run import SweepJob, job_key
-    from ffplan.studies.sweep_shown import grid_axes
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep import Sweep
+    from ffplan.studies.choose.sweep_rows import header
+    from ffplan.studies.choose.sweep_run import SweepJob, job_key
+    from ffplan.studies.choose.sweep_shown import grid_axes
+    from ffplan.studies.choose.sweep_total import Total
 
     own, target = Sweep(query), None
     total = Total(directions, grid_axes(query.points, own.names, directions))
@@ -193,9 +193,9 @@ def sweep(
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
     from ffplan.report.sweep import sweep_document
-    from ffplan.studies.sweep import SweepQuery
-    from ffplan.studies.sweep_axes import Points, axis
-    from ffplan.studies.sweep_total import sweep_report
+    from ffplan.studies.choose.sweep import SweepQuery
+    from ffplan.studies.choose.sweep_axes import Points, axis
+    from ffplan.studies.choose.sweep_total import sweep_report
 
     directions, security = _directions(pareto), _security(tls)
     if resume and points is None:

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.results.training import TrainReport, TrainRow
-    from ffplan.studies.train_setup import TrainRequest
+    from ffplan.studies.train.train_setup import TrainRequest
 
 
 def _report(
@@ -85,9 +85,9 @@ def _report(
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import refuse_fields
-    from ffplan.studies.job_layout import most_gpus
-    from ffplan.studies.plan_search import search
-    from ffplan.studies.train import train
+    from ffplan.studies.basis.job_layout import most_gpus
+    from ffplan.studies.train.plan_search import search
+    from ffplan.studies.train.train import train
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -136,8 +136,8 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     from ffplan.catalog.models import Model
     from ffplan.cli.workload import own_workload
     from ffplan.design.plan_file import plan_of
-    from ffplan.studies.usual_job import with_usual_batch
-    from ffplan.studies.workload import workload_fields, workload_gpus
+    from ffplan.studies.train.usual_job import with_usual_batch
+    from ffplan.studies.train.workload import workload_fields, workload_gpus
 
     _, workload = own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
@@ -171,8 +171,8 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         UsageError: where there is no such model.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.job_layout import most_gpus
-    from ffplan.studies.usual_job import with_usual_batch
+    from ffplan.studies.basis.job_layout import most_gpus
+    from ffplan.studies.train.usual_job import with_usual_batch
 
     numbers = _numbers(job.gpus, search=False)
     part = part_of(parts, Model, job.model, "ffplan train: --model")
@@ -191,9 +191,9 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     """
     if tokens is None:
         return report
-    from ffplan.studies.asked import Asked
-    from ffplan.studies.cost import study_run
-    from ffplan.studies.usual_job import timed_job
+    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.cost.cost import study_run
+    from ffplan.studies.train.usual_job import timed_job
 
     if report.unit != "tokens":
         raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
@@ -294,7 +294,7 @@ def train(
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.train import train_document
-    from ffplan.studies.train_setup import TrainRequest
+    from ffplan.studies.train.train_setup import TrainRequest
 
     plain = (batch, sequence, zero, recompute, precision, schedule, reducer, preset, stack, attention)
     options = {

@@ -42,7 +42,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
     from ffplan.catalog.named import part_of
     from ffplan.catalog.reliability import JobMix
     from ffplan.reliability.scheduler import JobTable
-    from ffplan.studies.utilization import largest_job
+    from ffplan.studies.operate.utilization import largest_job
 
     if not jobs.lower().endswith(".csv"):
         return part_of(parts, JobMix, jobs, "ffplan utilization: --jobs"), None
@@ -107,7 +107,7 @@ def utilization(
 ) -> None:
     """Simulate how jobs share a cluster: utilisation, waits by size, fragmentation, and what zones cost."""
     from ffplan.report.utilization import utilization_document
-    from ffplan.studies.utilization import UtilizationRequest, expected_seconds, study_utilization
+    from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
     policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
     design, parts = resolved_design(file, catalog)

@@ -19,8 +19,8 @@ from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
-    from ffplan.studies.difference import Version
-    from ffplan.studies.figures import Values
+    from ffplan.studies.explain.difference import Version
+    from ffplan.studies.explain.figures import Values
 
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
 """Lines that an output of ibnetdiscover has."""
@@ -45,9 +45,9 @@ class Assessor:
         """
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
-        from ffplan.studies.design import study_design
-        from ffplan.studies.figures import values_of
-        from ffplan.studies.workload import with_tokens
+        from ffplan.studies.design.design import study_design
+        from ffplan.studies.explain.figures import values_of
+        from ffplan.studies.train.workload import with_tokens
 
         catalog = self.catalog.fork()
         design = resolve(document, catalog)
@@ -64,7 +64,7 @@ class Assessor:
             InputError: where it cannot be assessed.
         """
         from ffplan.results.design import DesignInfo
-        from ffplan.studies.difference import Version
+        from ffplan.studies.explain.difference import Version
 
         figures = self.figures(document)
         info = DesignInfo(
@@ -87,9 +87,9 @@ def saved_version(file: str, command: str) -> Version:
         UsageError: where it is none, or holds several designs.
     """
     from ffplan.results.design import DesignInfo
-    from ffplan.studies.difference import Version
-    from ffplan.studies.figures import values_of
-    from ffplan.studies.reproduce import NoReportError, read_report
+    from ffplan.studies.explain.difference import Version
+    from ffplan.studies.explain.figures import values_of
+    from ffplan.studies.explain.reproduce import NoReportError, read_report
 
     try:
         saved = read_report(read_text(file, 16 * MAX_BYTES))

@@ -12,8 +12,8 @@ from ffplan.collectives.volumes import bus_factor
 from ffplan.fabric.family import plan_fabric
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.allreduce import allreduce_query, rows_of
-from ffplan.studies.job_layout import node_of
+from ffplan.studies.basis.job_layout import node_of
+from ffplan.studies.collective.allreduce import allreduce_query, rows_of
 from ffplan.validation.communication_cases import CaseFile, Collective, System
 from ffplan.validation.replay import case_files
 

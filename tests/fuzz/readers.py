@@ -174,7 +174,7 @@ def _map(chance: Random) -> Any:
 
 
 def _axis(chance: Random) -> Any:
-    from ffplan.studies.sweep_axes import axis
+    from ffplan.studies.choose.sweep_axes import axis
 
     number = ("1", "64", "1.5", "1e3", "-2", *forms.NUMBERS)
     how = chance.choice(("", ":", "*", "#"))

@@ -16,8 +16,8 @@ from ffplan.fabric.networks import plan_networks
 from ffplan.fabric.wiring.cabling import quantities
 from ffplan.interop.exported import Exported
 from ffplan.interop.inventory import cables_listed, devices_of, ports_of
-from ffplan.studies.cabling import cable_list
-from ffplan.studies.wired import WiredDesign, wire_design, wired_networks
+from ffplan.studies.fabric.cabling import cable_list
+from ffplan.studies.fabric.wired import WiredDesign, wire_design, wired_networks
 from tests.property.test_designs import SELDOM, accepted, designs
 from tests.support import ROOT, wired
 

@@ -110,8 +110,8 @@ def test_paths_that_are_no_numbers(path: str, value: float, words: str) -> None:
 @pytest.mark.parametrize("name", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next"])
 def test_every_figure_of_a_design_can_vary(name: str) -> None:
     """An array in place of a figure gives what the figure itself gives."""
-    from ffplan.studies.design import study_design
-    from ffplan.studies.design_grid import with_arrays
+    from ffplan.studies.choose.design_grid import with_arrays
+    from ffplan.studies.design.design import study_design
 
     design = ffplan.load(name)
     resolved = design.resolved

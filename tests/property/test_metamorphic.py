@@ -24,8 +24,8 @@ from ffplan.interop.audit.sides import designed
 from ffplan.interop.ibsim import netlist, subnet
 from ffplan.report.design import design_document
 from ffplan.report.formats import render
-from ffplan.studies.compare import compare
-from ffplan.studies.wired import wire_design
+from ffplan.studies.compare.compare import compare
+from ffplan.studies.fabric.wired import wire_design
 from tests.property.test_designs import CATALOG, designs
 from tests.support import document
 

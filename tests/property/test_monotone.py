@@ -16,7 +16,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, fastest, time_choices
 from ffplan.results.comparison import Ratios
-from ffplan.studies import compare as study
+from ffplan.studies.compare import compare as study
 from tests.support import DESIGNS, assess_file, document, host_named
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import ffplan
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
-from ffplan.studies.collective import CollectiveRequest, collective_table
+from ffplan.studies.collective.collective import CollectiveRequest, collective_table
 from tests import support
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.reliability_schema import profiled
 from ffplan.design.resolve import resolve
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_on, recovery
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.property.test_designs import designs
 from tests.support import document, ffplan
 

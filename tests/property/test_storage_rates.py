@@ -12,10 +12,10 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.reliability.storage import Way, checkpoint_terms
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_on, recovery
-from ffplan.studies.storage import study_storage
-from ffplan.studies.storage_rates import nodes_terms, servers_terms, service_of
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.goodput_job import job_on, recovery
+from ffplan.studies.operate.storage import study_storage
+from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
 from tests.property.test_designs import designs
 from tests.support import document
 

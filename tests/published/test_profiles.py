@@ -12,8 +12,8 @@ from ffplan.design.reliability_schema import profiled
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.reliability.hazards import growth
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_on, recovery
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.support import DESIGNS, ROOT
 
 CATALOG = Catalog()

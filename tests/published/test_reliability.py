@@ -15,13 +15,13 @@ from ffplan.inputs.document import read_document
 from ffplan.reliability.checkpoint import rsc_ettr
 from ffplan.reliability.hazards import counted_rate
 from ffplan.reliability.job import job_outcome
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import drawn_outcome, job_inputs, job_on, recovery
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.goodput_job import drawn_outcome, job_inputs, job_on, recovery
 from tests.support import ROOT
 
 if TYPE_CHECKING:
     from ffplan.design.reliability_schema import Reliability
-    from ffplan.studies.goodput_basis import GoodputBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
 
 DAY = 86_400.0
 

@@ -15,7 +15,7 @@ from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.catalog import part_sheet
+from ffplan.studies.explain.catalog import part_sheet
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.training_cases import TrainingFile
 from tests.support import DESIGNS, ROOT

@@ -13,7 +13,12 @@ CASES = {
     ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich"},
     ("design", "fire-flyer-2"): {"numpy", "networkx", "rich"},
     ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich"},
-    ("cost", "fire-flyer-2"): {"networkx", "rich", "ffplan.studies.plan_search", "ffplan.training.group_collectives"},
+    ("cost", "fire-flyer-2"): {
+        "networkx",
+        "rich",
+        "ffplan.studies.train.plan_search",
+        "ffplan.training.group_collectives",
+    },
 }
 
 

@@ -20,8 +20,8 @@ def check(examined: Examined) -> Iterator[Finding]:
     found, limit = examined.recovery, examined.design.spec.limits.goodput
     median, words = None, ""
     if found is not None and limit is not None:
-        from ffplan.studies.cost import band
-        from ffplan.studies.goodput_job import DRAWS, drawn_outcome
+        from ffplan.studies.cost.cost import band
+        from ffplan.studies.operate.goodput_job import DRAWS, drawn_outcome
 
         one = band(found.outcome.goodput, drawn_outcome(found, DRAWS, 0).goodput)
         median = one.p50

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import listed, number
 from ffplan.check.rule import Rule
-from ffplan.studies.job_layout import node_of
+from ffplan.studies.basis.job_layout import node_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -20,7 +20,7 @@ def check(examined: Examined) -> Iterator[Finding]:
     design, found = examined.design, examined.storage
     if found is None or not design.accelerators:
         return
-    from ffplan.studies.reliability import profile_of
+    from ffplan.studies.operate.reliability import profile_of
 
     tiers = tuple(profile_of(design, examined.catalog.fork()).storage_tiers.values())
     if not tiers:

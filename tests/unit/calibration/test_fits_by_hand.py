@@ -20,7 +20,7 @@ from ffplan.calibration.overlay import KEY, START
 from ffplan.catalog.evidence import DurationFigure
 from ffplan.catalog.stacks import StackRates
 from ffplan.results.training import CalibrationReport, Constant
-from ffplan.studies import relatives
+from ffplan.studies.train import relatives
 from tests.support import ROOT
 
 if TYPE_CHECKING:

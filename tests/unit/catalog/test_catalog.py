@@ -8,7 +8,7 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.kinds import KINDS, OTHER_WORDS
 from ffplan.catalog.parts import Switch
 from ffplan.catalog.store import Catalog
-from ffplan.studies.catalog import part_list
+from ffplan.studies.explain.catalog import part_list
 from tests.support import assess_file, document, ffplan, overlay_part
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.design import study_design
+from ffplan.studies.design.design import study_design
 from tests.support import overlay_part, vary_design
 
 if TYPE_CHECKING:

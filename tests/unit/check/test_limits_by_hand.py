@@ -32,7 +32,7 @@ from ffplan.check.rules import (
 )
 from ffplan.check.team_limits import named_limits, with_limits
 from ffplan.inputs.quantities import Money
-from ffplan.studies import goodput_job
+from ffplan.studies.operate import goodput_job
 from tests.support import document
 
 TEXT = "name: x\nlimits:\n  capex: 9\n  goodput: 1\n  it_power: 2\n  price_age: 3\n  power_per_rack: 4\n"

@@ -13,7 +13,7 @@ from ffplan.cli.page_origins import ASSESSED, COMPARED, origins
 from ffplan.inputs.changes import steps
 from ffplan.report.chart import Source
 from ffplan.report.page.notes import Notes
-from ffplan.studies.compare import compare
+from ffplan.studies.compare.compare import compare
 from tests.support import assess_file, ffplan
 
 if TYPE_CHECKING:

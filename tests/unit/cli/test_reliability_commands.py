@@ -12,7 +12,7 @@ from ffplan.catalog.reliability import JobMix
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document
-from ffplan.studies.utilization import UtilizationRequest, jobs_of_a_run
+from ffplan.studies.operate.utilization import UtilizationRequest, jobs_of_a_run
 from tests.support import ROOT, ffplan, valid, with_reliability
 
 if TYPE_CHECKING:

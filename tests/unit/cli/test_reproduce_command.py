@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.studies.reproduce import NoReportError, read_report
+from ffplan.studies.explain.reproduce import NoReportError, read_report
 from tests.support import ROOT, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:

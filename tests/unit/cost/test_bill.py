@@ -16,7 +16,7 @@ from ffplan.cost.bom import Item
 from ffplan.cost.site import side_network
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.ledger import Ledger, ledger_of
+from ffplan.studies.cost.ledger import Ledger, ledger_of
 from tests.support import DESIGNS, ROOT, ffplan, with_reliability
 from tests.unit.cost.test_account import ACCOUNT
 from tests.unit.cost.test_draws import wide

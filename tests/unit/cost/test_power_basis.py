@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.cost.power import training_power
-from ffplan.studies.design import study_design
+from ffplan.studies.design.design import study_design
 from tests.support import ROOT, assess_file, document, ffplan
 
 if TYPE_CHECKING:

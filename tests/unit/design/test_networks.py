@@ -16,9 +16,9 @@ from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.networks import links_of, plan_networks, switches_of
 from ffplan.inputs.document import read_document
-from ffplan.studies.design_grid import design_grid
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.ledger import ledger_of
+from ffplan.studies.choose.design_grid import design_grid
+from ffplan.studies.cost.ledger import ledger_of
+from ffplan.studies.operate.goodput_basis import goodput_basis
 from tests.support import ROOT, document
 
 if TYPE_CHECKING:

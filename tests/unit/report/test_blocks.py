@@ -13,7 +13,7 @@ from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Grid, Matrix
 from ffplan.report.formats import FORMATS, blocks, render, table
 from ffplan.report.formats.blocks import bar, has_blocks, spark
-from ffplan.studies.compare import compare
+from ffplan.studies.compare.compare import compare
 from tests.support import assess_file
 
 GRID = Grid("t", (("1", "4", "9"), ("2", "2", "-")), ("GPUs", "a", "b"), bars=((4.0, 8.0), (2.0, None)))

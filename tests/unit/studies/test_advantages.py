@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ffplan.studies.compare import compare
+from ffplan.studies.compare.compare import compare
 from tests.support import assess_file, ffplan
 
 NO_JOB = "None of these is the speed of a job"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.results.comparison import JobSide, JobSize, TrainingComparison
-from ffplan.studies.verdicts import verdicts
+from ffplan.studies.compare.verdicts import verdicts
 from tests.support import WITHOUT_PRICES, ffplan, valid, vary_design
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.ownership import resolve_ownership
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.audit import audit
-from ffplan.studies.ledger import ledger_of
+from ffplan.studies.cost.ledger import ledger_of
+from ffplan.studies.explain.audit import audit
 from tests.support import ROOT, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:

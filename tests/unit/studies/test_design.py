@@ -290,7 +290,7 @@ def test_links_draw_at_both_ends(tmp_path: Path) -> None:
 
 
 def test_ranges_of_node_prices_combine_both_ways(overlay: Path) -> None:
-    from ffplan.studies.compare import compare
+    from ffplan.studies.compare.compare import compare
 
     overlay_part(
         overlay,
@@ -391,7 +391,7 @@ def test_two_accelerators_are_enough(tmp_path: Path) -> None:
 
 
 def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
-    from ffplan.studies.compare import compare
+    from ffplan.studies.compare.compare import compare
 
     priced, bare = assess_file("fire-flyer-next"), plan(tmp_path, "tiers: 2")
     ratios = compare((priced, bare), ("priced", "bare"), 0).ratios["bare"]
@@ -400,7 +400,7 @@ def test_a_side_without_prices_gives_no_cost_ratio(tmp_path: Path) -> None:
 
 
 def test_cost_ratios_are_quotients() -> None:
-    from ffplan.studies.compare import compare
+    from ffplan.studies.compare.compare import compare
 
     one, two = assess_file("fire-flyer-2"), assess_file("dgx-a100-10k")
     assert one.cost is not None

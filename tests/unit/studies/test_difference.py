@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.studies.difference import _changes, regressions
-from ffplan.studies.figures import FIGURES, figure_changes
+from ffplan.studies.explain.difference import _changes, regressions
+from ffplan.studies.explain.figures import FIGURES, figure_changes
 from tests.support import ROOT, Run, ffplan, valid, vary_design
 from tests.unit.check.test_policy import git
 

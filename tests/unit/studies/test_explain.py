@@ -12,9 +12,9 @@ import yaml
 
 from ffplan import load, search, train
 from ffplan.catalog.store import Catalog
-from ffplan.studies.explain import formula, scaled
-from ffplan.studies.explain_parts import PLACES, POLICIES, ROLES
-from ffplan.studies.input_places import figure_at
+from ffplan.studies.explain.explain import formula, scaled
+from ffplan.studies.explain.explain_parts import PLACES, POLICIES, ROLES
+from ffplan.studies.explain.input_places import figure_at
 from tests.support import ROOT, assess_file, collective, ffplan, valid, vary_design
 
 

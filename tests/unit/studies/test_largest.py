@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.studies.first_designs import Builder, why_not
-from ffplan.studies.wishes import IDEAS, Idea, Wishes
+from ffplan.studies.choose.first_designs import Builder, why_not
+from ffplan.studies.choose.wishes import IDEAS, Idea, Wishes
 
 
 @pytest.mark.parametrize("idea", [idea for idea in IDEAS if not idea.other], ids=lambda idea: idea.name)

@@ -13,7 +13,7 @@ from ffplan.catalog.models import Transformer
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.software import software_of
+from ffplan.studies.train.software import software_of
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, temporary_bytes, worst_of
 from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans

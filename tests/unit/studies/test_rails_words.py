@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.studies.design_assumptions import _rails
+from ffplan.studies.basis.design_assumptions import _rails
 from tests.support import ROOT, vary_design, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ffplan.studies.wired import WiredDesign
+    from ffplan.studies.fabric.wired import WiredDesign
 
 OWN, FILLED, ONE = ", each rail on leaves of its own", ", leaves filled rail after rail", ", all rails on one leaf"
 BASE = "superpod-h100-4su"

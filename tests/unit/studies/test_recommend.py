@@ -14,16 +14,16 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
 from ffplan.design.training import PlanFields
-from ffplan.studies.asked import Asked
-from ffplan.studies.cluster_search import ClusterSearch, with_nics
-from ffplan.studies.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
-from ffplan.studies.recommend import Recommendation, recommend
-from ffplan.studies.recommend_choice import differs, distance, kept
-from ffplan.studies.recommend_shares import chances
-from ffplan.studies.recommend_target import Stage, Target, aim_of, broken, days_for
-from ffplan.studies.recommendation import purchases
-from ffplan.studies.usual_job import timed_on
-from ffplan.studies.wishes import IDEAS
+from ffplan.studies.choose.cluster_search import ClusterSearch, with_nics
+from ffplan.studies.choose.recommend import Recommendation, recommend
+from ffplan.studies.choose.recommend_choice import differs, distance, kept
+from ffplan.studies.choose.recommend_shares import chances
+from ffplan.studies.choose.recommend_target import Stage, Target, aim_of, broken, days_for
+from ffplan.studies.choose.recommendation import purchases
+from ffplan.studies.choose.wishes import IDEAS
+from ffplan.studies.cost.asked import Asked
+from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
+from ffplan.studies.train.usual_job import timed_on
 from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 

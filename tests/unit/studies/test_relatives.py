@@ -6,7 +6,7 @@ import pytest
 
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.studies.relatives import (
+from ffplan.studies.train.relatives import (
     distance,
     gemm_fraction,
     nearest_relative,

@@ -17,7 +17,7 @@ from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.software import Software, stack_of_source
+from ffplan.studies.train.software import Software, stack_of_source
 from ffplan.training.fsdp import fsdp_exposed
 from ffplan.training.microbatch import micro_batch
 from ffplan.validation.training_cases import TrainingFile

@@ -12,9 +12,9 @@ from ffplan.catalog.store import Catalog
 from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.explain import scaled
-from ffplan.studies.step_reach import KeptPlan, Reach, reach
-from ffplan.studies.workload import workload_report
+from ffplan.studies.explain.explain import scaled
+from ffplan.studies.explain.step_reach import KeptPlan, Reach, reach
+from ffplan.studies.train.workload import workload_report
 from tests.support import ROOT
 
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import ffplan
-from ffplan.studies.goodput_basis import goodput_basis
-from ffplan.studies.goodput_job import job_on
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.goodput_job import job_on
 
 NICS_OF_SERVERS = "NICs of the servers"
 DESIGN = Path("designs/fire-flyer-2.yaml")

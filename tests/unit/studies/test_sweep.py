@@ -22,14 +22,14 @@ from typer.testing import CliRunner
 from ffplan import __version__
 from ffplan.base.errors import FfplanError, UsageError
 from ffplan.cli.app import build
-from ffplan.studies import sweep_run
-from ffplan.studies.design_grid import design_grid
-from ffplan.studies.pareto import front, knee
-from ffplan.studies.sweep import Sweep, SweepQuery
-from ffplan.studies.sweep_axes import Points, axis
-from ffplan.studies.sweep_cluster import in_tasks, refuse_parts, refuse_versions
-from ffplan.studies.sweep_rows import Kept
-from ffplan.studies.sweep_run import SweepJob, job_key, work
+from ffplan.studies.choose import sweep_run
+from ffplan.studies.choose.design_grid import design_grid
+from ffplan.studies.choose.pareto import front, knee
+from ffplan.studies.choose.sweep import Sweep, SweepQuery
+from ffplan.studies.choose.sweep_axes import Points, axis
+from ffplan.studies.choose.sweep_cluster import in_tasks, refuse_parts, refuse_versions
+from ffplan.studies.choose.sweep_rows import Kept
+from ffplan.studies.choose.sweep_run import SweepJob, job_key, work
 from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -229,9 +229,9 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
     ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.sweep_rows import header, kept
-    from ffplan.studies.sweep_shown import grid_axes
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_rows import header, kept
+    from ffplan.studies.choose.sweep_shown import grid_axes
+    from ffplan.studies.choose.sweep_total import Total
 
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
     points = Points((axis("nodes[0].count=1..60000"), axis("site.pue=1.1,1.2")))
@@ -440,8 +440,8 @@ def test_the_report(tmp_path: Path) -> None:
 def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
     distributed = pytest.importorskip("distributed")
-    from ffplan.studies.sweep_cluster import on_cluster
-    from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.choose.sweep_cluster import on_cluster
+    from ffplan.studies.choose.sweep_run import SweepJob
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -465,8 +465,8 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
     distributed = pytest.importorskip("distributed")
     import dask
 
-    from ffplan.studies.sweep_cluster import on_cluster
-    from ffplan.studies.sweep_run import SweepJob
+    from ffplan.studies.choose.sweep_cluster import on_cluster
+    from ffplan.studies.choose.sweep_run import SweepJob
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -489,10 +489,10 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.sweep_cluster import on_cluster
-    from ffplan.studies.sweep_rows import header
-    from ffplan.studies.sweep_run import SweepJob, here
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_cluster import on_cluster
+    from ffplan.studies.choose.sweep_rows import header
+    from ffplan.studies.choose.sweep_run import SweepJob, here
+    from ffplan.studies.choose.sweep_total import Total
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -558,7 +558,7 @@ def test_parquet_is_the_same_table(tmp_path: Path) -> None:
 
 def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
     from ffplan.cli.sweep_file import PointsFolder
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_total import Total
 
     folder = PointsFolder(str(tmp_path / "p.parquet"), "key")
     folder.start(Total({}), resume=False)
@@ -578,7 +578,7 @@ def test_a_folder_goes_on_after_whole_parts(tmp_path: Path) -> None:
 def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
     """Chunks in quick succession share a note; one that is half taken when the sweep stops is not in it."""
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_total import Total
 
     target, total = PointsFile(str(tmp_path / "p.csv"), "key", "head\n"), Total({})
     target.start(total, resume=False)
@@ -597,7 +597,7 @@ def test_a_note_tells_of_whole_chunks(tmp_path: Path) -> None:
 def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
     """A digit of a row by another, and a row that is gone: the sweep would else end in a file of two minds."""
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_total import Total
 
     def open_again() -> PointsFile:
         return PointsFile(str(tmp_path / "p.csv"), "key", "head\n")
@@ -621,9 +621,9 @@ def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
 
 def test_what_charts_show_of_a_sweep() -> None:
     """The best over a grid against every point by itself; a long axis in forty cells; points spread evenly."""
-    from ffplan.studies.sweep_rows import kept
-    from ffplan.studies.sweep_shown import first_of_cells, grid_axes, sampled
-    from ffplan.studies.sweep_total import Total
+    from ffplan.studies.choose.sweep_rows import kept
+    from ffplan.studies.choose.sweep_shown import first_of_cells, grid_axes, sampled
+    from ffplan.studies.choose.sweep_total import Total
 
     sweep = swept("nodes[0].count=100..900", "site.pue=1.1,1.2,1.3", "fabric.core_policy=minimal,equal-stripe")
     ways = {"power.facility_kw": "max", "accelerators": "min"}

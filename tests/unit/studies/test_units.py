@@ -6,7 +6,7 @@ import pytest
 
 from ffplan.catalog.evidence import DataFigure
 from ffplan.catalog.store import Catalog
-from ffplan.studies.catalog import _unit
+from ffplan.studies.explain.catalog import _unit
 
 
 @pytest.mark.parametrize(

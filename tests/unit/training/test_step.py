@@ -14,7 +14,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cluster import cluster_of
+from ffplan.studies.train.cluster import cluster_of
 from ffplan.training.accelerator_rates import UncalibratedError, accelerator_rates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.constraints import violations

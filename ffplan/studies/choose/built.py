@@ -1,0 +1,132 @@
+"""A design file built: a draft with its purchase and its power, and the whole with every study of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.cost.account import account_year
+from ffplan.cost.sensitivity import likely
+from ffplan.design.resolve import resolve
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.inputs.document import parse_document
+from ffplan.results.cost import CostStudy
+from ffplan.results.design import Assessment
+from ffplan.studies.choose.wishes import Idea
+from ffplan.studies.cost.asked import Asked
+from ffplan.studies.cost.cost import ledger_for, study_cost
+from ffplan.studies.cost.cost_parts import bom_report, power_report
+from ffplan.studies.cost.ledger import Ledger
+from ffplan.studies.design.design import study_design
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.cost import SitePower
+
+NO_DRAWS = Asked(draws=0)
+
+
+def _drawn(power: SitePower, power_of: str) -> float:
+    kilowatts = {
+        "facility-peak": power.facility_peak_kw,
+        "facility-training": power.facility_kw,
+        "it-peak": power.it_rated_kw,
+        "it-training": power.it_training_kw,
+    }
+    return 1e3 * kilowatts[power_of]
+
+
+@record
+class Draft:
+    """An idea built with parts, as far as its purchase and its power need it."""
+
+    text: str
+    """The design file."""
+    ledger: Ledger
+    cost: float
+    """Its bill of materials [currency]."""
+
+    @property
+    def design(self) -> ResolvedDesign:
+        """The design."""
+        return self.ledger.design
+
+    def drawn(self, power_of: str) -> float:
+        """Return a power [W].
+
+        Args:
+            power_of: which one, a name of `POWERS`.
+        """
+        v = likely(self.ledger.inputs)
+        return _drawn(power_report(self.ledger, v, account_year(self.ledger.account, v)), power_of)
+
+
+@record
+class Built:
+    """An idea built with parts."""
+
+    idea: Idea
+    text: str
+    """The design file."""
+    design: ResolvedDesign
+    assessment: Assessment
+    study: CostStudy
+
+    @property
+    def cost(self) -> float:
+        """Its bill of materials [currency]."""
+        return self.study.bom.total if self.study.bom else 0.0
+
+    @property
+    def watts(self) -> float:
+        """Facility power with everything at its maximum [W]."""
+        return self.drawn("facility-peak")
+
+    def drawn(self, power_of: str) -> float:
+        """Return a power [W].
+
+        Args:
+            power_of: which one, a name of `POWERS`.
+        """
+        return _drawn(self.study.power, power_of)
+
+
+def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, Catalog]:
+    """Return the design of a file, and the parts that it alone has read."""
+    used = catalog.fresh()
+    return resolve(parse_document(text.encode(), f"{idea.name}.yaml"), used), used
+
+
+def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
+    """Return the draft of a design; None where its fabric does not hold it.
+
+    Args:
+        text: its file.
+        idea: the idea behind it.
+        catalog: the parts.
+    """
+    try:
+        design, used = _resolved(text, idea, catalog)
+        ledger = ledger_for(design, used, NO_DRAWS)
+    except InputError:
+        return None
+    bom = bom_report(ledger)
+    return Draft(text=text, ledger=ledger, cost=bom.total if bom else 0.0)
+
+
+def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
+    """Return a design as built; None where it cannot be.
+
+    Args:
+        text: its file.
+        idea: the idea behind it.
+        catalog: the parts.
+    """
+    try:
+        design, used = _resolved(text, idea, catalog)
+        assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
+        study = study_cost(design, used, NO_DRAWS)
+    except InputError:
+        return None
+    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)

@@ -1,0 +1,232 @@
+"""The smallest cluster of one accelerator that trains a model in time, and leaner ways to build it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import round_up
+from ffplan.base.errors import InputError
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.catalog.named import part_of
+from ffplan.catalog.store import Catalog
+from ffplan.design.training import PlanFields
+from ffplan.studies.choose.built import NO_DRAWS, Draft, built_from, draft_from
+from ffplan.studies.choose.first_designs import Builder, fabric_slots
+from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
+from ffplan.studies.choose.size_search import Sizes, rounder, smallest
+from ffplan.studies.choose.wishes import IDEAS, Wishes
+from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
+from ffplan.studies.train.usual_job import TimedJob, timed_on
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.studies.choose.recommend_target import Target
+    from ffplan.studies.choose.wishes import Idea
+
+MOST_NODES = 20_000
+
+
+@record
+class _Trial:
+    """A size that was tried: a draft with its job."""
+
+    draft: Draft
+    parts: Catalog
+    """What was read for the job."""
+    timed: TimedJob
+    days: float
+
+
+class ClusterSearch:
+    """Sizes clusters of one accelerator for a target."""
+
+    def __init__(self, target: Target, catalog: Catalog, accelerator: str, step: Callable[[str], None]) -> None:
+        """Choose server, switches and links.
+
+        Args:
+            target: what is wanted.
+            catalog: the parts.
+            accelerator: the accelerator.
+            step: called with what is tried.
+
+        Raises:
+            NoDesignError: where no server has a price.
+        """
+        self.target, self.catalog, self.accelerator, self.tell = target, catalog, accelerator, step
+        self.model = part_of(catalog, Model, target.model, "--model")
+        wishes = Wishes(
+            accelerator=accelerator,
+            gpus=None,
+            budget=target.capex,
+            watts=target.watts,
+            model=target.model,
+            tokens=target.tokens,
+            days=target.days,
+            book=target.book,
+            pue=target.pue,
+            excluded=target.excluded,
+            switches=target.switches,
+            rack_area=target.rack_area,
+        )
+        self.builder = Builder(wishes, catalog, f"{target.model}-{accelerator}")
+        self.server, self.step = self.builder.server, self.builder.step
+        self.each = len(self.server.accelerators)
+        self._trials: dict[tuple[str, int], _Trial | None] = {}
+        self._tried: dict[tuple[str, int], SizedCluster | None] = {}
+        self._first: Draft | None = None
+        """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
+
+    def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
+        """Return a design with some nodes, and its run; None where it cannot be built or the model cannot run.
+
+        Args:
+            idea: the way to build the fabric.
+            nodes: its nodes [1].
+
+        Raises:
+            UncalibratedError: where the accelerator has no training constants.
+        """
+        key = idea.name, nodes
+        if key not in self._tried:
+            trial = self._trial(idea, nodes)
+            self._tried[key] = self._sized(idea, trial) if trial is not None else None
+        return self._tried[key]
+
+    def draft(self, idea: Idea, nodes: int) -> Draft | None:
+        """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
+        return next(iter(self.builder.drafts(idea, nodes, self._first)), None)
+
+    def _trial(self, idea: Idea, nodes: int) -> _Trial | None:
+        """Return a size with its job; None where it cannot be built or the model cannot run."""
+        key = idea.name, nodes
+        if key not in self._trials:
+            self.tell(f"{self.accelerator}, {nodes * self.each:,}")
+            draft = self.draft(idea, nodes)
+            self._first = self._first or draft
+            self._trials[key] = self._timed(draft, None) if draft is not None else None
+        return self._trials[key]
+
+    def _timed(self, draft: Draft, gpus: int | None) -> _Trial | None:
+        """Return a job on a design, on all accelerators if none are given, and its days; None where it cannot run."""
+        parts = self.catalog.fresh()
+        try:
+            timed = timed_on(draft.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True)
+            inputs = inputs_for(draft.ledger, timed, parts, drawn=False)
+        except (RefusedError, InputError):
+            return None
+        run = accounted(draft.ledger, inputs, timed, NO_DRAWS).run
+        assert run is not None
+        return _Trial(draft, parts, timed, float(run.days))
+
+    def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
+        """Return the design of a size with all of its studies; None where one of them refuses it."""
+        built = built_from(trial.draft.text, idea, self.catalog)
+        if built is None:
+            return None
+        study = study_cost(built.design, trial.parts, NO_DRAWS, trial.timed)
+        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed)
+
+    def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
+        """Return the smallest design that takes no more than some days, and the largest that takes more.
+
+        Args:
+            idea: the way to build the fabric.
+            first: nodes to begin with [1].
+            days: the days.
+        """
+        found, slow = smallest(self._sizes(idea), first, days)
+        return self.tried(idea, found) if found else None, self.tried(idea, slow) if slow else None
+
+    def _sizes(self, idea: Idea) -> Sizes:
+        def days(nodes: int) -> float | None:
+            trial = self._trial(idea, nodes)
+            return trial.days if trial is not None else None
+
+        return Sizes(days=days, step=self.step, most=MOST_NODES)
+
+    def part(self, whole: SizedCluster, days: float) -> tuple[int, float]:
+        """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.
+
+        Args:
+            whole: the design, which takes no more itself.
+            days: the days [day].
+        """
+        taken: dict[int, float | None] = {whole.nodes: whole.days}
+        draft = draft_from(whole.built.text, whole.built.idea, self.catalog)
+        assert draft is not None, whole.built.text
+
+        def of(nodes: int) -> float | None:
+            if nodes not in taken:
+                self.tell(f"{self.accelerator}, {nodes * self.each:,} of {whole.nodes * self.each:,}")
+                trial = self._timed(draft, nodes * self.each)
+                taken[nodes] = trial.days if trial is not None else None
+            return taken[nodes]
+
+        sizes = Sizes(days=of, step=self.step, most=whole.nodes)
+        found, _ = smallest(sizes, whole.nodes * whole.days / days, days)
+        nodes = found or whole.nodes
+        nodes = rounder(sizes, nodes, days) or nodes
+        return nodes, of(nodes) or whole.days
+
+    def rounder(self, found: SizedCluster) -> SizedCluster | None:
+        """Return the smallest round size below a design that is in time too; None where there is none.
+
+        Time falls with size but for sizes that divide badly, which a search by halves may stop at.
+
+        Args:
+            found: the design.
+        """
+        nodes = rounder(self._sizes(found.built.idea), found.nodes, self.target.days)
+        return self.tried(found.built.idea, nodes) if nodes else None
+
+    def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
+        """Return the smallest design of an idea where it may come near the best; None where it cannot."""
+        trial = self.tried(idea, nodes)
+        if trial is None or aim_of(trial, self.target) * trial.days / self.target.days > best * (1 + self.target.slack):
+            return trial if trial is not None and trial.days <= self.target.days else None
+        found, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
+        return found
+
+    def variants(self, full: SizedCluster) -> list[SizedCluster]:
+        """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs.
+
+        Args:
+            full: the smallest design at full bandwidth with all NICs.
+        """
+        found: list[SizedCluster] = []
+        best, nics = full, len(fabric_slots(self.server))
+        idea = full.built.idea
+        while nics > 1:
+            nics //= 2
+            fewer = self._resized(with_nics(IDEAS[0], nics), best.nodes, aim_of(best, self.target))
+            if fewer is None:
+                break
+            found.append(fewer)
+            if aim_of(fewer, self.target) >= aim_of(best, self.target):
+                break
+            best, idea = fewer, fewer.built.idea
+        for other in IDEAS[1:]:
+            if best.built.design.spec.fabric.tiers == 1 and not other.other:
+                continue  # nothing to make leaner
+            way = with_nics(other, idea.nics) if idea.nics and not other.other else other
+            made = self._resized(way, best.nodes, aim_of(best, self.target))
+            if made is not None:
+                found.append(made)
+        return found
+
+
+def with_nics(idea: Idea, nics: int) -> Idea:
+    """Return an idea with fewer NICs in each node.
+
+    Args:
+        idea: the idea.
+        nics: NICs of a node on the fabric [1].
+    """
+    own = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
+    words = f"{plural(nics, 'NIC')} in a node; {own}"
+    return replace(idea, name=f"{idea.name}-{nics}nic", words=words, nics=nics)

@@ -1,0 +1,389 @@
+"""Many designs at once: one design whose numbers are arrays, through the functions that assess a single one.
+
+Counts of nodes, oversubscription, PUE, prices and figures of parts may be arrays of one shape; all other fields
+stay as they are. A thousand designs cost about as much as one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth, choose, maximum
+from ffplan.base.errors import InputError, UsageError
+from ffplan.base.record import record
+from ffplan.catalog.evidence import EfficiencyFigure, Figure
+from ffplan.collectives.bottleneck import sustained_rate
+from ffplan.collectives.timing import CollectiveQuery, chosen_time
+from ffplan.cost.bom import CostPlan, cable_items, cables_sold, price
+from ffplan.cost.power import annual_energy, plan_power
+from ffplan.design.schema import MOST_PUE
+from ffplan.fabric.sizing.leaf_cables import countable
+from ffplan.fabric.sizing.link_cuts import reachable_nodes
+from ffplan.fabric.sizing.tree_grid import REASONS, check_divisible, plan_tree_grid
+from ffplan.inputs.model import MOST_COUNT
+from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO
+from ffplan.inputs.suggest import nearest
+from ffplan.node.resources import resources
+from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
+from ffplan.studies.collective.allreduce import allreduce_query
+from ffplan.studies.collective.allreduce_bound import bound_faults, bound_ledgers
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ffplan.catalog.parts import Link
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.design.resolved import FabricParts, ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+
+
+FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
+"""Fields of a design, and of a network beside its fabric, that hold switches and links."""
+WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
+"""Words of the reasons why a design of a grid cannot be built."""
+COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
+"""Columns of an allreduce with a library: its time, its rate, and the bound of that."""
+
+
+@record
+class DesignGrid:
+    """Many designs."""
+
+    axes: dict[str, Floats]
+    """Varied values, by path."""
+    columns: dict[str, Floats]
+    """Results by the path that they have in an assessment; NaN where the design cannot be built."""
+    feasible: Bools
+    """True for designs that can be built."""
+    why: Any
+    """Why a design cannot be built, empty where it can, as texts of the same shape."""
+    unpriced: tuple[str, ...] = ()
+    """Parts without a price; with any, the sums of cost are partial."""
+
+
+def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
+    """Return the bound of an allreduce with one library [GB/s], as `allreduce_bound` has it for one design."""
+    known = resources(job.host, job.cuts)
+    best: Number = 0.0
+    for item in bound_ledgers(query, job):
+        best = maximum(best, choose(item.possible, sustained_rate(known, item.lines, at_line_rate=True), 0.0))
+    return best
+
+
+def _can_communicate(design: ResolvedDesign) -> Truth:
+    """Return True for designs that have the two accelerators of an allreduce, where one is asked for.
+
+    Raises:
+        InputError: where a library cannot run on the compute nodes.
+    """
+    wanted = design.spec.communication
+    if wanted is None:
+        return True
+    faults = bound_faults(design, wanted)
+    if faults:
+        raise InputError(*faults)
+    return design.compute.accelerators_per_node * reachable_nodes(design) >= 2
+
+
+def _communication(design: ResolvedDesign, plan: FabricPlan, wanted: Collection[str] | None) -> dict[str, Number]:
+    """Return the columns of communication; of libraries, and of their bounds, only where any of them is wanted."""
+    asked = design.spec.communication
+    if asked is None:
+        return {}
+    node, size, ranks = node_of(design), asked.message_size, most_gpus(design)
+    found: dict[str, Number] = {}
+    for position, (name, library) in enumerate(zip(asked.libraries, design.libraries, strict=True)):
+        time, rate, bound = (f"communication[{position}].{path}" for path in COMMUNICATION)
+        timed = wanted is None or time in wanted or rate in wanted
+        bounded = wanted is None or bound in wanted
+        if not (timed or bounded):
+            continue
+        query = allreduce_query(design, library, name)
+        job = job_layout(design, plan, node, ranks, by_domain=library.method != "hfreduce")
+        if timed:
+            found[time] = chosen_time(query, job, size)
+            found[rate] = size / found[time] / 1e9
+        if bounded:
+            found[bound] = _bound(query, job)
+    return found
+
+
+def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
+    """Return the columns of cost, partial where a part has no price."""
+    if cost is None:
+        return {}
+    found: dict[str, Number | None] = {
+        "cost.servers": cost.servers,
+        "cost.network": cost.network,
+        "cost.total": cost.total,
+        "cost.total_low": sum(line.low for line in cost.lines),
+        "cost.total_high": sum(line.high for line in cost.lines),
+    }
+    if np.all(design.accelerators):
+        found["cost.per_accelerator"] = cost.per_accelerator(design.accelerators)
+    return {path: value for path, value in found.items() if value is not None}
+
+
+def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
+    power, tariff = plan_power(design, plan, links), design.spec.site.electricity_price
+    energy = annual_energy(power.facility_w)
+    found = {
+        "power.it_kw": power.it_w / 1e3,
+        "power.it_maximum_kw": power.it_maximum_w / 1e3,
+        "power.facility_kw": power.facility_w / 1e3,
+        "power.network_kw": (power.switches_w + power.links_w) / 1e3,
+        "power.energy_mwh_per_year": energy,
+    }
+    return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
+
+
+def _evaluated(varied: ResolvedDesign, wanted: Collection[str] | None) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
+    """Return the results of a design with arrays by path, the numbers of the reasons why some cannot be built, and
+    parts without a price."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        plan, why = plan_tree_grid(varied)
+        columns: dict[str, Any] = {"accelerators": varied.accelerators, "fabric.endpoints": plan.endpoints}
+        columns |= {f"fabric.switches.{role}": count for role, count in plan.switches_by_role.items()}
+        columns |= {"fabric.switches.total": plan.switches}
+        columns |= {f"fabric.links.{tier}": count for tier, count in plan.links_by_tier.items()}
+        columns |= {
+            "fabric.links.total": plan.links,
+            "fabric.cables.endpoint": plan.endpoint_cables,
+            "fabric.cables.inter_switch": plan.inter_switch_cables,
+            "fabric.spare_ports": plan.spare_ports,
+            "fabric.oversubscription": plan.oversubscription,
+            "fabric.bisection_gbyte_s": plan.bisection_gbyte_s,
+        }
+        why = np.where((why == 0) & ~np.asarray(_can_communicate(varied)), len(REASONS), why)
+        links = cable_items(varied, plan)
+        to_endpoints, between = cables_sold(links)
+        columns |= {"fabric.cables_as_sold.endpoint": to_endpoints, "fabric.cables_as_sold.inter_switch": between}
+        cost = price(varied, plan, links)
+        columns |= _communication(varied, plan, wanted) | _cost(cost, varied) | _power(varied, plan, links)
+    if wanted is not None:
+        columns = {path: values for path, values in columns.items() if path in wanted}
+    return columns, why, tuple(item.part for item in cost.missing) if cost is not None else ()
+
+
+def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
+    """Return the positions of designs with as many planes: rails that share a switch depend on the nodes."""
+    shared = np.broadcast_to(np.asarray(varied.rails_per_switch), (count,))
+    return [np.flatnonzero(shared == value) for value in np.unique(shared)]
+
+
+def gridded(design: ResolvedDesign) -> bool:
+    """Return whether arrays can carry a design: trees without floor plan or other networks, with cables that follow
+    from counts."""
+    alone = design.spec.fabric.family != "dragonfly" and design.spec.floor is None and not design.networks
+    return alone and countable(design)
+
+
+def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection[str] | None = None) -> DesignGrid:
+    """Return many designs.
+
+    Args:
+        design: the design that they vary.
+        axes: arrays by path, see `with_arrays`; they broadcast against each other.
+        wanted: columns to return; all if None. Communication costs most, and is left out where it is not wanted.
+
+    Raises:
+        UsageError: for a design that `gridded` refuses, or a path that is no number.
+        InputError: for a missing price, and for NICs that planes or zones cannot share evenly.
+    """
+    if not gridded(design):
+        what = "a dragonfly" if design.spec.fabric.family == "dragonfly" else "split ports shared by uneven rails"
+        what = "other networks" if design.networks else what
+        what = "a floor plan" if design.spec.floor is not None else what
+        raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
+    arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
+    shape, count = arrays[0].shape, arrays[0].size
+    given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
+    varied = with_arrays(design, given)
+    reasons = np.zeros(count, np.int64)
+    table: dict[str, Floats] = {}
+    unpriced: dict[str, None] = {}
+    for own in _alike(varied, count):
+        part = varied if len(own) == count else with_arrays(design, {path: array[own] for path, array in given.items()})
+        check_divisible(part)
+        columns, why, lacking = _evaluated(part, wanted)
+        unpriced |= dict.fromkeys(lacking)
+        reasons[own] = why
+        for path, values in columns.items():
+            table.setdefault(path, np.full(count, np.nan))[own] = np.where(reasons[own] == 0, values, np.nan)
+    return DesignGrid(
+        axes={path: array.reshape(shape) for path, array in given.items()},
+        columns={path: values.reshape(shape) for path, values in table.items()},
+        feasible=(reasons == 0).reshape(shape),
+        why=WORDS[reasons].reshape(shape),
+        unpriced=tuple(unpriced),
+    )
+
+
+def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesign:
+    """Return a design with arrays in place of numbers.
+
+    Args:
+        design: the design.
+        axes: `nodes[i].count`, `fabric.oversubscription`, `site.pue`, `site.electricity_price`, `prices.<part>`, or a
+            figure of a part it uses, such as `qm8700.power` or `connectx-6-200g.line_efficiency`, in the unit of the
+            catalogue's canonical values; arrays of one shape.
+
+    Raises:
+        UsageError: where a path is none of these, or a value is out of range.
+    """
+    for path, array in axes.items():
+        head, _, rest = path.partition(".")
+        _require_finite(path, array)
+        if head.startswith("nodes[") and rest == "count":
+            design = _with_count(design, path, array)
+        elif path == "fabric.oversubscription":
+            if np.any((array < 1) | (array > LARGEST_RATIO)):
+                raise UsageError(
+                    f"`fabric.oversubscription`: ratios must be 1 or more, and at most {LARGEST_RATIO:,.0f}"
+                )
+            fabric = design.spec.fabric.model_copy(update={"oversubscription": array})
+            design = replace(design, spec=design.spec.model_copy(update={"fabric": fabric}))
+        elif path in ("site.pue", "site.electricity_price"):
+            design = _with_site(design, rest, array)
+        else:
+            design = _with_named(design, path, array)
+    return design
+
+
+def _require_finite(path: str, value: Number) -> None:
+    """Refuse numbers that no count, price or figure can be."""
+    if not np.all(np.isfinite(value)) or np.any(np.asarray(value) < 0):
+        raise UsageError(f"`{path}`: numbers must be finite and not below 0")
+
+
+def _require_possible(figure: Any, path: str, value: Number) -> None:
+    """Refuse values that no file can state for a figure: each dimension has its range.
+
+    Raises:
+        UsageError: with the first of them.
+    """
+    values = np.unique(np.asarray(value, float))
+    for end in (*values[:2], values[-1]):  # of some dimensions 0 is in the range, and what comes next above it is not
+        if isinstance(figure, Figure) and (fault := figure.fault(float(end))) is not None:
+            raise UsageError(f"`{path}`: {fault}")
+
+
+def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
+    """Return a design with another price, or another figure of a part it uses.
+
+    Args:
+        design: the design.
+        path: `prices.<part>`, or a part and its figure, such as `qm8700.power`.
+        value: the figure, a number or an array [unit of the catalogue].
+
+    Raises:
+        UsageError: where the design has no such part, the part no such figure, or the value is out of range.
+    """
+    _require_finite(path, value)
+    return _with_named(design, path, value)
+
+
+def _with_named(design: ResolvedDesign, path: str, value: Number) -> ResolvedDesign:
+    """Return a design with another price, or another figure of a part, by its path."""
+    head, _, rest = path.partition(".")
+    return _with_price(design, rest, value) if head == "prices" else _with_part(design, head, rest, value)
+
+
+def _with_count(design: ResolvedDesign, path: str, array: Floats) -> ResolvedDesign:
+    place = path[len("nodes[") :].partition("]")[0]
+    written = design.spec.nodes
+    if not place.isdecimal() or path != f"nodes[{place}].count" or int(place) >= len(written):
+        raise UsageError(f"`{path}`: the design has {len(written)} groups of nodes")
+    if np.any(array != np.floor(array)) or np.any((array < 1) | (array > MOST_COUNT)):
+        raise UsageError(f"`{path}`: counts must be whole, at least 1 and at most {MOST_COUNT:,}")
+    groups = list(design.groups)
+    at = next(at for at, group in enumerate(groups) if int(place) in group.written)
+    others = sum(written[position].count for position in groups[at].written if position != int(place))
+    counts = array.astype(np.int64) + others
+    groups[at] = replace(groups[at], group=groups[at].group.model_copy(update={"count": counts}))
+    return replace(design, groups=tuple(groups))
+
+
+def _with_site(design: ResolvedDesign, field: str, array: Floats) -> ResolvedDesign:
+    site = design.spec.site
+    value: Any = array
+    if field == "electricity_price":
+        if site.electricity_price is None:
+            raise UsageError("`site.electricity_price`: the design names none, and so no currency")
+        if np.any(array > LARGEST_AMOUNT):
+            raise UsageError(f"`site.electricity_price`: a price per kWh is at most {LARGEST_AMOUNT:g}")
+        value = replace(site.electricity_price, amount=array)  # type: ignore[arg-type]
+    elif np.any((array < 1) | (array > MOST_PUE)):
+        raise UsageError(f"`site.pue`: a facility draws no less than its IT; give 1 or more, and at most {MOST_PUE:g}")
+    return replace(design, spec=design.spec.model_copy(update={"site": site.model_copy(update={field: value})}))
+
+
+def _with_price(design: ResolvedDesign, part: str, array: Number) -> ResolvedDesign:
+    book = design.prices
+    if book is None or part not in book.items:
+        close = nearest(part, book.items) if book is not None else None
+        remedy = f"; did you mean `prices.{close}`?" if close else ""
+        raise UsageError(f"`prices.{part}`: the design's price book has no such part{remedy}")
+    _require_possible(book.items[part], f"prices.{part}", array)
+    figure = book.items[part].model_copy(update={"value": array, "low": None, "high": None})
+    return replace(design, prices=book.model_copy(update={"items": {**book.items, part: figure}}))
+
+
+def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
+    """Return a part, or something inside one, with the figure at the end of the steps replaced."""
+    if not steps:
+        if not hasattr(part, "value"):
+            raise UsageError(f"`{path}` is no figure")
+        if isinstance(part.value, int):
+            raise UsageError(f"`{path}` is a count, which shapes the design: vary it one by one")
+        if isinstance(part, EfficiencyFigure) and np.any(np.asarray(array) > 1):
+            raise UsageError(f"`{path}`: a fraction is at most 1")
+        _require_possible(part, path, array)
+        return part.model_copy(update={"value": array, "low": None, "high": None})
+    name, *rest = steps
+    inner = part.get(name) if isinstance(part, dict) else getattr(part, name, None)
+    if inner is None or isinstance(inner, str | int | float | tuple):
+        close = nearest(name, part if isinstance(part, dict) else type(part).model_fields)
+        raise UsageError(f"`{path}`: no figure `{name}` there" + (f"; did you mean `{close}`?" if close else ""))
+    changed = _figure(inner, rest, array, path)
+    return {**part, name: changed} if isinstance(part, dict) else part.model_copy(update={name: changed})
+
+
+def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> ResolvedDesign:
+    whole, steps, met = f"{part}.{path}", path.split("."), False
+
+    def changed(item: Any) -> Any:
+        nonlocal met
+        if item is None or item.id != part:
+            return item
+        met = True
+        return _figure(item, steps, array, whole)
+
+    def fabric(owner: ResolvedDesign | FabricParts) -> dict[str, Any]:
+        return {name: changed(getattr(owner, name)) for name in FABRIC_FIELDS}
+
+    groups = tuple(
+        replace(
+            group,
+            server=changed(group.server),
+            cpus=tuple(changed(cpu) for cpu in group.cpus),
+            nics=tuple(changed(nic) for nic in group.nics),
+            accelerator=changed(group.accelerator),
+        )
+        for group in design.groups
+    )
+    design = replace(
+        design,
+        groups=groups,
+        cable_choices=tuple(changed(link) for link in design.cable_choices),
+        networks=tuple(
+            replace(network, parts=replace(network.parts, **fabric(network.parts))) for network in design.networks
+        ),
+        **fabric(design),
+    )
+    if not met:
+        raise UsageError(f"`{whole}`: the design uses no part `{part}`")
+    return design

@@ -1,0 +1,349 @@
+"""Designs to start from: a few wishes turned into three valid, costed designs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
+from ffplan.catalog.prices import PriceBook
+from ffplan.studies.choose.built import Built, Draft, built_from, draft_from
+from ffplan.studies.choose.round_nodes import rounder
+from ffplan.studies.choose.wishes import IDEAS, MOST_DESIGNS, POWERS, Idea, Wishes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+
+
+MESSAGE = "1 GiB"
+RACK_REACH, HALL_REACH = 20.0, 50.0
+"""Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
+MOST_NODES = 20_000
+MOST_GUESSES = 6
+"""Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
+LEAST_USED = 1e-9
+"""Least part of a wish that a design takes [1]."""
+
+
+class NoDesignError(Exception):
+    """The wishes cannot be met; the message is for people."""
+
+
+@record
+class _Parts:
+    """Parts that a fabric is made of."""
+
+    server: Server
+    switch: Switch
+    breakout: int
+    endpoint: Link
+    between: Link
+
+
+@record
+class _Site:
+    """What every way to build an idea shares."""
+
+    wishes: Wishes
+    name: str
+    currency: str
+    """Currency of the price book."""
+
+
+def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...]) -> Iterator[str]:
+    """Yield parts of a kind that have a price, are sold, and are not excluded."""
+    for name in catalog.ids_of(kind):
+        if name in book.items and name not in excluded and not catalog.entry(name).part.announced:
+            yield name
+
+
+def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
+    """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
+    links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
+    fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
+    found = []
+    for reach in (RACK_REACH, HALL_REACH):
+        far = [link for link in fitting if link.reach.value >= reach]
+        if not far:
+            return None
+        found.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
+    return found[0], found[1]
+
+
+def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
+    """Return the server with an accelerator whose price for each is least.
+
+    Args:
+        catalog: the parts.
+        accelerator: its catalogue id.
+        book: the prices.
+        excluded: servers that are not bought.
+
+    Raises:
+        NoDesignError: where there is none.
+    """
+    parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
+    found = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
+    if not found:
+        remedy = "add one with `--catalog`, or choose another accelerator"
+        raise NoDesignError(f"`{book.id}` prices no server with `{accelerator}`; {remedy}")
+    return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
+
+
+def fabric_slots(server: Server) -> list[NicSlot]:
+    """Return the NICs of a server that the compute fabric may join."""
+    return [slot for slot in server.nics if slot.network in ("both", "compute")]
+
+
+def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) -> Iterator[_Parts]:
+    """Yield switches with links that take the server's NICs, whole or split ports."""
+    slots = fabric_slots(server)
+    nics = [catalog.entry(slot.part).part for slot in slots]
+    if not nics or not all(isinstance(nic, Nic) for nic in nics):
+        return
+    nic = nics[0]
+    assert isinstance(nic, Nic)
+    for name in _of(catalog, "switch", book, wishes.excluded):
+        if wishes.switches and name not in wishes.switches:
+            continue
+        switch = catalog.entry(name).part
+        assert isinstance(switch, Switch)
+        if switch.fabric not in (nic.fabrics or FABRICS):
+            continue
+        if wishes.watts is not None and switch.power is None:
+            continue  # what it draws cannot be held against the wish
+        breakout = round(switch.rate.value / nic.rate.value)
+        most = switch.splits.value if switch.splits else 1
+        if breakout < 1 or switch.rate.value != breakout * nic.rate.value or breakout > max(1, most):
+            continue
+        links = _links(catalog, book, switch.rate.value, wishes.excluded)
+        if links is not None:
+            yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
+
+
+LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
+"""Limits of design files that hold a wished power; the IT peak has none."""
+
+
+def _limits(wishes: Wishes, currency: str) -> list[str]:
+    """Return the wishes as limits of a design file."""
+    lines = []
+    if wishes.budget is not None:
+        lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`")
+    if wishes.watts is not None and wishes.power_of in LIMITS:
+        lines.append(f"  {LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    if wishes.days is not None and wishes.tokens is not None:
+        lines.append(f"  run_days: {wishes.days:.15g}")
+    return lines
+
+
+def _workload(wishes: Wishes) -> str:
+    """Return the workload of a design file."""
+    if wishes.tokens is None:
+        return f"workload: {{model: {wishes.model}}}  # the fastest plan is searched; add `tokens` for a run"
+    return f"workload: {{model: {wishes.model}, tokens: {wishes.tokens:.15g}}}  # the fastest plan is searched"
+
+
+def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str:
+    """Return a design file with comments."""
+    wishes, name = site.wishes, site.name
+    per = len(parts.server.accelerators)
+    rails = idea.nics or len(fabric_slots(parts.server))
+    fewer = f", nics: {idea.nics}" if idea.nics else ""
+    family = idea.family if rails > 1 else "fat-tree"
+    limits = _limits(wishes, site.currency)
+    lines = [
+        f"# {nodes * per:,} accelerators; {idea.words}.",
+        *([f"# {wishes.note}"] if wishes.note else []),
+        "# A start: set prices, PUE, floor plan and storage to yours, then `ffplan check`, `compare` and `cost` it.",
+        f"name: {name}",
+        f"description: {nodes * per:,} {wishes.accelerator}, {idea.name}",
+        "",
+        "nodes:",
+        f"  - {{role: compute, server: {parts.server.id}, count: {nodes}{fewer}}}  # {per} accelerators each",
+        "",
+        "fabric:",
+        f"  family: {family}  # fat-tree, rail-optimised, rail-only or dragonfly",
+        f"  switch: {parts.switch.id}  # {parts.switch.name}",
+        f"  link: {{endpoint: {parts.endpoint.id}, inter_switch: {parts.between.id}}}"
+        f"  # reach {parts.endpoint.reach.value:g} and {parts.between.reach.value:g} m",
+        f"  tiers: {tiers}",
+    ]
+    lines += [f"  breakout: {parts.breakout}  # ports that each switch port is split into"] * (parts.breakout > 1)
+    lines += [f"  oversubscription: {idea.oversubscription}  # downlinks per uplink of a leaf"] * (tiers > 1)
+    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {MESSAGE}", ""]
+    lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
+    lines += ["", "cost:", f"  price_book: {wishes.book}"]
+    if wishes.rack_area is not None:
+        lines += ["", f"ownership: {{rack_area: {wishes.rack_area:g} m2}}  # a rack with its share of aisles"]
+    if wishes.model is not None:
+        lines += ["", _workload(wishes)]
+    lines += ["", "limits:", *limits] if limits else []
+    return "\n".join(lines) + "\n"
+
+
+class Builder:
+    """Builds ideas in the cheapest way; one of the other protocol takes the design whose protocol it must not have."""
+
+    def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
+        """Choose server, switches and links.
+
+        Args:
+            wishes: accelerator, prices and site.
+            catalog: the parts.
+            prefix: start of the names.
+
+        Raises:
+            NoDesignError: where no server has the accelerator.
+        """
+        book = catalog.entry(wishes.book).part
+        assert isinstance(book, PriceBook)
+        self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
+        self.server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
+        self.choices = tuple(_choices(catalog, self.server, book, wishes))
+
+    @property
+    def step(self) -> int:
+        """Nodes that stay together [1]."""
+        return self.server.nvlink.nodes if self.server.nvlink else 1
+
+    def drafts(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> list[Draft]:
+        """Return an idea with some nodes from every switch that holds them, the cheapest first.
+
+        Args:
+            idea: the idea.
+            nodes: its nodes [1].
+            first: the design whose protocol an idea of the other one must not have.
+        """
+        made: list[Draft] = []
+        but = first.design.switch.fabric if first is not None and idea.other else ""
+        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
+        for parts in self.choices:
+            if parts.switch.fabric == but:
+                continue
+            for tiers in (1, 2, 3):
+                if tiers == 1 and idea.oversubscription != "1:1":
+                    continue
+                draft = draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+                if draft is not None:
+                    made.append(draft)
+                    break  # more tiers cost more
+        return sorted(made, key=lambda item: (item.cost, item.text))
+
+    def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
+        """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them.
+
+        Args:
+            idea: the idea.
+            nodes: its nodes [1].
+            first: the design whose protocol an idea of the other one must not have.
+        """
+        made = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
+        return next((built for built in made if built is not None), None)
+
+    def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
+        """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
+
+        Args:
+            idea: the idea.
+            first: the design whose protocol an idea of the other one must not have.
+            most: nodes that it has at most [1].
+        """
+        low, high = 0, most // self.step
+        guess, trials = (high + 1) // 2, 0
+        while low < high:
+            drafts = self.drafts(idea, guess * self.step, first)
+            fits = bool(drafts) and not why_not(drafts[0], self.wishes)
+            low, high = (guess, high) if fits else (low, guess - 1)
+            trials += 1
+            if drafts and trials < MOST_GUESSES:
+                guess = min(max(int(guess / _used(drafts[0], self.wishes)), low + 1), high)
+            else:
+                guess = (low + high + 1) // 2
+        return self.build(idea, low * self.step, first) if low else None
+
+
+def _used(draft: Draft, wishes: Wishes) -> float:
+    """Return the part of budget or power that a design takes, the larger of the two [1]."""
+    parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
+    parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
+    return max(*parts, LEAST_USED)
+
+
+def why_not(built: Draft | Built, wishes: Wishes) -> str:
+    """Return which wishes a design does not meet; an empty text where it meets all.
+
+    Args:
+        built: the design.
+        wishes: what is wanted.
+    """
+    found = []
+    if wishes.budget is not None and built.cost > wishes.budget:
+        found.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+    drawn = built.drawn(wishes.power_of)
+    if wishes.watts is not None and drawn > wishes.watts:
+        found.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
+    return " and ".join(found)
+
+
+def _surplus(built: Built, first: Built) -> str:
+    """Return why an idea adds nothing to the first; an empty text where it does."""
+    one, two = built.assessment, first.assessment
+    if built.idea.other:
+        return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
+    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - LEAST_SAVING):
+        return f"it saves nothing over {two.design.name} at this size"
+    return ""
+
+
+LEAST_SAVING = 0.001
+"""Part of the cost that an idea saves at least [1]."""
+
+
+def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[Built], list[str], dict[str, str]]:
+    """Return designs that meet some wishes, why other ideas do not, and by name why one has fewer nodes than fit.
+
+    Each idea has the cheapest switch and links.
+
+    Args:
+        wishes: what is wanted.
+        catalog: the parts.
+        prefix: start of the names.
+
+    Raises:
+        NoDesignError: where no server has the accelerator, or nothing bounds the size.
+    """
+    if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
+        raise NoDesignError("say how large: --gpus, --budget or --power")
+    builder = Builder(wishes, catalog, prefix)
+    step = builder.step
+    found: list[Built] = []
+    left: list[str] = []
+    rounded: dict[str, str] = {}
+    for idea in IDEAS:
+        first = found[0] if found else None
+        if idea.other and first is None:
+            continue
+
+        def build(nodes: int, idea: Idea = idea, first: Built | None = first) -> Built | None:
+            return builder.build(idea, nodes, first)
+
+        if wishes.gpus is None:
+            built = builder.largest(idea, first)
+            why = "not even the smallest cluster fits" if built is None else ""
+            if built is not None and wishes.model is not None:
+                built, words = rounder(built, build, step, catalog)
+                rounded |= {built.assessment.design.name: words} if words else {}
+        else:
+            built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
+            why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
+        if built is not None and first is not None and not why:
+            why = _surplus(built, first)
+        if built is None or why:
+            left.append(f"{idea.name}: {why}")
+        elif len(found) < MOST_DESIGNS:
+            found.append(built)
+    kept = {item.assessment.design.name for item in found}
+    return found, left, {name: words for name, words in rounded.items() if name in kept}

@@ -1,0 +1,219 @@
+"""The best purchase that trains a model in a given time, over accelerators, NICs, fabrics, sizes and plans."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import round_up
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Server
+from ffplan.catalog.prices import PriceBook
+from ffplan.studies.choose.cluster_search import ClusterSearch
+from ffplan.studies.choose.first_designs import NoDesignError, priced_server
+from ffplan.studies.choose.recommend_growth import grown
+from ffplan.studies.choose.recommend_target import KeptLimit, SizedCluster, Target, aim_of, broken
+from ffplan.studies.choose.wishes import IDEAS
+from ffplan.training.accelerator_rates import UncalibratedError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ffplan.catalog.store import Catalog
+
+FIRST_MFU = 0.4
+"""Part of the peak that the first size tried is made for [1]."""
+LOOSER = 1.1
+"""A limit that is loosened, over what it was [1]."""
+RESOLVED = 2
+"""Accelerators that are sized again for more time [1]."""
+
+
+@record
+class LooserLimit:
+    """What a limit costs: the best design where it is looser."""
+
+    limit: KeptLimit
+    best: SizedCluster | None
+    """None where nothing meets the target even so."""
+
+
+@record
+class Recommendation:
+    """What a search found."""
+
+    meet: list[SizedCluster]
+    """Designs that meet the target within the limits, the best first."""
+    miss: list[SizedCluster]
+    """Designs that break a limit, or that are as large as can be and too slow."""
+    left_out: dict[str, str]
+    """Accelerators that were not sized, with the reason."""
+    looser: list[LooserLimit]
+    """Each limit, looser by a tenth."""
+
+
+def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> Iterator[tuple[str, float]]:
+    """Yield the accelerators to size, by what a peak FLOP/s of theirs costs in servers, each with its peak [FLOP/s]."""
+    book = catalog.entry(target.book).part
+    assert isinstance(book, PriceBook)
+    rows: list[tuple[float, str, float]] = []
+    names = target.allowed or catalog.ids_of("accelerator")
+    for name in names:
+        part = catalog.entry(name).part
+        assert isinstance(part, Accelerator)
+        if name in target.excluded or (part.announced and name not in target.allowed):
+            left_out |= {name: "it is excluded"} if name in target.allowed else {}
+            continue
+        try:
+            server: Server = priced_server(catalog, name, book, target.excluded)
+        except NoDesignError as error:
+            if target.allowed:
+                left_out[name] = str(error)
+            continue
+        peak = part.peak.get("bf16") or part.peak.get("fp16")
+        if peak is None:
+            left_out[name] = "no peak in BF16 or FP16"
+            continue
+        rows.append((book.items[server.id].value / len(server.accelerators) / peak.value, name, peak.value * 1e12))
+    for _, name, peak_flops in sorted(rows):
+        yield name, peak_flops
+
+
+def _order(target: Target) -> Callable[[SizedCluster], tuple[float, str, str]]:
+    return lambda item: (aim_of(item, target), item.accelerator, item.built.assessment.design.name)
+
+
+class _Pool:
+    """Everything that was sized for a target, by accelerator."""
+
+    def __init__(self, target: Target, catalog: Catalog, tell: Callable[[str], None]) -> None:
+        self.target, self.catalog, self.tell = target, catalog, tell
+        self.found: list[SizedCluster] = []
+        self.left_out: dict[str, str] = {}
+        self.searches: dict[str, ClusterSearch] = {}
+        self.flops_token = 0.0
+
+    def best(self, target: Target) -> list[SizedCluster]:
+        """Return what meets a target, the best first."""
+        return sorted((item for item in self.found if not broken(item, target)), key=_order(target))
+
+    def add(self, name: str, peak: float) -> None:
+        """Size clusters of an accelerator.
+
+        Args:
+            name: its catalogue id.
+            peak: its dense peak [FLOP/s].
+        """
+        target = self.target
+        search = ClusterSearch(target, self.catalog, name, self.tell)
+        second = target.tokens / (target.days * 86_400)
+        least = self.flops_token * second / peak / search.each
+        if self._hopeless(least, search):
+            self.left_out[name] = "servers cost more than the best purchase, even at their whole peak"
+            return
+        try:
+            first = least / FIRST_MFU if least else 64.0
+            full, slow = search.smallest(IDEAS[0], round_up(first), target.days)
+        except UncalibratedError:
+            self.left_out[name] = "no training constants"
+            return
+        if full is None:
+            if slow is not None:
+                self.found.append(slow)
+            else:
+                self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
+            return
+        run = full.study.run
+        assert run is not None
+        self.flops_token = self.flops_token or run.mfu * peak * run.gpus / run.tokens_s
+        self.searches[name] = search
+        self.found.append(full)
+
+    def lean(self) -> None:
+        """Try leaner ways to build the best clusters, accelerator by accelerator; those in time come before others."""
+        fulls = sorted(self.found, key=lambda item: (item.days > self.target.days, *_order(self.target)(item)))
+        fulls = [full for full in fulls if full.accelerator in self.searches]
+        for full in fulls:
+            best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
+            if aim_of(full, self.target) <= best * (1 + WORTH):
+                search = self.searches[full.accelerator]
+                rounder = search.rounder(full)
+                self.found += [rounder] if rounder is not None else []
+                self.found += search.variants(rounder or full)
+
+    def grow(self) -> None:
+        """Split the purchase of the designs that may be reported, and leave out others that are in time."""
+        target = self.target
+        if not target.stages:
+            return
+        early = sorted((item for item in self.found if item.days <= target.days), key=_order(target))
+        best = self.best(target) or early
+        first = {item.accelerator: item for item in reversed(early)}
+        near = [item for item in early if aim_of(item, target) <= aim_of(best[0], target) * (1 + target.slack)]
+        apart = [item for item in first.values() if not any(item is other for other in near)]
+        made = [grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
+        self.found = [item for item in self.found if item.days > target.days] + made
+
+    def _hopeless(self, least: float, search: ClusterSearch) -> bool:
+        """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
+        book = self.catalog.entry(self.target.book).part
+        assert isinstance(book, PriceBook)
+        meet = self.best(self.target) if self.target.aim == "capex" else []
+        return bool(meet) and least * book.items[search.server.id].value > meet[0].capex
+
+    def looser(self, limit: KeptLimit) -> LooserLimit:
+        """Return the best design where a limit is looser; for more time, the best accelerators are sized again.
+
+        Args:
+            limit: the limit.
+        """
+        target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
+        if limit.name != "days":
+            found = self.best(target)
+            return LooserLimit(limit, found[0] if found else None)
+        again = list(self.best(target)[:1])
+        for first in self._leaders(target):
+            nodes = round_up(first.nodes / LOOSER)
+            made, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
+            if made is not None and target.stages:
+                made = grown(made, self.searches[first.accelerator], target, self.catalog)
+            again += [made] if made is not None and not broken(made, target) else []
+        return LooserLimit(limit, min(again, key=_order(target)) if again else None)
+
+    def _leaders(self, target: Target) -> list[SizedCluster]:
+        """Return the best designs of the accelerators to size again, one of each."""
+        leaders: dict[str, SizedCluster] = {}
+        for item in sorted(self.found, key=_order(target)):
+            if item.accelerator in self.searches:
+                leaders.setdefault(item.accelerator, item)
+        return list(leaders.values())[:RESOLVED]
+
+
+WORTH = 0.35
+"""How much above the best an accelerator may lie for leaner ways to build it to be tried [1]."""
+
+
+def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> Recommendation:
+    """Return the best purchases that meet a target, what comes near, and what each limit costs.
+
+    For each accelerator a small cluster at full bandwidth that is in time is sought, and round sizes below it. Fewer
+    NICs are then tried while that helps, and leaner fabrics with them, each sized again. Where the purchase is to be
+    least, accelerators whose servers alone, at their whole peak, would cost more than the best so far are left out.
+    Where the cluster grows, it is sized for the last purchase, and each one before holds the fewest nodes of it that
+    are in time then.
+
+    Args:
+        target: what is wanted.
+        catalog: the parts.
+        tell: called with what is tried.
+    """
+    pool = _Pool(target, catalog, tell)
+    for name, peak in _candidates(target, catalog, pool.left_out):
+        pool.add(name, peak)
+    pool.lean()
+    pool.grow()
+    return Recommendation(
+        meet=pool.best(target),
+        miss=[item for item in pool.found if broken(item, target)],
+        left_out=pool.left_out,
+        looser=[pool.looser(limit) for limit in target.limits],
+    )

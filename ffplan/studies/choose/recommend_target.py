@@ -1,0 +1,238 @@
+"""What a recommendation is asked for: the target, its limits and its aim, and a design that was sized for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.array_math import real
+from ffplan.base.errors import UsageError
+from ffplan.base.record import record
+from ffplan.results.cost import CostStudy
+from ffplan.studies.choose.built import Built
+from ffplan.studies.train.usual_job import TimedJob
+from ffplan.training.model_flops import sequence_flops
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.training.model_shape import ModelShape
+
+LEAST = 1e-6
+"""Least that a limit counts as, so that a limit of nothing is broken [unit of the limit]."""
+ROUNDING = 1e-9
+"""What a product may lie above a whole number by rounding [1]."""
+USUAL_DAYS = 30.0
+"""Days of the run that a sustained rate is asked of, where none are given."""
+
+
+@record
+class KeptLimit:
+    """A limit that a design must keep."""
+
+    name: str
+    """days, capex, tco, power, racks or floor."""
+    most: float
+    unit: str
+
+    def loosened(self, factor: float) -> float:
+        """Return the limit times a factor; racks are whole.
+
+        Args:
+            factor: the limit over what it was [1].
+        """
+        most = self.most * factor
+        return float(ceil(most - ROUNDING)) if self.name == "racks" else most
+
+
+@record
+class Stage:
+    """A purchase of a cluster that grows."""
+
+    after: float
+    """From the first order to this one [month]."""
+    days: float
+    """Days that the run may take with what stands then."""
+
+
+@record
+class Grown:
+    """What stands after a purchase of a cluster that grows."""
+
+    stage: Stage
+    nodes: int
+    """Compute nodes."""
+    days: float
+    """Days of the run on them."""
+    alone: float
+    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+
+
+@record
+class Target:
+    """What is to be reached, and within which limits."""
+
+    model: str
+    tokens: float
+    days: float
+    book: str
+    pue: float
+    aim: str = "capex"
+    """What is to be least, a name of `AIMS`."""
+    capex: float | None = None
+    """Most that the purchase may come to [currency of the book]."""
+    tco: float | None = None
+    """Most that the cluster may cost over its life [currency of the book]."""
+    watts: float | None = None
+    """Most that the facility may draw at its peak [W]."""
+    racks: float | None = None
+    """Most racks that it may fill [1]."""
+    floor: float | None = None
+    """Most floor that its racks may take, aisles included [m2]."""
+    rack_area: float | None = None
+    """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
+    allowed: tuple[str, ...] = ()
+    """Accelerators to choose from; all with a price if empty."""
+    switches: tuple[str, ...] = ()
+    """Switches to choose from; all with a price if empty."""
+    excluded: tuple[str, ...] = ()
+    """Parts that are not bought."""
+    slack: float = 0.1
+    """How much above the best an alternative may lie [1]."""
+    sustained: float | None = None
+    """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
+    stages: tuple[Stage, ...] = ()
+    """Purchases one after the other, the last with the days above; empty where all is bought at once."""
+
+    @property
+    def limits(self) -> tuple[KeptLimit, ...]:
+        """The limits that are given, days first."""
+        given = (
+            ("days", self.days, "day"),
+            ("capex", self.capex, "currency"),
+            ("tco", self.tco, "currency"),
+            ("power", self.watts, "W"),
+            ("racks", self.racks, "1"),
+            ("floor", self.floor, "m2"),
+        )
+        return tuple(KeptLimit(name, most, unit) for name, most, unit in given if most is not None)
+
+    def with_limit(self, name: str, most: float) -> Target:
+        """Return the target with another limit.
+
+        Args:
+            name: the limit.
+            most: what it is then [unit of the limit].
+        """
+        changed: dict[str, Any] = {"watts" if name == "power" else name: most}
+        return replace(self, **changed)
+
+
+@record
+class SizedCluster:
+    """A design that was tried, with its run."""
+
+    accelerator: str
+    built: Built
+    study: CostStudy
+    """Its cost with the run."""
+    timed: TimedJob
+    growth: tuple[Grown, ...] = ()
+    """What stands after each purchase; empty where all is bought at once."""
+
+    @property
+    def days(self) -> float:
+        """Days of the run, interruptions included."""
+        assert self.study.run is not None
+        return self.study.run.days.likely
+
+    @property
+    def capex(self) -> float:
+        """Its bill of materials [currency]."""
+        return self.built.cost
+
+    @property
+    def tco(self) -> float:
+        """Its cost over its life [currency]."""
+        assert self.study.tco is not None
+        return self.study.tco.total
+
+    @property
+    def token_cost(self) -> float:
+        """Cost of a million tokens [currency]."""
+        assert self.study.run is not None
+        assert self.study.run.cost_per_million_tokens is not None
+        return self.study.run.cost_per_million_tokens.likely
+
+    @property
+    def nodes(self) -> int:
+        """Its compute nodes."""
+        return self.built.assessment.nodes["compute"]
+
+
+def _floor(item: SizedCluster) -> float:
+    """Return the floor of the racks [m2].
+
+    Raises:
+        UsageError: where the ownership profile does not say what a rack takes.
+    """
+    found = item.study.power.floor_m2
+    if found is None:
+        raise UsageError("a limit of floor: the ownership profile has no `rack_area`; state the area of a rack")
+    return found
+
+
+AIMS: dict[str, Callable[[SizedCluster], float]] = {
+    "capex": lambda item: item.capex,
+    "tco": lambda item: item.tco,
+    "token": lambda item: item.token_cost,
+    "power": lambda item: item.built.watts,
+    "accelerators": lambda item: float(item.built.assessment.accelerators),
+}
+"""What may be made least: purchase, cost over the life, cost of a token, peak power, or accelerators."""
+_HELD: dict[str, Callable[[SizedCluster], float]] = {
+    "days": lambda item: item.days,
+    "capex": AIMS["capex"],
+    "tco": AIMS["tco"],
+    "power": AIMS["power"],
+    "racks": lambda item: float(item.study.power.racks),
+    "floor": _floor,
+}
+
+
+def aim_of(candidate: SizedCluster, target: Target) -> float:
+    """Return the figure of a design that is to be least, in the unit of the aim."""
+    return AIMS[target.aim](candidate)
+
+
+def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
+    """Return the limits that a design breaks, by name, each with its figure over the limit [1].
+
+    Args:
+        candidate: the design.
+        target: what is wanted.
+    """
+    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, LEAST) for limit in target.limits}
+    return {name: ratio for name, ratio in ratios.items() if ratio > 1}
+
+
+def days_for(shape: ModelShape, sustained: float, tokens: float) -> float:
+    """Return the days that a number of tokens take at a sustained rate.
+
+    Args:
+        shape: the model.
+        sustained: model operations a second, interruptions included [FLOP/s].
+        tokens: the tokens [1].
+
+    Returns:
+        [day].
+
+    Equation:
+        tokens x operations of a token / rate / 86,400; operations of a token as for MFU, attention in full
+
+    Source:
+        `model_flops.sequence_flops`.
+    """
+    token = real(sequence_flops(shape, shape.sequence)) / shape.sequence
+    return real(tokens * token / sustained / 86_400)

@@ -1,0 +1,337 @@
+"""Many designs from one: points of a sweep, evaluated chunk by chunk, with their metrics or the reason of a refusal."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from functools import lru_cache
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan import __version__
+from ffplan.base.array_math import Floats
+from ffplan.base.errors import FfplanError, InputError, UsageError
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.design.schema import Design
+from ffplan.inputs.changes import NoPlaceError, put, steps
+from ffplan.inputs.document import parse_document
+from ffplan.inputs.suggest import did_you_mean, nearest
+from ffplan.studies.choose.design_grid import design_grid, gridded, with_figure
+from ffplan.studies.choose.sweep_axes import Points
+from ffplan.studies.choose.sweep_metrics import studied
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Ints
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.choose.sweep_axes import SweptAxis
+
+CHUNK = 20_000
+"""Points evaluated together where arrays carry them [1]."""
+SINGLE_CHUNK = 100
+"""Points of a chunk where each is a study of its own [1]."""
+NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
+"""Faults that a path, or a value of it, has in every design."""
+USUAL = (
+    "accelerators",
+    "fabric.switches.total",
+    "fabric.links.total",
+    "fabric.oversubscription",
+    "fabric.bisection_gbyte_s",
+    "communication[0].algbw_gbyte_s",
+    "cost.total",
+    "cost.per_accelerator",
+    "power.facility_kw",
+)
+"""Metrics of a sweep that names none, where the design has them."""
+
+
+@record
+class SweepQuery:
+    """A sweep, in plain data, so that any process can run a part of it."""
+
+    text: str
+    """The design file."""
+    file: str
+    """Its name."""
+    overlays: tuple[str, ...]
+    """Folders of the user's parts."""
+    points: Points
+    metrics: tuple[str, ...]
+    """Metrics wanted, by their path; empty for the usual ones."""
+
+    @property
+    def key(self) -> str:
+        """What tells this sweep from any other: design, axes, metrics, version, and what is in the folders of parts."""
+        how = (self.points.zipped, self.points.sample, self.points.seed)
+        parts = [__version__, self.text, self.overlays, how, self.metrics]
+        found = sha256(json.dumps(parts).encode())
+        for item in self.points.axes:
+            values = item.numbers.tobytes() if item.texts is None else json.dumps(item.texts).encode()
+            found.update(item.path.encode() + b"=" + values)
+        for name, content in Catalog(self.overlays).own_files() if self.overlays else ():
+            found.update(name.encode() + b":" + sha256(content).digest())
+        return found.hexdigest()[:16]
+
+
+@record
+class Chunk:
+    """Some points with their results."""
+
+    first: int
+    """Number of the first point."""
+    columns: dict[str, Floats]
+    """Metrics by path, NaN where a point has none, shape (points,)."""
+    reason: list[str]
+    """Why a point cannot be built; empty where it can."""
+    unpriced: dict[str, int]
+    """Points whose cost is unknown, by the part without a price."""
+
+
+class Sweep:
+    """A sweep, ready to evaluate any chunk of it."""
+
+    def __init__(self, query: SweepQuery) -> None:
+        """Read the design, and sort the axes into those that arrays carry and those that make another design.
+
+        Args:
+            query: the sweep.
+
+        Raises:
+            InputError: where the design is wrong.
+            UsageError: where a path is none of the design.
+        """
+        self.query, self.points = query, query.points
+        self.document = parse_document(query.text.encode(), query.file)
+        self.catalog = Catalog(list(query.overlays))
+        design = resolve(self.document, self.catalog)
+        self.design = design
+        self.of_parts = {item.path for item in self.points.axes if self._is_part(item)}
+        """Paths of the axes that are prices, or figures of parts."""
+        arrays = self._are_columns(design) and gridded(design)
+        self.by_array = [arrays and self._is_array(design, item) for item in self.points.axes]
+        self.names = query.metrics or tuple(name for name in USUAL if self._has(design, name))
+        self.size = CHUNK if any(self.by_array) else SINGLE_CHUNK
+        for item, carried in zip(self.points.axes, self.by_array, strict=True):
+            if not carried:
+                self._check(item)
+        for item in self.points.axes:
+            if item.path in self.of_parts:
+                with_figure(design, item.path, float(item.numbers[0]))
+        self._case = lru_cache(maxsize=64)(self._resolved)
+
+    @staticmethod
+    def _has(design: ResolvedDesign, name: str) -> bool:
+        """Return whether the design has one of the usual metrics."""
+        lacks = {"cost": design.spec.cost is None, "communication[0]": design.spec.communication is None}
+        return not lacks.get(name.split(".")[0], False)
+
+    def _are_columns(self, design: ResolvedDesign) -> bool:
+        """Return whether arrays carry every metric; those that need a study of each point are checked by one.
+
+        Raises:
+            UsageError: for a metric that nothing has.
+        """
+        known: set[str] = set()
+        if gridded(design):
+            known = set(design_grid(design, {"nodes[0].count": [float(design.spec.nodes[0].count)]}).columns)
+        others = [name for name in self.query.metrics if name not in known]
+        if not others:
+            return bool(known)
+        every = self._metrics(design)
+        if not every:
+            return False
+        for name in others:
+            if name not in every:
+                remedy = did_you_mean(name, every | known, what="metric")
+                raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
+        return False
+
+    def _metrics(self, design: ResolvedDesign) -> set[str]:
+        """Return the metrics of the first point, or of the design itself where the point cannot be built."""
+        for varied in (True, False):
+            try:
+                own, catalog = self._first(design) if varied else (design, self.catalog.fresh())
+                return set(studied(own, catalog, self.query.metrics)[0])
+            except (InputError, RefusedError, ZeroDivisionError):
+                continue
+        return set()
+
+    def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
+        """Return the design with the first value of each axis that is a field of it."""
+        own = [item for item in self.points.axes if self._is_field(item)]
+        catalog = self.catalog.fresh()
+        if not own:
+            return design, catalog
+        text = self._text({item.path: item.value(0) for item in own})
+        return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
+
+    def _is_array(self, design: ResolvedDesign, item: SweptAxis) -> bool:
+        """Return whether arrays carry an axis."""
+        if item.numbers is None:
+            return False
+        broken = item.numbers[item.numbers % 1 != 0][:1]  # counts take no fraction, wherever it stands
+        try:
+            design_grid(design, {item.path: np.array([item.numbers.min(), *broken, item.numbers.max()], float)})
+        except UsageError as error:
+            if not self._is_field(item):
+                raise UsageError(f"--vary {item.path}: {error}{self._nearest(item)}") from None
+            return False
+        return True
+
+    def _is_field(self, item: SweptAxis) -> bool:
+        """Return whether an axis is a field of designs, whether this one has it or not."""
+        return steps(item.path)[0] in (*Design.model_fields, *self.document.data)
+
+    def _nearest(self, item: SweptAxis) -> str:
+        """Return the field that was meant, where the first word of a path is neither field nor part."""
+        head = item.path.partition(".")[0]
+        if head == "prices" or self.catalog.kind_of(head):
+            return ""
+        close = nearest(head, Design.model_fields)
+        return f"; did you mean `{close}`?" if close else ""
+
+    def _is_part(self, item: SweptAxis) -> bool:
+        """Return whether an axis is a price, or a figure of a part, which no design file holds.
+
+        Raises:
+            UsageError: where it is one, and a value is no number.
+        """
+        head = item.path.partition(".")[0]
+        if self._is_field(item) or not (head == "prices" or self.catalog.kind_of(head)):
+            return False
+        if item.numbers is None:
+            raise UsageError(f"--vary {item.path}: prices and figures of parts are numbers, in the catalogue's unit")
+        return True
+
+    def _check(self, item: SweptAxis) -> None:
+        """Refuse a path that no design has, and values of another kind, before any point is tried."""
+        if item.path in self.of_parts:
+            return
+        faults = [self._kind_fault(item, at) for at in _telling(item)]
+        told = [fault for fault in faults if fault is not None]
+        if told and (item.texts is not None or len(told) == len(faults)):
+            raise told[0]
+
+    def _kind_fault(self, item: SweptAxis, at: int) -> UsageError | None:
+        """Return why no design has a path, or none a value of this kind there; None where the value may do."""
+        text = self._text({item.path: item.value(at)})
+        try:
+            resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
+        except InputError as error:
+            for fault in error.findings:
+                if fault.rule in NO_VALUE:
+                    return UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}")
+        return None
+
+    def _text(self, values: dict[str, Any]) -> str:
+        """Return the design with some values replaced, as a file."""
+        data = deepcopy(self.document.data)
+        for path, value in values.items():
+            try:
+                put(data, path, value, create=True)
+            except NoPlaceError as error:
+                place = f"place [{error.step}]" if isinstance(error.step, int) else f"`{error.step}`"
+                raise UsageError(f"--vary {path}: the design has no {place} there") from None
+        return json.dumps(data)
+
+    def _resolved(self, key: tuple[int, ...]) -> tuple[ResolvedDesign, Catalog] | str:
+        """Return the design at one choice of the axes that arrays do not carry, or why there is none."""
+        chosen = [item for item, carried in zip(self.points.axes, self.by_array, strict=True) if not carried]
+        pairs = list(zip(chosen, key, strict=True))
+        text = self._text({item.path: item.value(at) for item, at in pairs if item.path not in self.of_parts})
+        catalog = self.catalog.fresh()
+        try:
+            design = resolve(parse_document(text.encode(), self.query.file), catalog)
+            for item, at in pairs:
+                if item.path in self.of_parts:
+                    design = with_figure(design, item.path, float(item.numbers[at]))
+        except (InputError, UsageError) as error:
+            return _reason(error)
+        return design, catalog
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of the sweep [1]."""
+        return -(-self.points.count // self.size)
+
+    def chunk(self, number: int) -> Chunk:
+        """Return the results of a chunk.
+
+        Args:
+            number: its number.
+        """
+        first = number * self.size
+        last = min(first + self.size, self.points.count)
+        indices = self.points.indices(first, last)
+        found_here = Chunk(first=first, columns={}, reason=[""] * (last - first), unpriced={})
+        fixed = [column for column, carried in zip(indices, self.by_array, strict=True) if not carried]
+        groups = np.unique(np.stack(fixed), axis=1, return_inverse=True) if fixed else None
+        keys = [tuple(key) for key in groups[0].T.tolist()] if groups is not None else [()]
+        place = groups[1].ravel() if groups is not None else np.zeros(last - first, np.int64)
+        for at, key in enumerate(keys):
+            rows = np.flatnonzero(place == at)
+            found = self._case(key)
+            if isinstance(found, str):
+                for row in rows.tolist():
+                    found_here.reason[row] = found
+                continue
+            self._evaluate(found, rows, indices, found_here)
+        return found_here
+
+    def _evaluate(
+        self,
+        found: tuple[ResolvedDesign, Catalog],
+        rows: Ints,
+        indices: list[Ints],
+        into: Chunk,
+    ) -> None:
+        """Put the results of the points of one design into the chunk."""
+        carried = [at for at, own in enumerate(self.by_array) if own]
+        try:
+            if carried:
+                axes = {self.points.axes[at].path: self.points.axes[at].numbers[indices[at][rows]] for at in carried}
+                grid = design_grid(found[0], axes, self.names)
+                values: dict[str, Any] = grid.columns
+                refused = np.asarray(grid.why)
+                for row in np.flatnonzero(refused != "").tolist():
+                    into.reason[int(rows[row])] = str(refused[row])
+                unpriced = grid.unpriced
+                if unpriced:  # a sum without a part would make it the cheapest
+                    values = {path: column for path, column in values.items() if not path.startswith("cost.")}
+            else:
+                values, unpriced = studied(*found, self.query.metrics)
+        except (FfplanError, InputError) as error:
+            for row in rows.tolist():
+                into.reason[row] = _reason(error)
+            return
+        except ZeroDivisionError:
+            for row in rows.tolist():
+                into.reason[row] = "a figure is 0 that something is divided by"
+            return
+        for part in unpriced:
+            into.unpriced[part] = into.unpriced.get(part, 0) + len(rows)
+        for name in self.names:
+            if name not in values:
+                continue
+            column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
+            column[rows] = values[name]
+
+
+def _telling(item: SweptAxis) -> list[int]:
+    """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, and the
+    first whole number and the first fraction, of which some paths take one alone."""
+    if item.texts is not None:
+        return list(range(len(item)))
+    whole = item.numbers % 1 == 0
+    firsts = [np.flatnonzero(kind)[:1].tolist() for kind in (whole, ~whole)]
+    return sorted({0, len(item) - 1, *firsts[0], *firsts[1]})
+
+
+def _reason(error: Exception) -> str:
+    """Return why a point cannot be built, in a line."""
+    return error.findings[0].message if isinstance(error, InputError) else str(error)

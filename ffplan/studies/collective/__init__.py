@@ -1,0 +1,1 @@
+"""Times of collectives on a design's nodes and fabric."""

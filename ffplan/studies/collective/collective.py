@@ -1,0 +1,258 @@
+"""A design's collectives: the ranks on its nodes, the links that they cross, a table over sizes and scales."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.catalog.library import Library
+from ffplan.collectives import expert_dispatch
+from ffplan.collectives.timing import CollectiveQuery, choices
+from ffplan.collectives.volumes import OF_TOKENS
+from ffplan.fabric.family import plan_fabric
+from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of, own_library
+from ffplan.studies.basis.placement import Placement
+from ffplan.studies.collective.collective_assumptions import collective_assumptions
+from ffplan.studies.collective.collective_rows import QueryError, tabulate
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+    from ffplan.catalog.store import Catalog
+    from ffplan.collectives.rank_layout import RankLayout
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.sizing.plan import FabricPlan
+    from ffplan.node.host import Host
+
+
+LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")
+"""Libraries that can be timed."""
+ALIASES = {
+    "all-reduce": "allreduce",
+    "alltoall": "all-to-all",
+    "allgather": "all-gather",
+    "reducescatter": "reduce-scatter",
+}
+"""Other spellings of operations."""
+
+
+@record
+class CollectiveRequest:
+    """A request for a table of collectives."""
+
+    operation: str
+    algorithm: str | None = None
+    protocol: str | None = None
+    in_network: bool = False
+    routing: expert_dispatch.Routing | None = None
+    zones: int | None = None
+    nic_gbyte_s: float | None = None
+    """Rate limit of each NIC [GB/s]."""
+    placement: Placement | None = None
+    """Nodes that the ranks are spread over evenly; as few as hold them if omitted."""
+
+
+def rank_layout(
+    design: ResolvedDesign,
+    plan: FabricPlan,
+    gpus: tuple[int, ...],
+    zones: int | None,
+    nic_gbyte_s: float | None = None,
+    *,
+    by_domain: bool = True,
+    placement: Placement | None = None,
+) -> RankLayout:
+    """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
+
+    Args:
+        design: the design.
+        plan: its fabric.
+        gpus: ranks of each job.
+        zones: zones that each job spans; as few as hold it if omitted.
+        nic_gbyte_s: most that each NIC carries [GB/s].
+        by_domain: a scale-up switch makes one of several nodes.
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
+
+    Raises:
+        QueryError: where ranks do not fill whole nodes, or more are asked for than there are.
+    """
+    node, most = node_of(design, nic_gbyte_s), most_gpus(design)
+    if not node.gpus:
+        raise QueryError(f"`{node.id}` has no accelerators")
+    domain = node.domain_gpus if by_domain else len(node.gpus)
+    for count in gpus:
+        if count < 2:
+            raise QueryError(f"--gpus {count}: a collective needs at least two accelerators")
+        if count > most:
+            raise QueryError(f"--gpus {count:,}: one job can span {most:,} accelerators of this design")
+        inside = len(node.gpus) if domain > len(node.gpus) and count > domain else -(-count // domain)
+        if placement is not None:
+            _check_placement(design, node, count, placement, by_domain=by_domain)
+        elif count % inside:
+            each = inside if inside == len(node.gpus) else domain
+            low, high = count // each * each, min(most, (count // each + 1) * each)
+            raise QueryError(f"--gpus {count:,}: does not split evenly over nodes of {each}; {low:,} or {high:,} would")
+    ranks: Floats = np.asarray(gpus, dtype=float)
+    if zones is not None:
+        _check_zones(design, np.ceil(ranks / len(node.gpus)), zones)
+    return job_layout(design, plan, node, ranks, zones, by_domain=by_domain, placement=placement)
+
+
+def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: Placement, *, by_domain: bool) -> None:
+    """Refuse ranks that cannot be spread evenly over nodes of a design.
+
+    Raises:
+        QueryError: where they cannot.
+    """
+    most = most_gpus(design) // len(node.gpus)
+    if placement.nodes > most:
+        raise QueryError(f"{placement.nodes:,} nodes: one job can span {most:,} of this design")
+    domains = -(-placement.nodes // node.domain_nodes) if by_domain else placement.nodes
+    if ranks % domains or ranks > placement.nodes * len(node.gpus):
+        raise QueryError(f"{ranks:,} ranks do not split evenly over {placement.nodes:,} nodes")
+
+
+def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
+    """Refuse zones that jobs of `boxes` nodes cannot span.
+
+    Raises:
+        QueryError: where they cannot.
+    """
+    fabric, count = design.spec.fabric, design.compute.group.count
+    if zones > fabric.zones or bool((boxes < zones).any()):
+        raise QueryError(f"--zones {zones}: the fabric has {fabric.zones}, and every zone needs a node")
+    if design.compute.group.zones == "every":
+        raise QueryError(f"--zones {zones}: every node is in every zone")
+    if zones > 1 and fabric.inter_zone is None:
+        raise QueryError(f"--zones {zones}: nothing joins the zones of this fabric")
+    held = -(-count // fabric.zones) * zones
+    if bool((boxes > held).any()):
+        raise QueryError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
+
+
+def _query(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
+    wide = name.removesuffix("-nvlink")
+    part = catalog.get(Library, own_library(design) if wide == "nccl" else wide, design.document, ())
+    asked = design.spec.communication
+    return CollectiveQuery(
+        operation=wanted.operation,
+        library=part,
+        name=part.id if part.method == "nccl" else name,
+        nvlink=name == "hfreduce-nvlink",
+        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
+        in_network=wanted.in_network,
+        algorithm=wanted.algorithm,
+        protocol=wanted.protocol,
+        routing=wanted.routing,
+    )
+
+
+def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
+    """Return the reason why a library cannot run the query, or None."""
+    if query.routing is not None and (fault := expert_dispatch.routing_fault(job, query.routing)):
+        return f"{fault}; see --gpus, --experts, --top-k and --max-nodes"
+    if query.routing is not None and query.routing.sms is not None:
+        copies = expert_dispatch.copying_fault(job.host, query.routing.sms, query.algorithm)
+        if copies:
+            return f"--sms: {copies}; leave it out"
+    reduces = [item for item in choices(query, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
+    if query.in_network and not reduces:
+        return f"--sharp: no {query.name} {query.operation} of `{job.host.id}` that reduces in the network is known"
+    own = job.host.accelerator.library if job.host.accelerator else None
+    if query.library.method == "nccl" and query.library.id != own:
+        return f"`{query.library.id}` does not run on `{job.host.id}`; its accelerators have `{own}`"
+    if query.nvlink and not (job.host.pairs or job.host.joined):
+        return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
+    return None
+
+
+def operation_name(text: str) -> str:
+    """Return the name of an operation as ffplan writes it."""
+    name = text.lower().replace("_", "-")
+    return ALIASES.get(name, name)
+
+
+def usual_library(operation: str, design: ResolvedDesign) -> str:
+    """Return the library that is timed where none is asked for: the design's first that has the operation."""
+    if operation in OF_TOKENS:
+        return "deepep"
+    wanted = design.spec.communication
+    return wanted.libraries[0] if wanted and operation == "allreduce" else own_library(design)
+
+
+def check_together(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
+    """Refuse what cannot go together.
+
+    Raises:
+        QueryError: where something does not.
+    """
+    if any(name.startswith("hfreduce") for name in libraries) and (
+        asked.algorithm or asked.protocol or asked.in_network
+    ):
+        raise QueryError("HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
+    if asked.algorithm == "sharp" and not asked.in_network:
+        raise QueryError("--algorithm sharp: the network's switches reduce only with --sharp")
+    if asked.in_network and design.switch.fabric != "infiniband":
+        raise QueryError(f"--sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
+
+
+def collective_table(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    libraries: list[str],
+    wanted: CollectiveRequest,
+    gpus: tuple[int, ...] | None,
+    sizes: tuple[float, ...],
+) -> CollectiveTable:
+    """Return the table of a collective on a design.
+
+    Args:
+        design: the design.
+        catalog: where the libraries are.
+        libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
+        wanted: operation and forced choices.
+        gpus: ranks of each job; all that one job can span if omitted.
+        sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
+
+    Raises:
+        QueryError: where something cannot be done.
+    """
+    plan = plan_fabric(design)
+    ranks = gpus or (most_gpus(design),)
+    if wanted.routing is not None:
+        sizes = (wanted.routing.message_bytes(wanted.operation),)
+    rows: list[CollectiveRow] = []
+    terms: list[AlgorithmRow] = []
+    assumed: list[str] = []
+    names: list[str] = []
+    for name in libraries:
+        query = _query(design, catalog, name, wanted)
+        names.append(query.name)
+        by_domain = query.library.method != "hfreduce"
+        job = rank_layout(
+            design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain, placement=wanted.placement
+        )
+        if fault := _fault(query, job):
+            raise QueryError(fault)
+        found, listed = tabulate(query, job, ranks, np.array(sizes))
+        rows += found
+        terms += listed
+        assumed += collective_assumptions(query, job)
+    if wanted.nic_gbyte_s is not None:
+        assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
+    used = {row.algorithm for row in rows}
+    return CollectiveTable(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        operation=wanted.operation,
+        library=", ".join(dict.fromkeys(names)),
+        in_network_allowed=wanted.in_network,
+        in_network_reduction="sharp" in used,
+        in_switch_reduction=bool(used & {"nvls", "nvls-tree", "sharp"}),
+        rows=tuple(rows),
+        algorithms=tuple(terms),
+        assumptions=tuple(dict.fromkeys(assumed)),
+    )

@@ -1,0 +1,1 @@
+"""Several designs side by side."""

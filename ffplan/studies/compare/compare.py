@@ -1,0 +1,277 @@
+"""Comparison of several assessments, with ratios to one of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import UsageError
+from ffplan.base.formatting import listed
+from ffplan.cost.power import COMPONENTS
+from ffplan.cost.value import cost_performance, relative_performance
+from ffplan.fabric.sizing.striping import policy_words
+from ffplan.results.comparison import Comparison, Ratios
+from ffplan.results.design import SCHEMA_VERSION, Assessment
+from ffplan.studies.compare.advantages import advantages
+from ffplan.studies.compare.verdicts import verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+    from ffplan.results.design import CostReport
+
+
+def _over(value: Callable[[Assessment], float | None], design: Assessment, base: Assessment) -> float | None:
+    top, bottom = value(design), value(base)
+    return top / bottom if top is not None and bottom else None
+
+
+_NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+_EVERYTHING = ("servers", "storage", *_NETWORK)
+
+
+def _money(
+    value: Callable[[CostReport], float | None], design: Assessment, base: Assessment, categories: tuple[str, ...]
+) -> float | None:
+    """Return the ratio of two sums over categories; None where they are of other things or in other currencies."""
+    one, two = design.cost, base.cost
+    if one is None or two is None or one.currency != two.currency:
+        return None
+    if not _same_scope(design, base, categories):
+        return None
+    if any(item.category in categories for item in (*one.missing, *two.missing)):
+        return None
+    top, bottom = value(one), value(two)
+    return top / bottom if top is not None and bottom else None
+
+
+def _excluded(design: Assessment, other: Assessment, categories: tuple[str, ...]) -> set[str]:
+    """Return which of some categories the cost of a design excludes; storage only where one of the two has any."""
+    excluded = set(design.cost.excluded) if design.cost else set()
+    if not (design.nodes.get("storage") or other.nodes.get("storage")):
+        excluded.discard("storage")
+    return excluded & set(categories)
+
+
+def _same_scope(one: Assessment, two: Assessment, categories: tuple[str, ...]) -> bool:
+    return _excluded(one, two, categories) == _excluded(two, one, categories)
+
+
+def _power_ratio(
+    value: Callable[[Assessment], float], partial: Callable[[Assessment], bool], design: Assessment, base: Assessment
+) -> float | None:
+    """Return the ratio of two powers; None where a sum is partial."""
+    return None if partial(design) or partial(base) else _over(value, design, base)
+
+
+def _node_partial(assessment: Assessment) -> bool:
+    node = next(node for node in assessment.power.nodes if node.role == "compute")
+    return bool(node.missing) and node.training_grade.endswith(COMPONENTS)
+
+
+def _power_basis(assessment: Assessment) -> str:
+    """Return what the power of a compute node in training rests on."""
+    node = next(node for node in assessment.power.nodes if node.role == "compute")
+    return node.training_grade
+
+
+def _allreduce(assessment: Assessment) -> float | None:
+    return assessment.communication[0].algbw_gbyte_s if assessment.communication else None
+
+
+def _allreduce_bound(assessment: Assessment) -> float | None:
+    return assessment.communication[0].bound.algbw_gbyte_s if assessment.communication else None
+
+
+def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, float | None, float | None]:
+    """Return the node price ratio, its lowest and its highest value."""
+    one, two = design.cost, base.cost
+    if not (one and two) or one.currency != two.currency:
+        return None, None, None
+    if not (one.node_price and two.node_price):
+        return None, None, None
+    same = design.hardware.server == base.hardware.server and one.price_book == two.price_book
+    if design is base or (same and one.node_price == two.node_price):
+        return 1.0, 1.0, 1.0
+    low, high = one.node_price_low or 0.0, one.node_price_high or 0.0
+    base_low, base_high = two.node_price_low or 0.0, two.node_price_high or 0.0
+    return (
+        one.node_price / two.node_price,
+        low / base_high if base_high else None,
+        high / base_low if base_low else None,
+    )
+
+
+def _ratios(design: Assessment, base: Assessment) -> Ratios:
+    gemm, base_gemm = design.hardware.gemm_tflops, base.hardware.gemm_tflops
+    common = [precision for precision in gemm if precision in base_gemm]
+    performance = None
+    if common:
+        performance = float(relative_performance([gemm[p] for p in common], [base_gemm[p] for p in common]))
+    price, low, high = _node_price(design, base)
+
+    def value(node_price: float | None) -> float | None:
+        if performance is None or not node_price:
+            return None
+        return float(cost_performance(performance, node_price))
+
+    return Ratios(
+        accelerators=_over(lambda a: a.accelerators, design, base),
+        switches=_over(lambda a: a.fabric.switches.total, design, base),
+        links=_over(lambda a: a.fabric.links.total, design, base),
+        bisection=_over(lambda a: a.fabric.bisection_gbyte_s, design, base),
+        allreduce=_over(_allreduce, design, base),
+        allreduce_bound=_over(_allreduce_bound, design, base),
+        gemm_tf32=_over(lambda a: a.hardware.gemm_tflops.get("tf32"), design, base),
+        gemm_fp16=_over(lambda a: a.hardware.gemm_tflops.get("fp16"), design, base),
+        relative_performance=performance,
+        node_price=price,
+        node_price_low=low,
+        node_price_high=high,
+        cost_performance=value(price),
+        cost_performance_low=value(high),
+        cost_performance_high=value(low),
+        node_power=_power_ratio(lambda a: a.power.per_node_w, _node_partial, design, base),
+        it_power=_power_ratio(lambda a: a.power.it_kw, lambda a: bool(a.power.missing), design, base),
+        cost_servers=_money(lambda cost: cost.servers, design, base, ("servers",)),
+        cost_network=_money(lambda cost: cost.network, design, base, _NETWORK),
+        cost_total=_money(lambda cost: cost.total, design, base, _EVERYTHING),
+        cost_per_accelerator=_money(lambda cost: cost.per_accelerator, design, base, _EVERYTHING),
+    )
+
+
+def _partial_sums(name: str, design: Assessment) -> Iterator[str]:
+    """Yield what a design's sums lack."""
+    if design.cost and design.cost.missing:
+        yield f"The cost of {name} is partial: no price of {listed(f'`{item.part}`' for item in design.cost.missing)}."
+    if design.power.missing:
+        gaps = listed(f"`{item.path}` of `{item.part}`" for item in design.power.missing)
+        yield f"The power of {name} is partial: no {gaps}."
+
+
+def _incomparable(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
+    """Return why totals have no ratio, a sentence each."""
+    base, base_name = designs[baseline], labels[baseline]
+    found = []
+    for name, design in zip(labels, designs, strict=True):
+        found += list(_partial_sums(name, design))
+        if design is base or design.cost is None or base.cost is None:
+            continue
+        if not _same_scope(design, base, _EVERYTHING):
+            one, two = _scope_words(design, base), _scope_words(base, design)
+            found.append(f"{name} and {base_name} price different scopes: {one} against {two}.")
+    return tuple(found)
+
+
+def _scope_words(design: Assessment, other: Assessment) -> str:
+    excluded = listed(sorted(name.replace("-", " ") for name in _excluded(design, other, _EVERYTHING)))
+    return f"without {excluded}" if excluded else "everything"
+
+
+def _rates_missing(name: str, other: str, design: Assessment, base: Assessment) -> Iterator[str]:
+    """Yield which rates the relative performance leaves out, where only one side lacks them."""
+    one, two = set(design.hardware.gemm_tflops), set(base.hardware.gemm_tflops)
+    if not one & two:
+        yield f"{name} and {other} have no measured GEMM rate in common: no GEMM performance."
+    elif one != two:
+        both, single = (listed(sorted(p.upper() for p in found)) for found in (one & two, one ^ two))
+        yield f"{name} and {other}: GEMM performance is over {both} only; one of them has no rate in {single}."
+
+
+def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
+    notes = []
+    base, base_name = designs[baseline], labels[baseline]
+    for name, design in zip(labels, designs, strict=True):
+        fabric = design.fabric
+        words = policy_words(fabric.core_policy, fabric.switches_by_core_policy) if fabric.core_policy else ""
+        notes += [f"{name}: {words}."] if words else []
+        if design is base:
+            continue
+        if design.cost and base.cost and design.cost.currency != base.cost.currency:
+            notes.append(
+                f"{name} is priced in {design.cost.currency}, {base_name} in {base.cost.currency}: two currencies are "
+                "never compared."
+            )
+        notes += list(_rates_missing(name, base_name, design, base))
+        mine, theirs = _power_basis(design), _power_basis(base)
+        if mine != theirs:
+            notes.append(f"Power in training has two bases: {name} {mine}, {base_name} {theirs}.")
+    return tuple(notes)
+
+
+def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
+    """Return the label of each design: its name, or its file where two have one name.
+
+    Raises:
+        UsageError: where two have one file too.
+    """
+    names = [design.design.name for design in designs]
+    if len(set(names)) < len(names):
+        names = [design.design.file for design in designs]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise UsageError(f"ffplan compare: `{repeated[0]}` is named twice")
+    return tuple(names)
+
+
+def baseline_of(
+    designs: tuple[Assessment, ...], labels: tuple[str, ...], files: Sequence[str], wanted: str | None
+) -> int:
+    """Return the position of the baseline, given by name or file; the first if omitted.
+
+    Raises:
+        UsageError: where there is no such design.
+    """
+    if wanted is None:
+        return 0
+    for position, design in enumerate(designs):
+        if wanted in (labels[position], design.design.file, files[position]):
+            return position
+    from ffplan.inputs.suggest import did_you_mean
+
+    wanted = str(wanted)
+    raise UsageError(
+        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
+    )
+
+
+def comparable(designs: tuple[Assessment, ...]) -> bool:
+    """Return whether all designs are priced in one currency, over one scope, without gaps."""
+    costs = [design.cost for design in designs]
+    priced = [cost for cost in costs if cost is not None and not cost.missing]
+    scopes = {(cost.currency, tuple(sorted(cost.excluded))) for cost in priced}
+    return len(priced) == len(designs) and len(scopes) == 1
+
+
+def compare(
+    designs: tuple[Assessment, ...],
+    labels: tuple[str, ...],
+    baseline: int,
+    training: TrainingComparison | None = None,
+    money: MoneyComparison | None = None,
+) -> Comparison:
+    """Return the comparison of designs.
+
+    Args:
+        designs: their assessments.
+        labels: label of each; all different.
+        baseline: position of the design that ratios refer to.
+        training: a job that was run on all of them.
+        money: the same in money.
+    """
+    base = designs[baseline]
+    ratios = {label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)}
+    said = advantages(designs, labels, baseline, ratios) if training is None else verdicts(training, labels, baseline)
+    return Comparison(
+        schema_version=SCHEMA_VERSION,
+        tool=base.tool,
+        baseline=labels[baseline],
+        labels=labels,
+        designs=designs,
+        ratios=ratios,
+        incomparable=_incomparable(labels, designs, baseline),
+        notes=_notes(labels, designs, baseline),
+        training=training,
+        money=money,
+        verdicts=said,
+    )

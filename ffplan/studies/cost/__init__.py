@@ -1,0 +1,1 @@
+"""Purchase, ownership, power and price of a run."""

@@ -1,0 +1,418 @@
+"""What a cluster costs to buy, to own or to rent, what a training run on it costs, and how sure that is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan import __version__
+from ffplan.base.array_math import Number, maximum
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.prices import TERM_YEARS
+from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
+from ffplan.cost.draws import sample
+from ffplan.cost.inputs import Input, rent_input
+from ffplan.cost.rent import MONTHS, RentTerm, rented_hour
+from ffplan.cost.run import MILLION, PETAFLOP_DAY, run_operations
+from ffplan.cost.sensitivity import flips, likely, tornado
+from ffplan.design.ownership import given
+from ffplan.results import cost as out
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.results.run import Band, RunReport
+from ffplan.studies.basis.design_assumptions import announced, recalled_figures
+from ffplan.studies.basis.design_info import design_info
+from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.cost.cost_parts import (
+    benchmark,
+    bom_report,
+    cash_flow,
+    network_share,
+    power_report,
+    rent_rows,
+    running_month,
+    waiting,
+    year_rows,
+)
+from ffplan.studies.cost.cost_words import cost_assumptions, headline, run_words
+from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs
+from ffplan.studies.cost.nic_prices import with_nic_prices
+from ffplan.studies.cost.phases import phase_reports, priced_counts, purchases
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.account import Values
+    from ffplan.cost.sensitivity import Flip, Swing
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.train.usual_job import TimedJob
+
+QUANTILES = (0.1, 0.5, 0.9)
+
+
+def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
+    """Return a design with its account, over the years asked for.
+
+    Raises:
+        InputError: where it has no accelerators, by whose hours everything is counted.
+    """
+    if not design.compute.accelerators_per_node:
+        words = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
+        path = ("nodes", design.compute.position, "server")
+        raise InputError(design.document.finding("reference-kind", path, words, "choose a server with accelerators"))
+    ledger = ledger_of(design, catalog)
+    if design.spec.phases:
+        ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))
+    years, source = asked.years, "--years"
+    if years is None and ledger.account.term.committed:
+        years, source = ledger.account.term.years, "the term of the rent"
+    if years is None:
+        return ledger
+    life = next(found for found in ledger.inputs if found.name == "life")
+    new = replace(
+        life, likely=years, low=years, high=years, distribution="fixed", source=source, status="given", date=None
+    )
+    return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
+
+
+def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, drawn: bool = True) -> tuple[Input, ...]:
+    """Return the inputs of the account, and the model's errors where a job is timed.
+
+    Its effective training time is the job's goodput, unless the design states one; where only likely values are wanted,
+    it needs no draws.
+    """
+    if timed is None:
+        return ledger.inputs
+    from ffplan.studies.operate.goodput_job import effective_input  # a cluster without a job needs none of its hazards
+
+    report = timed.report
+    own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
+    found = (
+        effective_input(ledger.design, catalog, timed, item, drawn=drawn) if item.name == "effective" else item
+        for item in ledger.inputs
+    )
+    return (*found, *own)
+
+
+def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccount, RunOutcome | None]:
+    """Return the year and the run of an account from one set of inputs, or arrays of them."""
+    year = account_year(account, v)
+    return year, account_run(account, job, year, v) if job else None
+
+
+@record
+class Accounted:
+    """An account with its inputs at their likely values, and over the draws."""
+
+    v: dict[str, Number]
+    """Likely values by name."""
+    year: YearAccount
+    run: RunOutcome | None
+    drawn_year: YearAccount
+    """Over the draws; the likely year without any."""
+    drawn_run: RunOutcome | None
+
+
+def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, asked: Asked) -> Accounted:
+    """Return the account of a design, likely and drawn.
+
+    Args:
+        ledger: the design with its account.
+        inputs: its inputs.
+        timed: the job; None for the cluster alone.
+        asked: draws and seed.
+    """
+    job, v = timed.job if timed else None, likely(inputs)
+    year, run = evaluate(ledger.account, job, v)
+    drawn_year, drawn_run = year, run
+    if asked.draws:
+        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
+    return Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
+
+
+def band(value: Any, drawn: Any) -> Band:
+    """Return a figure with its quantiles.
+
+    Args:
+        value: the figure with every input at its likely value.
+        drawn: its draws, shape [draws]; a number where nothing is drawn.
+    """
+    one = float(value)
+    shape = getattr(drawn, "shape", ())
+    if not shape:
+        return Band(one, one, one, one)
+    import numpy as np
+
+    ordered = np.sort(drawn)
+    places = (len(ordered) - 1) * np.array(QUANTILES)
+    low, middle, high = (float(item) for item in np.interp(places, np.arange(len(ordered)), ordered))
+    return Band(one, low, middle, high)
+
+
+def swing_row(swing: Swing) -> out.SwingRow:
+    """Return a swing in the words of the contract."""
+    item = swing.input
+    return out.SwingRow(
+        input=item.name,
+        label=item.label,
+        unit=item.unit,
+        low=swing.low_value,
+        high=swing.high_value,
+        at_low=swing.at_low,
+        at_high=swing.at_high,
+    )
+
+
+def flip_row(flip: Flip) -> out.FlipRow:
+    """Return a break-even in the words of the contract."""
+    item = flip.input
+    return out.FlipRow(
+        input=item.name,
+        label=item.label,
+        unit=item.unit,
+        likely=item.likely,
+        break_even=flip.value,
+        why=flip.why,
+    )
+
+
+def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
+    """Return every input in the words of the contract."""
+    return tuple(
+        out.InputRow(
+            input=item.name,
+            label=item.label,
+            unit=item.unit,
+            likely=item.likely,
+            low=item.low,
+            high=item.high,
+            distribution=item.distribution,
+            source=item.source,
+            date=item.date,
+            status=item.status,
+        )
+        for item in inputs
+    )
+
+
+def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:
+    """Return at which value of each input owning costs as much as the cheapest offer."""
+    row = benchmark(rents)
+    if row is None:
+        return None, ()
+    term = RentTerm(TERM_YEARS.get(row.term), row.upfront)
+    rent = rent_input(given(row.price), row.offer)
+    wide = with_nic_prices(ledger)
+    base = likely(wide.inputs)
+
+    def difference(v: dict[str, Number]) -> Number:
+        hour = account_year(wide.account, {**base, **v}).hour
+        found: Number = hour - rented_hour(v["rent"], v["utilisation"], term, {**base, **v}["capital"])
+        return found
+
+    wanted = (*(item for item in wide.inputs if item.name not in _NO_MONEY), rent)
+    return row.offer, tuple(flip_row(flip) for flip in flips(difference, wanted, ledger.owned.currency))
+
+
+_NO_MONEY = (
+    "grid",
+    "water",
+    "embodied_accelerator",
+    "embodied_server",
+    "embodied_switch",
+    "embodied_link",
+    "speed",
+    "speed_own",
+    "effective",
+    "lead_time",
+    "commissioning",
+)
+"""Inputs that no cost of an hour rests on."""
+
+
+def _uncertainty(
+    ledger: Ledger, timed: TimedJob | None, inputs: tuple[Input, ...], rents: tuple[out.RentRow, ...], asked: Asked
+) -> out.Uncertainty:
+    """Return what drives the cost of a token, or of an hour, and the break-evens against renting."""
+    job = timed.job if timed else None
+
+    def figure(v: dict[str, Number]) -> Number:
+        year, run = evaluate(ledger.account, job, v)
+        return run.per_million if run else year.hour
+
+    against, rows = _flips(ledger, rents)
+    swings = [swing for swing in tornado(figure, inputs) if swing.width]
+    return out.Uncertainty(
+        draws=asked.draws,
+        seed=asked.seed,
+        of="run.cost_per_million_tokens" if job else "tco.per_accelerator_hour",
+        tornado=tuple(swing_row(swing) for swing in swings),
+        against=against,
+        break_even=rows,
+        inputs=input_rows(inputs),
+    )
+
+
+def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunReport | None:
+    """Return a run with its bands; None where there is none.
+
+    Args:
+        ledger: the design with its account.
+        timed: the job.
+        found: the account of both.
+    """
+    run, drawn = found.run, found.drawn_run
+    if timed is None or run is None or drawn is None:
+        return None
+    row, report, million = timed.report.rows[0], timed.report, timed.job.tokens / MILLION
+
+    operations = float(run_operations(timed.job.tokens, row.tokens_s_gpu, row.tflops_gpu))
+
+    def of(field: str, scale: float = 1.0) -> Band:
+        return band(getattr(run, field) * scale, getattr(drawn, field) * scale)
+
+    made = RunReport(
+        words="",
+        model=timed.model,
+        plan=row.plan,
+        gpus=timed.job.gpus,
+        batch=row.plan.batch,
+        tokens=timed.job.tokens,
+        operations=operations,
+        petaflop_days=operations / PETAFLOP_DAY,
+        step_s=row.step_s,
+        tokens_s=row.tokens_s,
+        mfu=row.mfu,
+        effective=float(found.v["effective"]),
+        days=of("days"),
+        accelerator_hours=of("hours"),
+        currency=ledger.owned.currency,
+        cost=of("cost") if ledger.costed else None,
+        cost_per_million_tokens=of("per_million") if ledger.costed else None,
+        cost_per_petaflop_day=of("petaflop_day") if ledger.costed else None,
+        energy_mwh=of("energy_mwh"),
+        energy_kwh_per_million_tokens=of("energy_mwh", 1e3 / million),
+        carbon_t=of("carbon_t"),
+        carbon_kg_per_million_tokens=of("carbon_t", 1e3 / million),
+        carbon_energy_t=float(run.carbon_energy_t),
+        water_m3=float(run.water_m3),
+        ready_months=waiting(ledger, found.v).months if ledger.costed else 0.0,
+        error_band=report.error_band,
+        estimated_from=report.estimated_from,
+    )
+    return replace(made, words=run_words(made, ledger.missing_power))
+
+
+def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:
+    rents = rent_rows(ledger, v, year)
+    rented = ledger.owned.rent is not None
+    life = float(v["life"])
+    running = float(running_month(year))
+    rate = float(v["capital"])
+    flow = cash_flow(purchases(ledger, v, year), running, life * MONTHS, float(_remaining(ledger, v, year)), rate)
+    return out.Tco(
+        currency=ledger.owned.currency,
+        partial=ledger.left_out,
+        facility="rented" if rented else ledger.owned.facility,
+        years=life,
+        capex=float(year.capex + year.building),
+        purchase=band(year.capex + year.building, drawn.capex + drawn.building),
+        year=float(year.year),
+        yearly=year_rows(year),
+        network_share=network_share(bom),
+        total=flow[-1].cumulative,
+        per_accelerator_hour=band(year.hour, drawn.hour),
+        per_accelerator_hour_paid=float(year.hour) * float(v["utilisation"]),
+        utilisation=float(v["utilisation"]),
+        waiting=waiting(ledger, v),
+        rents=rents,
+        cash_flow=flow,
+    )
+
+
+def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
+    """Return what is left at the end of the hardware's life: its residual value, and the rest of an own building."""
+    if ledger.owned.rent is not None:
+        return 0.0
+    left: Number = (year.purchase["hardware"] + year.purchase["discount"]) * v["residual"]
+    if ledger.owned.facility == "own":
+        left = left + year.building * maximum(1 - v["life"] / v["building_life"], 0.0)
+    return left
+
+
+def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
+    """Return what a cluster that is bought at once costs over its life.
+
+    Args:
+        ledger: the design with its account.
+        v: inputs by name, numbers or draws.
+        year: its year, from the same inputs.
+
+    Returns:
+        [currency], shape of the inputs.
+
+    Equation:
+        purchase + running costs of its life - what is left at the end
+
+    Source:
+        Definition; the end of `tco.cash_flow`.
+    """
+    running = running_month(year) * MONTHS * v["life"]
+    found: Number = year.capex + year.building + running - _remaining(ledger, v, year)
+    return found
+
+
+def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob) -> RunReport | None:
+    """Return a training run on a cluster, without the rest of its cost study.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
+        asked: draws, seed and years.
+        timed: the job.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+    """
+    ledger = ledger_for(design, catalog, asked)
+    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, asked))
+
+
+def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
+    """Return what a cluster costs, and a training run on it.
+
+    Args:
+        design: the design.
+        catalog: where its parts were looked up.
+        asked: draws, seed and years.
+        timed: the job; None for the cluster alone.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+    """
+    ledger = ledger_for(design, catalog, asked)
+    inputs = inputs_for(ledger, timed, catalog)
+    found = accounted(ledger, inputs, timed, asked)
+    v, year = found.v, found.year
+    bom = bom_report(ledger)
+    error = (timed.report.error_band, timed.report.error_basis) if timed else None
+    tco = _tco(ledger, v, year, found.drawn_year, bom) if ledger.costed else None
+    uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, asked) if tco else None
+    study = out.CostStudy(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=design_info(design),
+        catalog=files_read(catalog),
+        currency=ledger.owned.currency,
+        accelerators=design.accelerators,
+        headline=(),
+        bom=bom,
+        tco=tco,
+        power=power_report(ledger, v, year),
+        run=run_report(ledger, timed, found),
+        uncertainty=uncertainty,
+        phases=phase_reports(ledger, v, year),
+        assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),
+        unverified=recalled_figures(catalog),
+    )
+    return replace(study, headline=headline(study))

@@ -1,0 +1,73 @@
+"""Purchase, power and racks of the whole site, for whoever prints, limits or compares them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.cost.account import account_year
+from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
+from ffplan.cost.sensitivity import likely
+from ffplan.results.design import SiteSummary
+from ffplan.studies.cost.asked import Asked
+from ffplan.studies.cost.cost import ledger_for
+from ffplan.studies.cost.cost_parts import bom_report, power_report
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+
+
+def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | None, str]:
+    """Return the whole site, or why it is not known: such as prices in a unit that no rate turns into money.
+
+    Args:
+        design: the design.
+        catalog: where its profile, prices and side networks are looked up.
+    """
+    try:
+        return site_summary(design, catalog), ""
+    except InputError as error:
+        return None, error.findings[0].message
+
+
+def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
+    """Return purchase, power and racks of the whole site, with every input at its likely value: those of `study_cost`.
+
+    None of a design without accelerators.
+
+    Args:
+        design: the design.
+        catalog: where its profile, prices and side networks are looked up.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+    """
+    if not design.accelerators:
+        return None
+    ledger = ledger_for(design, catalog, Asked(draws=0))
+    v = likely(ledger.inputs)
+    year = account_year(ledger.account, v)
+    bom, power = bom_report(ledger), power_report(ledger, v, year)
+    of = {
+        scope: sum(line.total for line in bom.lines if line.scope == scope) if bom is not None else None
+        for scope in (PLANNED, STOOD_IN, BUILDING)
+    }
+    return SiteSummary(
+        currency=ledger.owned.currency,
+        purchase=bom.total if bom is not None else None,
+        per_accelerator=bom.per_accelerator if bom is not None else None,
+        planned=of[PLANNED],
+        stood_in=of[STOOD_IN],
+        building=of[BUILDING],
+        left_out=ledger.left_out,
+        it_training_kw=power.it_training_kw,
+        it_peak_kw=power.it_rated_kw,
+        facility_training_kw=power.facility_kw,
+        facility_peak_kw=power.facility_peak_kw,
+        pue=power.pue,
+        energy_mwh_year=power.energy_mwh_year,
+        utilisation=float(v["utilisation"]),
+        racks=power.racks,
+        missing=power.missing,
+    )

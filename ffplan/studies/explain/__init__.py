@@ -1,0 +1,1 @@
+"""Where a figure comes from, and what moves it."""

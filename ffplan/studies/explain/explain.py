@@ -1,0 +1,301 @@
+"""The derivation of one figure of a design: formula, parts, what binds, and what a tenth of each input does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
+from inspect import getdoc
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError
+from ffplan.base.formatting import number
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.inputs.document import Document, parse_document
+from ffplan.inputs.quantities import Money
+from ffplan.results.explanation import Derivation, Influence
+from ffplan.studies.explain.input_places import figure_at, stated_at
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.store import Entry
+
+TENTH = 0.1
+LEAST = 1e-7
+"""Relative change from which an input counts as moving a value [1]."""
+
+
+@record
+class Subject:
+    """What is explained."""
+
+    document: Document
+    catalog: Catalog
+    """Parts, none of them counted as read."""
+    evaluate: Callable[[ResolvedDesign, Catalog], float | None]
+    """Returns the value of a design with its catalogue; None where it has none."""
+
+
+def formula(place: str) -> tuple[str, str]:
+    """Return equation and source that the docstring of a function states.
+
+    Args:
+        place: module and function, such as `ffplan.cost.bom:line_total`.
+    """
+    module, _, name = place.partition(":")
+    text = getdoc(getattr(import_module(module), name)) or ""
+    return _section(text, "Equation"), _section(text, "Source")
+
+
+def _section(text: str, name: str) -> str:
+    _, _, rest = text.partition(f"{name}:\n")
+    lines = []
+    for line in rest.splitlines():
+        if line and not line.startswith(" "):
+            break
+        lines.append(line.strip())
+    return " ".join(" ".join(lines).split())
+
+
+def derived(
+    label: str,
+    value: float | None,
+    unit: str,
+    place: str,
+    steps: tuple[Derivation, ...] = (),
+    *,
+    binds: bool = False,
+) -> Derivation:
+    """Return a value whose equation a function states.
+
+    Args:
+        label: what it is.
+        value: the value.
+        unit: its unit.
+        place: module and function.
+        steps: what it is made of.
+        binds: it alone decides the value above.
+    """
+    equation, source = formula(place)
+    return Derivation(
+        label=label, value=value, unit=unit, formula=equation, source=source, place=place, binds=binds, steps=steps
+    )
+
+
+def given(
+    label: str, value: float | None, unit: str, *, how: str = "", source: str = "", place: str = "", binds: bool = False
+) -> Derivation:
+    """Return a value without an equation of its own.
+
+    Args:
+        label: what it is.
+        value: the value.
+        unit: its unit.
+        how: how it follows.
+        source: where it is from.
+        place: file and line of it.
+        binds: it alone decides the value above.
+    """
+    return Derivation(label=label, value=value, unit=unit, formula=how, source=source, place=place, binds=binds)
+
+
+def _grown(value: Any, factor: float) -> Any:
+    """Return a number, an amount of money or a range times a factor; None of anything else."""
+    if isinstance(value, Money):
+        return Money(value.amount * factor, value.currency)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return type(value)(round(value * factor)) if isinstance(value, int) else value * factor
+
+
+def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
+    """Return a part with one figure times a factor, its range with it; None where the figure is no number.
+
+    Args:
+        part: the part, or something inside it.
+        path: place of the figure.
+        factor: what it is multiplied by [1].
+    """
+    if not path:
+        grown = {name: _grown(getattr(part, name), factor) for name in ("value", "low", "high")}
+        if grown["value"] is None:
+            return None
+        return part.model_copy(update={name: item for name, item in grown.items() if item is not None})
+    step, rest = path[0], path[1:]
+    inner: Any = part[step] if isinstance(part, dict | tuple | list) else getattr(part, str(step))  # type: ignore[index]
+    made = scaled(inner, rest, factor)
+    if made is None:
+        return None
+    if isinstance(part, dict):
+        return {**part, step: made}
+    if isinstance(part, tuple | list):
+        return (*part[: int(step)], made, *part[int(step) + 1 :])
+    return part.model_copy(update={str(step): made})
+
+
+def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
+    """Return the value of a changed design; None where it cannot stand."""
+    try:
+        return subject.evaluate(resolve(document, catalog), catalog)
+    except InputError:
+        return None
+
+
+def _relative(value: float | None, base: float) -> float | None:
+    return None if value is None else value / base - 1
+
+
+def _shown(value: Any) -> str:
+    return f"{number(value.amount, 6)} {value.currency}" if isinstance(value, Money) else number(value, 6)
+
+
+def moves_it(changes: list[float | None]) -> bool:
+    """True where one of two changes moves the value; a design that cannot stand says nothing of it.
+
+    Args:
+        changes: relative changes [1]; None where the design cannot stand.
+    """
+    return any(change is not None and abs(change) > LEAST for change in changes)
+
+
+def of_part(
+    value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
+) -> Iterator[tuple[Influence, bool]]:
+    """Yield what every figure of a part does, and whether it does anything.
+
+    Args:
+        value: returns the value with the part changed at one place; None where the design cannot stand.
+        entry: the part.
+        base: the value.
+    """
+    part: Part = entry.part
+    for path, figure in part.figures():
+        changes: list[float | None] = []
+        tried: list[str] = []
+        for factor in (1 - TENTH, 1 + TENTH):
+            made = scaled(part, path, factor)
+            if made is None:
+                break
+            tried.append(_shown(_grown(figure.value, factor)))
+            changes.append(_relative(value(replace(entry, part=made), path), base))
+        if len(changes) < 2:
+            continue
+        source = part.sources[figure.source]
+        influence = Influence(
+            input=f"{part.id}: {'.'.join(map(str, path))}",
+            value=_shown(figure.value),
+            at_less=tried[0],
+            at_more=tried[1],
+            place=figure_at(entry, *path),
+            source=source.title,
+            grade=str(figure.grade or source.grade),
+            status=str(figure.status or source.status),
+            less=changes[0],
+            more=changes[1],
+        )
+        yield influence, moves_it(changes)
+
+
+def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
+    """Yield every number of plain data with its path; limits are none of a design's inputs."""
+    if isinstance(value, dict):
+        for name, item in value.items():
+            if path or name not in ("limits", "phases"):
+                yield from _numbers(item, (*path, name))
+    elif isinstance(value, list):
+        for at, item in enumerate(value):
+            yield from _numbers(item, (*path, at))
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
+
+
+def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
+    """Return plain data with one value replaced."""
+    if not path:
+        return value
+    if isinstance(data, dict):
+        return {**data, path[0]: _with(data[path[0]], path[1:], value)}
+    at = int(path[0])
+    return [*data[:at], _with(data[at], path[1:], value), *data[at + 1 :]]
+
+
+def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
+    """Yield what every number of the design file does, and whether it does anything.
+
+    Args:
+        subject: what is explained.
+        base: the value.
+        without: sections of the file that are left out.
+    """
+    document = subject.document
+    for path, value in _numbers(document.data):
+        if not value or path[0] in without:  # a tenth of nothing is nothing
+            continue
+        changes: list[float | None] = []
+        tried: list[str] = []
+        for factor in (1 - TENTH, 1 + TENTH):
+            grown = _grown(value, factor)
+            if grown == value:  # a tenth of a small whole number
+                grown = value + (1 if factor > 1 else -1)
+            tried.append(_shown(grown))
+            text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
+            made = parse_document(text.encode(), document.file)
+            changes.append(_relative(_value(subject, made, subject.catalog.fresh()), base))
+        influence = Influence(
+            input=".".join(map(str, path)),
+            value=_shown(value),
+            at_less=tried[0],
+            at_more=tried[1],
+            place=stated_at(document, *path),
+            source="the design",
+            grade="",
+            status="given",
+            less=changes[0],
+            more=changes[1],
+        )
+        yield influence, moves_it(changes)
+
+
+def influences(
+    subject: Subject, base: float, entries: list[Entry], step: Callable[[int, int], None]
+) -> tuple[tuple[Influence, ...], int]:
+    """Return the inputs that move a value, the strongest first, and how many do not.
+
+    Args:
+        subject: what is explained.
+        base: its value.
+        entries: parts whose figures are tried.
+        step: called after every part, with how many are done and in all.
+    """
+
+    def changed(entry: Entry, _: tuple[str | int, ...]) -> float | None:
+        return _value(subject, subject.document, subject.catalog.with_entry(entry))
+
+    tried = []
+    for at, entry in enumerate(entries):
+        step(at, len(entries) + 1)
+        tried += list(of_part(changed, entry, base))
+    step(len(entries), len(entries) + 1)
+    tried += list(of_design(subject, base))
+    return sorted_out(tried)
+
+
+def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ...], int]:
+    """Return the inputs that move a value, the strongest first, and how many do not.
+
+    Args:
+        tried: inputs, and whether they move it.
+    """
+    moving = [item for item, moves in tried if moves]
+    return tuple(sorted(moving, key=strength)), len(tried) - len(moving)
+
+
+def strength(item: Influence) -> tuple[float, str]:
+    """Return what influences are sorted by: the strongest first, those of one strength by name."""
+    return -max(abs(change) for change in (item.less or 0.0, item.more or 0.0)), item.input

@@ -1,0 +1,214 @@
+"""A saved report made again: what differs, and which of the things it rests on have changed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.plain import leaves, plain
+from ffplan.base.record import record
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.reproduction import Cause, Difference, Reproduction
+from ffplan.studies.compare.compare import compare
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ffplan.results.design import Assessment
+
+DIGEST = 12
+"""Letters shown of a SHA-256."""
+LEFT_OUT = ("training", "verdicts")
+"""Parts of a comparison that need options which the report does not hold."""
+MOST_DEPTH, MOST_DESIGNS, MOST_DIGITS = 40, 50, 20
+"""Levels of a report, designs that it names, and digits of its whole numbers."""
+_NAMES = r"tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?|findings\[\d+\]\.file"
+_IDENTITY = re.compile(rf"(designs\[\d+\]\.)?({_NAMES})$")
+"""Paths that say what the report rests on; they are causes, not differences."""
+
+
+class NoReportError(Exception):
+    """The file is no report that names its inputs."""
+
+    def __init__(self, message: str, place: tuple[int, int] = (1, 1)) -> None:
+        super().__init__(message)
+        self.place = place
+
+
+@record
+class Saved:
+    """A saved report."""
+
+    kind: str
+    value: dict[str, Any]
+    designs: tuple[dict[str, Any], ...]
+    """Assessments in it."""
+
+
+def read_report(text: str) -> Saved:
+    """Return a saved report.
+
+    Args:
+        text: content of the file.
+
+    Raises:
+        NoReportError: where it is not the JSON of `ffplan design` or `ffplan compare`.
+    """
+    value = _json(text)
+    kind = "comparison" if isinstance(value, dict) and "designs" in value else "design"
+    designs = value.get("designs") if kind == "comparison" else [value]
+    if not isinstance(designs, list) or not designs or not all(map(_names_its_inputs, designs)):
+        raise NoReportError(
+            "this report does not name the files it rests on; save one with `ffplan design DESIGN -f json -o FILE`, or "
+            "with `ffplan compare`"
+        )
+    labels = value.get("labels")
+    if kind == "comparison" and not (
+        isinstance(labels, list)
+        and all(isinstance(label, str) for label in labels)
+        and len(set(labels)) == len(labels) == len(designs)
+        and value.get("baseline") in labels
+    ):
+        raise NoReportError("this comparison does not name its designs and its baseline: see `labels` and `baseline`")
+    if len(designs) > MOST_DESIGNS:
+        raise NoReportError(f"{len(designs):,} designs are more than {MOST_DESIGNS}; save them as several comparisons")
+    return Saved(kind, value, tuple(designs))
+
+
+def _json(text: str) -> Any:
+    """Return the plain data of a JSON text: finite numbers, no key twice, so many levels.
+
+    Raises:
+        NoReportError: where it is none.
+    """
+
+    def number(found: str) -> float:
+        value = float(found)
+        if not isfinite(value):
+            raise ValueError(f"`{found[:20]}` is no finite number")
+        return value
+
+    def whole(found: str) -> int:
+        if len(found) > MOST_DIGITS:
+            raise ValueError(f"a number of {len(found):,} digits")
+        return int(found)
+
+    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(found)
+        if len(value) < len(found):
+            ((twice, _),) = Counter(key for key, _ in found).most_common(1)
+            raise ValueError(f"`{twice[:60]}` stands twice")
+        return value
+
+    try:
+        value = json.loads(text, parse_float=number, parse_int=whole, parse_constant=number, object_pairs_hook=pairs)
+    except json.JSONDecodeError as error:
+        raise NoReportError(f"this is no JSON: {error.msg}", (error.lineno, error.colno)) from None
+    except (ValueError, RecursionError) as error:
+        raise NoReportError(f"this is no JSON: {error}") from None
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        level = [item for holder in level if isinstance(holder, dict | list) for item in _held(holder)]
+        if not level:
+            return value
+    raise NoReportError(f"this report has more than {MOST_DEPTH} levels")
+
+
+def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
+    return holder.values() if isinstance(holder, dict) else holder
+
+
+def _names_its_inputs(value: Any) -> bool:
+    """True for an assessment that names its program, its design and its parts."""
+    if not isinstance(value, dict):
+        return False
+    tool, design, catalog = (value.get(name) for name in ("tool", "design", "catalog"))
+    return (
+        isinstance(tool, dict)
+        and isinstance(tool.get("version"), str)
+        and isinstance(design, dict)
+        and all(isinstance(design.get(name), str) for name in ("file", "sha256"))
+        and isinstance(catalog, list)
+        and all(
+            isinstance(part, dict) and all(isinstance(part.get(name), str) for name in ("path", "sha256"))
+            for part in catalog
+        )
+    )
+
+
+def _changed(what: str, then: str | None, now: str | None) -> Iterator[Cause]:
+    if then != now:
+        yield Cause(what, then and then[:DIGEST], now and now[:DIGEST])
+
+
+def _causes(saved: Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
+    """Yield everything that the report rests on and that is no longer the same, each once."""
+    yield from _changed("ffplan", saved.designs[0]["tool"]["version"], again[0]["tool"]["version"])
+    yield from _changed("schema_version", str(saved.value.get("schema_version")), SCHEMA_VERSION)
+    seen = set()
+    for then, now in zip(saved.designs, again, strict=True):
+        files: list[tuple[str, str | None, str | None]] = [
+            (f"design {then['design']['file']}", then["design"]["sha256"], now["design"]["sha256"])
+        ]
+        before, after = ({part["path"]: part["sha256"] for part in side["catalog"]} for side in (then, now))
+        files += [(path, before.get(path), after.get(path)) for path in sorted(before | after)]
+        for item in files:
+            if item not in seen:
+                seen.add(item)
+                yield from _changed(*item)
+
+
+def _values(value: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
+    kept = {name: item for name, item in value.items() if name not in left_out}
+    return {path: item for path, item in leaves(kept) if not _IDENTITY.match(path)}
+
+
+def _written(values: dict[str, Any], path: str) -> str | None:
+    return json.dumps(values[path], ensure_ascii=False) if path in values else None
+
+
+def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Difference]:
+    for path in [*then, *(path for path in now if path not in then)]:
+        one, two = _written(then, path), _written(now, path)
+        if one == two:
+            continue
+        sides = (then.get(path), now.get(path))
+        numbers = [float(item) for item in sides if isinstance(item, int | float) and not isinstance(item, bool)]
+        change = numbers[1] / numbers[0] - 1 if len(numbers) == 2 and numbers[0] else None
+        yield Difference(path, one, two, change if change is not None and isfinite(change) else None)
+
+
+def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
+    """Return a saved report against the same one made today.
+
+    Args:
+        saved: the report.
+        file: its name.
+        examine: assesses a design, given its file.
+
+    Raises:
+        InputError: where a design can no longer be assessed.
+    """
+    files = [design["design"]["file"] for design in saved.designs]
+    found = {file: examine(file) for file in dict.fromkeys(files)}
+    assessed = tuple(found[file] for file in files)
+    again = tuple(plain(item) for item in assessed)
+    left_out: tuple[str, ...] = ()
+    now = again[0]
+    if saved.kind == "comparison":
+        left_out = LEFT_OUT if saved.value.get("training") else ()
+        labels = tuple(saved.value["labels"])
+        now = plain(compare(assessed, labels, labels.index(saved.value["baseline"])))
+    then = _values(saved.value, left_out)
+    return Reproduction(
+        schema_version=SCHEMA_VERSION,
+        report=file,
+        kind=saved.kind,
+        values=len(then),
+        causes=tuple(_causes(saved, again)),
+        differences=tuple(_differences(then, _values(now, left_out))),
+        left_out=left_out,
+    )

@@ -1,0 +1,1 @@
+"""Cables, links, routes and faults of a design's networks."""

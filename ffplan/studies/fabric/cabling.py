@@ -1,0 +1,143 @@
+"""The list of cables for installers, and its totals."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.errors import InputError
+from ffplan.fabric.wiring.cable_list import cable_legs
+from ffplan.fabric.wiring.cabling import CableTable, cables, pieces_sold
+from ffplan.fabric.wiring.network import TIERS
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import CableKind, CableRow, CablingReport, PlainCable
+from ffplan.studies.fabric.wired import wired_networks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.fabric.wired import WiredDesign
+
+
+COMPUTE = "compute"
+"""What lists call the compute fabric, beside the names of the other networks."""
+
+
+def _tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]]:
+    """Return the compute fabric and the networks beside it: name, the design of each, and its cables."""
+    every = [(COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
+    return [(name, net, cables(net.design, net.fabric)) for name, net in every]
+
+
+def _kinds(name: str, design: ResolvedDesign, table: CableTable) -> Iterator[CableKind]:
+    """Yield the cables of a network by tier and type."""
+    for tier, number, pieces in pieces_sold(table):
+        inside = (table.tier == tier) & (table.kind == number)
+        lengths = None if table.length_m is None else table.length_m[inside]
+        link = table.types[number].id
+        figure = design.prices.items.get(link) if design.prices else None
+        yield CableKind(
+            network=name,
+            type=link,
+            tier=TIERS[tier],
+            count=int(inside.sum()),
+            as_sold=pieces,
+            shortest_m=None if lengths is None else float(lengths.min()),
+            longest_m=None if lengths is None else float(lengths.max()),
+            total_m=None if lengths is None else float(lengths.sum()),
+            cost=float(figure.value) * pieces if figure else None,
+        )
+
+
+def _plain(name: str, wired: WiredDesign, table: CableTable) -> Iterator[PlainCable]:
+    """Yield the cables of a network."""
+    for leg in cable_legs(wired.fabric.network, wired.names, table):
+        yield PlainCable(
+            label=leg.label,
+            network=name,
+            from_device=leg.lower[0],
+            from_port=leg.lower[1],
+            to_device=leg.upper[0],
+            to_port=leg.upper[1],
+            type=leg.type.id,
+        )
+
+
+def _places(wired: WiredDesign, table: CableTable) -> dict[str, str]:
+    """Return where the floor plan puts the devices of the compute fabric, by name."""
+    place = table.places
+    assert place is not None
+    columns = ((place.row + 1).tolist(), (place.rack + 1).tolist(), place.unit.tolist())
+    devices = (*wired.names.switches(), *(host for host, _ in wired.names.endpoints()))
+    rows = zip(devices, *columns, strict=True)
+    return {device: f"row {row} rack {rack} U{unit}" for device, row, rack, unit in rows}
+
+
+def _placed(tables: list[tuple[str, WiredDesign, CableTable]]) -> Iterator[CableRow]:
+    """Yield the cables of every network with the places that the floor plan has."""
+    where = _places(*tables[0][1:])
+    for name, wired, table in tables:
+        for leg in cable_legs(wired.fabric.network, wired.names, table):
+            yield CableRow(
+                label=leg.label,
+                network=name,
+                from_device=leg.lower[0],
+                from_port=leg.lower[1],
+                from_place=where.get(leg.lower[0]),
+                to_device=leg.upper[0],
+                to_port=leg.upper[1],
+                to_place=where.get(leg.upper[0]),
+                type=leg.type.id,
+                length_m=leg.length_m,
+            )
+
+
+def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
+    """Return the cables of every network from port to port, a split one leg by leg; places and lengths where the design
+    has a floor.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        InputError: where something does not fit its rack, or no cable reaches.
+    """
+    if wired.design.spec.floor is not None:
+        return _placed(_tables(wired))
+    return chain.from_iterable(_plain(*item) for item in _tables(wired))
+
+
+def cabling(wired: WiredDesign) -> CablingReport:
+    """Return every cable of a design with a floor.
+
+    Args:
+        wired: the design.
+
+    Raises:
+        InputError: where the design has no floor, something does not fit its rack, or no cable reaches.
+    """
+    design = wired.design
+    if design.spec.floor is None:
+        raise InputError(
+            design.document.finding(
+                "design-floor",
+                (),
+                "the design has no `floor`, so that cables have no lengths",
+                "add a `floor` and the `rack_units` of the nodes",
+            )
+        )
+    tables = _tables(wired)
+    place = tables[0][2].places
+    assert place is not None
+    return CablingReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        currency=design.prices.currency if design.prices else None,
+        rows=place.rows,
+        racks=len(np.unique(place.row * 10_000 + place.rack)),
+        kinds=tuple(kind for name, net, table in tables for kind in _kinds(name, net.design, table)),
+        cables=tuple(_placed(tables)),
+    )

@@ -1,0 +1,105 @@
+"""Cost of losing switches and links: each loss drawn several times, the mean and the worst of the draws."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.fabric.routing.degraded import JobOnWhatIsLeft
+from ffplan.fabric.routing.failures import draw, parse_loss, usual_losses
+from ffplan.fabric.routing.job_loads import all_nodes
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import FaultReport, LossReport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.fabric.routing.degraded import Remaining
+    from ffplan.fabric.routing.failures import Loss
+    from ffplan.studies.fabric.wired import WiredDesign
+
+
+@record
+class FaultRequest:
+    """Losses to draw, and the routing of the remaining fabric."""
+
+    lose: tuple[str, ...] = ()
+    """Losses as `failures.parse_loss` reads them; the usual ones if empty."""
+    routing: str = "adaptive"
+    samples: int = 20
+    """Draws for each loss."""
+    seed: int = 0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(sum(values) / len(values))
+
+
+def _loss(
+    wired: WiredDesign,
+    job: JobOnWhatIsLeft,
+    healthy: Remaining,
+    loss: Loss,
+    query: FaultRequest,
+    step: Callable[[int, int, str], None],
+) -> LossReport:
+    """Return the cost of a loss over some draws; one draw where only one choice exists."""
+    random = np.random.default_rng(query.seed)
+    draws = 1 if loss.count >= len(loss.pool) else query.samples
+    left = []
+    for number in range(draws):
+        step(number, query.samples, loss.title)
+        left.append(job.remaining(*draw(loss, wired.fabric, random)))
+    inside = [
+        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
+    ]
+    whole = healthy.bisection_gbyte_s
+    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
+    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
+    gone = [healthy.nodes_left - item.nodes_left for item in left]
+    kept = [item.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for item in left]
+    return LossReport(
+        lost=loss.title,
+        samples=draws,
+        endpoints_lost=_mean([item.endpoints_lost for item in left]),
+        endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
+        nodes_lost=_mean(gone),
+        zone_share=_mean(inside),
+        zone_share_worst=min(inside),
+        bisection_share=_mean(bisection) if bisection else None,
+        bisection_share_worst=min(bisection) if bisection else None,
+        allreduce_share=_mean(rate),
+        allreduce_share_worst=min(rate),
+        nodes_lost_worst=max(gone),
+        nodes_share=_mean(kept),
+        nodes_share_worst=min(kept),
+    )
+
+
+def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, str], None]) -> FaultReport:
+    """Return the remaining fabric after each loss.
+
+    Args:
+        wired: the design.
+        query: losses and draws.
+        step: called with the number of each draw, the draws, and the loss.
+
+    Raises:
+        LossError: where the fabric lacks the switches or links to lose.
+    """
+    fabric = wired.fabric
+    losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or usual_losses(fabric)
+    job = JobOnWhatIsLeft(fabric, all_nodes(wired.design, fabric), query.routing)
+    nothing = np.zeros(0, np.int64)
+    healthy = job.remaining(nothing, nothing)
+    return FaultReport(
+        schema_version=SCHEMA_VERSION,
+        design=wired.design.spec.name,
+        seed=query.seed,
+        routing=query.routing,
+        endpoints=len(fabric.network.endpoints),
+        nodes=len(job.every),
+        losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
+    )

@@ -1,0 +1,173 @@
+"""A job routed over a wired fabric: load of every link, the busiest, the rate that follows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.fabric.family import routing_of
+from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.routing.traffic import Flows
+from ffplan.fabric.routing.virtual_lanes import lane_rates
+from ffplan.fabric.sizing.striping import uneven
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import LaneReport, RouteReport
+from ffplan.studies.basis.job_layout import node_of
+from ffplan.studies.collective.allreduce import allreduce_query, rows_of
+from ffplan.studies.fabric.link_names import hottest, link_load
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+    from ffplan.fabric.routing.job_loads import JobNodes
+    from ffplan.studies.fabric.wired import WiredDesign
+
+
+@record
+class RouteRequest:
+    """A request to route traffic."""
+
+    traffic: str
+    """A kind of traffic, or the name of a matrix."""
+    size: float
+    """Bytes of each node [byte]."""
+    routing: str = "static"
+    order: str = "aligned"
+    nodes: int | None = None
+    """Nodes of the job; all that jobs run on if omitted."""
+    flows: Flows | None = None
+    """Flows of a matrix, in place of a kind of traffic."""
+    beside: str | None = None
+    """A second class of traffic on the same links."""
+    share: float = 0.5
+    """Fraction of a link reserved for the job [1]."""
+    seed: int = 0
+
+
+def _beside(
+    wired: WiredDesign, query: RouteRequest, job: JobNodes, load: Floats, ideal_s: float, beside: str
+) -> LaneReport:
+    """Return the rates while a second class of traffic shares the links.
+
+    Raises:
+        StudyError: where some of its flows cannot arrive.
+    """
+    network, router = wired.fabric.network, routing_of(wired.fabric)
+    other, lost = job_loads.loads_for(
+        wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
+    )
+    if lost:
+        raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
+    other_ideal = outcome(network, other).ideal_s
+    rate = network.links.gbyte_s.repeat(2) * 1e9
+    rates = lane_rates(load, other, rate, query.share)
+    return LaneReport(
+        traffic=beside,
+        share=query.share,
+        job_rate_alone=rates.alone[0] * ideal_s,
+        job_rate_together=rates.together[0] * ideal_s,
+        other_rate_alone=rates.alone[1] * other_ideal,
+        other_rate_together=rates.together[1] * other_ideal,
+    )
+
+
+REDUCING = ("ring", "tree", "library-tree")
+"""Traffic of an allreduce."""
+
+
+def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tuple[float, float] | None:
+    """Return the time of an allreduce on an idle fabric, and with a stream that the busiest link slows down [s].
+
+    Equation:
+        T + (slower - 1) stream, slower the time of the busiest link over that of the busiest endpoint, at least 1
+    """
+    design = wired.design
+    if not design.libraries or design.compute.accelerator is None:
+        return None
+    node, library = node_of(design), design.libraries[0]
+    ranks = nodes * len(node.gpus)
+    wanted = design.spec.communication
+    assert wanted is not None
+    query = allreduce_query(design, library, wanted.libraries[0])
+    rows = rows_of(query, design, wired.plan, node, (ranks,), size)
+    if not rows:
+        return None
+    row = rows[0]
+    return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
+
+
+def holds_for(wired: WiredDesign, routing: str) -> str:
+    """Return what a routing is, and how switches and engines may differ, in words.
+
+    Args:
+        wired: the design.
+        routing: static, ecmp or adaptive.
+    """
+    if routing == "adaptive":
+        return "even spreading over all usable links, as adaptive routing has at best"
+    if routing == "ecmp":
+        return "hashing flow by flow (ECMP); the hash is drawn with --seed, as a switch's own is not known"
+    if wired.plan.dragonfly is not None:
+        return "shortest paths by a rule of ours; no engine of OpenSM routes a dragonfly so"
+    if wired.design.switch.fabric != "infiniband":
+        return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
+    rule = (
+        "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths, and can load links more or less "
+        "evenly: `ffplan verify` has both"
+    )
+    if uneven(wired.plan):
+        return f"{rule}; ftree takes this tree only where `root_guid_file` names its roots"
+    if bare := len(wired.fabric.network.bare_leaves()):
+        leaves = plural(bare, "leaf has", "leaves have")
+        return f"{rule}; ftree needs the roots named in `root_guid_file`, as {leaves} no host"
+    return f"{rule}; minhop, OpenSM's default, can be far slower"
+
+
+def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
+    """Return the rates of traffic on a fabric.
+
+    Args:
+        wired: the design.
+        query: traffic, routing and job.
+
+    Raises:
+        StudyError: where the fabric lacks the requested traffic or routing.
+    """
+    design, network, names = wired.design, wired.fabric.network, wired.names
+    router = routing_of(wired.fabric)
+    job = job_loads.pick_job(design, wired.fabric, query.nodes, query.order, query.seed)
+
+    def loads(routing: str) -> tuple[Floats, int]:
+        if query.flows is not None:
+            return job_loads.loads_of(router, query.flows, routing, query.seed)
+        return job_loads.loads_for(
+            design, router, job, query.traffic, routing=routing, nbytes=query.size, seed=query.seed
+        )
+
+    load, lost = loads(query.routing)
+    even = load if query.routing == "adaptive" else loads("adaptive")[0]
+    result, known = outcome(network, load, lost), query.flows is None
+    reduces = known and query.traffic in REDUCING
+    timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
+    return RouteReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        traffic=query.traffic,
+        routing=query.routing,
+        holds_for=holds_for(wired, query.routing),
+        order=query.order,
+        nodes=len(job.ports),
+        bytes_per_node=query.size if known else 0.0,
+        time_s=result.time_s,
+        collective_s=timed[0] if timed else None,
+        congested_s=timed[1] if timed else None,
+        ideal_s=result.ideal_s,
+        share=result.share,
+        adaptive_share=outcome(network, even).share,
+        hottest=hottest(network, names, result),
+        tiers=tuple(link_load(network, names, item) for item in result.tiers),
+        pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
+        unreached=lost,
+        beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
+    )

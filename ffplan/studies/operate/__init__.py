@@ -1,0 +1,1 @@
+"""Failures, checkpoints, storage and acceptance of a cluster in use."""

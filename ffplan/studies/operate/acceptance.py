@@ -1,0 +1,329 @@
+"""What each delivered node and the fabric should measure, from the same model as the plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan import __version__
+from ffplan.base.formatting import ids_listed
+from ffplan.catalog.parts import Server
+from ffplan.node.host_copies import host_copies
+from ffplan.results import acceptance as out
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.studies.basis.design_assumptions import announced, recalled_figures
+from ffplan.studies.basis.design_info import design_info
+from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library
+from ffplan.studies.basis.placement import placement_of
+from ffplan.studies.collective.collective import CollectiveRequest, collective_table
+from ffplan.studies.collective.collective_rows import QueryError
+from ffplan.studies.operate.acceptance_bounds import RateLimit, collective_bound, node_bounds
+from ffplan.studies.operate.acceptance_judged import ERRORS, judge, slow_parts, words
+from ffplan.studies.operate.goodput_basis import goodput_basis
+from ffplan.studies.operate.storage_rates import storage_range
+
+if TYPE_CHECKING:
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.reliability.storage import Way
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.basis.placement import Placement
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
+
+SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
+"""Messages that collectives are checked at [byte]."""
+OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
+PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
+
+
+RECALLED = (
+    "The summary of `ibdiagnet2.log` is read in its recalled form, since no published log has it: see that every stage "
+    "is among the values."
+)
+
+
+SPREAD = (
+    "Where a log lists its ranks, they are expected on as many nodes as it has, and to send by the NICs nearest to the "
+    "accelerators that it names."
+)
+
+
+TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
+"""Benchmarks of collectives by library."""
+
+
+def _tool(part: Accelerator, nvidia: str) -> str:
+    """Return a program of NVIDIA, or words for that of another maker."""
+    return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
+
+
+def _pcie_known(part: Accelerator) -> bool:
+    """Return whether the PCIe link of an accelerator is more than recalled; Grace's GPUs have another link."""
+    if part.pcie is None:
+        return False
+    lanes = part.pcie.lanes
+    return (lanes.status or part.sources[lanes.source].status) != "R"
+
+
+def _gaps(part: Accelerator) -> list[str]:
+    """Return what the sheet leaves out of an accelerator, and why."""
+    found = []
+    if not part.gemm:
+        found.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
+    if not _pcie_known(part):
+        found.append(f"The host link of `{part.id}` is not known: its width and its copies are left out.")
+    return found
+
+
+class _Sheet:
+    """Collects the lines of a sheet, each with its threshold."""
+
+    def __init__(self, tolerance: float, bounds: dict[str, RateLimit]) -> None:
+        self.tolerance, self.bounds = tolerance, bounds
+        self.rows: list[out.CheckRow] = []
+
+    def add(
+        self,
+        check: str,
+        label: str,
+        of: str,
+        unit: str,
+        expected: float,
+        *,
+        how: str,
+        basis: str,
+        exact: bool = False,
+        gpus: int = 0,
+        size: float = 0.0,
+        least: float | None = None,
+        most: float | None = None,
+    ) -> None:
+        """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
+        bound of the check where it has one."""
+        if least is None:
+            least = expected * (1 - self.tolerance)
+        bound = self.bounds.get(check)
+        most = bound.most if most is None and bound is not None else most
+        self.rows.append(
+            out.CheckRow(
+                check=check,
+                label=label,
+                of=of,
+                unit=unit,
+                gpus=gpus,
+                size_bytes=size,
+                expected=expected,
+                least=expected if exact else least,
+                most=expected if exact else most,
+                exact=exact,
+                how=how,
+                basis=basis,
+            )
+        )
+
+
+def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
+    group = design.compute
+    rates = group.nic_rates(design.port_gbyte_s, 1)
+    port = min(rates) if rates else 0.0
+    tool = "ibdiagnet" if design.switch.fabric == "infiniband" else "the switches' port speeds"
+    if port:
+        basis = f"{len(rates)} NICs a node on ports of `{design.switch.id}`"
+        sheet.add("nic-link", "port of a NIC", "node", "GB/s", port, how=tool, basis=basis, exact=True)
+        rate = design.link_gbyte_s
+        basis = f"`{design.inter_switch_link.id}`"
+        sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
+    if design.switch.fabric == "infiniband":
+        label, basis = "errors of a stage", "a healthy fabric"
+        sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
+    accelerator = group.accelerator
+    if accelerator is not None and accelerator.pcie is not None and _pcie_known(accelerator):
+        how, basis = _tool(accelerator, "nvidia-smi -q -x"), f"`{accelerator.id}`"
+        lanes, generation = float(accelerator.pcie.lanes.value), float(accelerator.pcie.generation.value)
+        sheet.add("pcie-width", "PCIe lanes", "accelerator", "lanes", lanes, how=how, basis=basis, exact=True)
+        label = "PCIe generation, largest"
+        sheet.add("pcie-generation", label, "accelerator", "", generation, how=how, basis=basis, exact=True)
+
+
+def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
+    host = node_of(design)
+    memory = host.memory_gbyte_s[1]
+    basis = f"{host.channels} channels at the efficiency of `{host.cpus[0].id}`"
+    how = "STREAM"
+    sheet.add("memory", "host memory", "node", "GB/s", float(memory), how=how, basis=basis)
+    part = host.accelerator
+    if part is None:
+        return
+    for precision in PRECISIONS:
+        figure = part.gemm.get(precision)  # type: ignore[call-overload]
+        if figure is not None:
+            basis = part.sources[figure.source].title
+            how = f"a large {precision.upper()} GEMM"
+            sheet.add(
+                f"gemm-{precision}",
+                f"{precision.upper()} GEMM",
+                "accelerator",
+                "TFLOP/s",
+                figure.value,
+                how=how,
+                basis=basis,
+            )
+    copies = host_copies(host)
+    if copies is not None and _pcie_known(part):
+        bare = host.without_limit()
+        lacks = f"; no root-port limit of {ids_listed(bare)} is known" if bare else ""
+        for way in ("to-device", "to-host"):
+            label = f"copy {way.replace('-', ' ')}"
+            how = _tool(part, "nvbandwidth")
+            alone, shared = float(copies.alone), float(copies.shared)
+            sheet.add(f"copy-{way}", f"{label}, alone", "accelerator", "GB/s", alone, how=how, basis="PCIe link")
+            name, words_ = f"copy-{way}-shared", f"{label}, all at once"
+            basis = f"{copies.binds}, shared{lacks}"
+            sheet.add(name, words_, "accelerator", "GB/s", shared, how=how, basis=basis)
+    peer = part.collectives.peer if part.collectives else None
+    if peer is not None and (host.joined or host.pairs):
+        basis = part.sources[peer.source].title
+        label = f"copy over {host.scale_up_name}"
+        sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how=_tool(part, "nvbandwidth"), basis=basis)
+
+
+def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
+    """Return the ranks that collectives are checked at: a node, two, and all that one job spans [1]."""
+    domain = node_of(design).domain_gpus
+    most = most_gpus(design) // domain * domain
+    return tuple(sorted({count for count in (domain, 2 * domain, most) if 2 <= count <= most}))
+
+
+def collective_points(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    operation: str,
+    gpus: tuple[int, ...],
+    sizes: tuple[float, ...],
+    placement: Placement | None = None,
+) -> dict[tuple[int, float], float]:
+    """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        operation: name of the operation.
+        gpus: ranks.
+        sizes: messages [byte].
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
+    """
+    wanted = CollectiveRequest(operation=operation, placement=placement)
+    try:
+        table = collective_table(design, catalog, [own_library(design)], wanted, gpus, sizes)
+    except QueryError:
+        return {}
+    return {(row.gpus, row.size_bytes): row.busbw_gbyte_s for row in table.rows}
+
+
+def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
+    scales = scales_of(design)
+    for operation in OPERATIONS:
+        sizes = SIZES if operation == "allreduce" else SIZES[2:3]
+        points = collective_points(design, catalog, operation, scales, sizes)
+        for (gpus, size), rate in sorted(points.items()):
+            bound = collective_bound(operation, gpus, node_of(design))
+            sheet.add(
+                operation,
+                f"{operation} busbw",
+                "job",
+                "GB/s",
+                rate,
+                how=TESTS.get(own_library(design), "the vendor's benchmark"),
+                basis=f"`ffplan collective`, {own_library(design)}",
+                gpus=gpus,
+                size=size,
+                most=bound.most if bound else None,
+            )
+
+
+def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
+    storage = basis.storage
+    if storage is None:
+        return
+    words_ = "`ffplan storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
+    ways: tuple[Way, ...] = ("read", "write")
+    for way in ways:
+        likely, least = storage_range(basis, way, 1)
+        basis_words = f"{words_}: {likely.label}"
+        sheet.add(
+            f"storage-{way}",
+            f"storage {way}",
+            "node",
+            "GB/s",
+            likely.gbyte_s,
+            how="fio, IOR",
+            basis=basis_words,
+            least=least.gbyte_s * (1 - sheet.tolerance),
+            most=storage.client_gbyte_s,
+        )
+
+
+def study_acceptance(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    tolerance: float,
+    measured: tuple[out.Measured, ...],
+    job: TrainReport | None,
+) -> out.AcceptanceReport:
+    """Return the acceptance sheet of a design, and what was measured against it.
+
+    Args:
+        design: the design, with accelerators.
+        catalog: its parts.
+        tolerance: part by which a rate may lie below the expected [1].
+        measured: values of logs; none for the sheet alone.
+        job: the job whose step slow nodes lengthen; None without.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+    """
+    bounds = node_bounds(design)
+    sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)
+    assert isinstance(design.compute.server, Server)
+    _links(sheet, design)
+    _node(sheet, design)
+    _collectives(sheet, design, catalog)
+    _storage(sheet, basis)
+    rows = tuple(sheet.rows)
+
+    def more(
+        operation: str, gpus: int, sizes: tuple[float, ...], placement: Placement | None
+    ) -> dict[tuple[int, float], float]:
+        return collective_points(design, catalog, operation, (gpus,), sizes, placement)
+
+    host = node_of(design)
+    judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
+    slow = slow_parts(measured, job, host.domain_gpus)
+    seen = {item.check for item in measured}
+    missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
+    return out.AcceptanceReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=design_info(design),
+        catalog=files_read(catalog),
+        headline=words(rows, judged, slow),
+        tolerance=tolerance,
+        sheet=rows,
+        judged=judged,
+        slow=slow,
+        missing=missing,
+        assumptions=(
+            f"A rate passes at {100 * (1 - tolerance):.0f} % of the expected, and one of storage at as much of the "
+            "least that its file system is known to reach; widths, generations and link rates pass at the expected "
+            "alone.",
+            "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
+            "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
+            *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
+            *([RECALLED] if ERRORS in seen else []),
+            "Collectives have the fabric for themselves, with ranks in the order of leaves.",
+            *([SPREAD] if any(placement_of(item, host) for item in measured) else []),
+            *announced(catalog),
+        ),
+        unverified=recalled_figures(catalog),
+    )

@@ -1,0 +1,291 @@
+"""A job as its failures see it: what it uses of a design, and what it leaves of its time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.cost.draws import sample
+from ffplan.cost.inputs import Input
+from ffplan.cost.sensitivity import likely
+from ffplan.fabric.sizing.link_cuts import zones_of
+from ffplan.node.host_copies import host_copies
+from ffplan.reliability.exposure import OF_NODES, domain_nodes, job_units
+from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
+from ffplan.reliability.storage import with_nics
+from ffplan.results.training import TrainReport
+from ffplan.studies.basis.job_layout import node_of
+from ffplan.studies.operate.goodput_basis import GoodputBasis, goodput_basis, spares_of
+from ffplan.studies.operate.reliability_inputs import reliability_inputs
+from ffplan.studies.operate.storage_rates import storage_inputs
+from ffplan.training.conv_layers import gradient_bytes
+from ffplan.training.conv_step import STATE_BYTES
+from ffplan.training.model_flops import parameters
+from ffplan.training.model_shape import shape_of
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.cost.draws import Known
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.train.usual_job import TimedJob
+
+DRAWS = 2_000
+"""Draws behind the goodput that a cost takes [1]."""
+ROUNDED_UP = 1.006
+"""What a number that is written with three digits is raised by, so that it is never below [1]."""
+ENDS = (0.05, 0.95)
+"""Quantiles that a cost takes as the ends of goodput [1]."""
+
+
+@record
+class GoodputJob:
+    """A job as it is asked for."""
+
+    model: Model
+    gpus: int
+    report: TrainReport | None
+    """Its training, where it could be timed."""
+    untimed: str | None
+    """Why it could not."""
+
+
+def model_parameters(model: Model) -> float:
+    """Return the parameters of a model, by its shape or its layers [1]."""
+    if model.transformer is None:
+        return gradient_bytes(model.convolutions, 1.0)
+    return float(parameters(shape_of(model.transformer)))
+
+
+def replica_gpus(report: TrainReport | None) -> int:
+    """Return the accelerators of a data-parallel replica of a job's plan; one where it could not be timed [1]."""
+    if report is None:
+        return 1
+    plan = report.rows[0].plan
+    return plan.tensor * plan.pipeline * plan.context
+
+
+def is_replicated(model: Model) -> bool:
+    """Return whether every rank of a model has its whole state: of a convolutional network, trained by data
+    parallelism alone."""
+    return model.transformer is None
+
+
+def path_lost(design: ResolvedDesign, report: TrainReport | None) -> float:
+    """Return the part of its rate that a job keeps while a NIC lacks one of its ports to several planes [1];
+    all of it where a NIC has one port, whose loss stops the job.
+
+    Args:
+        design: the design.
+        report: the job's training; of one that is not timed, the port's part of the NIC's rate is taken, the most.
+    """
+    if design.stripes == 1:
+        return 1.0
+    known = report.rows[0].path_lost if report else None
+    return 1 - 1 / design.stripes if known is None else known
+
+
+def job_on(
+    basis: GoodputBasis,
+    gpus: int,
+    parameters: float,
+    replica: int = 1,
+    *,
+    replicated: bool = False,
+    path_lost: float = 1.0,
+) -> JobCase:
+    """Return a job on a design.
+
+    Args:
+        basis: the design with its hazards.
+        gpus: accelerators of the job; more than it has take its parts in proportion [1].
+        parameters: parameters of the model [1].
+        replica: accelerators of a data-parallel replica [1].
+        replicated: every rank has the whole state, weights and momentum: a convolutional network.
+        path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
+    """
+    design, section = basis.design, basis.hazards.section
+    each = design.compute.accelerators_per_node
+    nodes = -(-gpus // each)
+    units = job_units(design, basis.fabric, nodes)
+    zones = design.spec.fabric.zones
+    part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
+    storage = basis.storage
+    # storage on a network of its own stands in no zone of the fabric
+    part = 1.0 if design.side_by_side or storage is None or not storage.on_fabric else part
+    copies = host_copies(node_of(design))
+    domain = domain_nodes(design)
+    return JobCase(
+        gpus=gpus,
+        nodes=nodes,
+        units={rate.name: float(units.counts[rate.unit]) for rate in basis.hazards.rates},
+        of_nodes=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in OF_NODES),
+        spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.spreads),
+        survives=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in units.survives),
+        parameters=parameters,
+        copy_gbyte_s=float(copies.shared) * each if copies else None,
+        clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,
+        # NICs in other zones are out of the job's reach
+        read_gbyte_s=with_nics(storage.read, part) if storage else {},
+        write_gbyte_s=with_nics(storage.write, part) if storage else {},
+        spares=spares_of(basis, nodes),
+        replica_nodes=max(1.0, replica / each),
+        checkpoints=section.checkpoints,
+        restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
+        shrinks=section.short_of_nodes == "shrink",
+        interval=section.checkpoint_interval,
+        drains=frozenset(basis.hazards.drains),
+        domain_nodes=domain,
+        state_bytes=STATE_BYTES if replicated else None,
+        replicated=replicated,
+        path_lost=path_lost,
+        swaps=domain > 1 and basis.hazards.profile.tray_swap is not None,
+    )
+
+
+def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
+    """Return the inputs of a job's outcome: those of its hazards, and the rates of its file system.
+
+    Args:
+        basis: the design with its hazards.
+        gpus: accelerators of the job [1].
+    """
+    accelerator = basis.design.compute.accelerator
+    return (
+        *reliability_inputs(basis.hazards, accelerator.id if accelerator else None, gpus),
+        *storage_inputs(basis),
+    )
+
+
+def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
+    """Refuse an interval of checkpoints that a save outlasts.
+
+    Raises:
+        InputError: at the design's interval.
+    """
+    if job.interval is None:
+        return
+    one = job_outcome(replace(job, interval=None), likely(inputs))
+    least = float(one.save_s if job.checkpoints == "synchronous" else one.behind_s)
+    if job.interval >= least:
+        return
+    message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
+    remedy = f"write {least * ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
+    path = ("reliability", "checkpoint_interval")
+    raise InputError(design.document.finding("design-reliability", path, message, remedy))
+
+
+@record
+class JobRecovery:
+    """A job with what failures and checkpoints leave of it, at likely inputs."""
+
+    basis: GoodputBasis
+    job: JobCase
+    inputs: tuple[Input, ...]
+    outcome: JobOutcome
+
+
+def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
+    """Return a job at its likely inputs.
+
+    Args:
+        basis: the design with its hazards.
+        job: the job.
+    """
+    inputs = job_inputs(basis, int(job.gpus))
+    return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
+
+
+def job_recovery(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    gpus: int,
+    parameters: float,
+    report: TrainReport | None,
+    *,
+    replicated: bool = False,
+) -> JobRecovery:
+    """Return what failures and checkpoints leave of a job.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        gpus: accelerators that it holds [1].
+        parameters: parameters of the model [1].
+        report: its training, whose first row is its plan; None where it could not be timed, and a replica is taken
+            to be one node.
+        replicated: every rank has the whole state.
+
+    Raises:
+        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+    """
+    basis = goodput_basis(design, catalog)
+    left = path_lost(design, report)
+    job = job_on(basis, gpus, parameters, replica_gpus(report), replicated=replicated, path_lost=left)
+    found = recovery(basis, job)
+    refuse_interval(design, found.job, found.inputs)
+    return found
+
+
+def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
+    """Return what failures and checkpoints leave of a timed job, whose first row is its plan; as `job_recovery`."""
+    return job_recovery(design, catalog, gpus, report.parameters, report)
+
+
+def drawn_outcome(found: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
+    """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
+
+    Args:
+        found: the job at its likely inputs.
+        draws: number of draws [1].
+        seed: their seed.
+        known: draws of the inputs of jobs before it.
+    """
+    if not draws:
+        return found.outcome
+    kept = replace(found.job, interval=float(found.outcome.interval_s))
+    return job_outcome(kept, sample(found.inputs, draws, seed, known))
+
+
+def _ends(found: JobRecovery) -> tuple[float, float]:
+    """Return the goodput that a cost takes as the ends of its range [1]."""
+    import numpy as np
+
+    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, ENDS)
+    return float(low), float(high)
+
+
+def effective_input(
+    design: ResolvedDesign, catalog: Catalog, timed: TimedJob, stated: Input, *, drawn: bool = True
+) -> Input:
+    """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
+
+    Args:
+        design: the design.
+        catalog: its parts.
+        timed: the job.
+        stated: the ownership's own input.
+        drawn: find its range; without, it is as wide as a point.
+
+    Raises:
+        InputError: where the reliability of the design is wrong.
+    """
+    if stated.status == "given" or not design.accelerators:
+        return stated
+    found = timed_recovery(design, catalog, timed.report, timed.job.gpus)
+    value = float(found.outcome.goodput)
+    low, high = _ends(found) if drawn else (value, value)
+    return replace(
+        stated,
+        key=f"{stated.key}@{design.spec.name}",
+        label=f"{stated.label} of {design.spec.name}",
+        likely=value,
+        low=min(low, value),
+        high=max(high, value),
+        distribution="normal",
+        source=f"`ffplan goodput`, with `{found.basis.hazards.profile.id}`",
+        status="D",
+        date=None,
+    )

@@ -1,0 +1,173 @@
+"""Rates between nodes and storage: the inputs that a file system brings, and what binds so many nodes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.evidence import Figure
+from ffplan.catalog.parts import Part, StorageServer
+from ffplan.reliability.storage import server_terms, service_rates, transfer_terms, with_nics
+from ffplan.results.storage import StorageTerm
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.cost.inputs import Input
+    from ffplan.reliability.job import JobCase
+    from ffplan.reliability.storage import ServiceRates, Way
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
+    from ffplan.studies.operate.storage_basis import StorageBasis
+
+LABELS = {
+    "client": "the client of one node {way}",
+    "whole": "all clients together {way}",
+    "checkpoint": "a checkpoint is {way}",
+}
+"""What the rates of a file system are called, by its field; `{way}` is one of `WAYS`."""
+WAYS = {
+    "client": ("reads", "writes"),
+    "whole": ("read", "write"),
+    "checkpoint": ("loaded", "saved"),
+}
+"""Words for reading and writing."""
+
+
+def _efficiency(basis: GoodputBasis, storage: StorageBasis) -> tuple[Figure, Part]:
+    """Return the rate of storage over its NICs, and the part that gives it: server, profile, or file system."""
+    server, system, profile = storage.service.server, storage.service.file_system, basis.hazards.profile
+    assert isinstance(server, StorageServer)
+    assert system is not None
+    if server.service is not None and server.service.efficiency is not None:
+        return server.service.efficiency, server
+    if profile.storage_efficiency is not None:
+        return profile.storage_efficiency, profile
+    return system.efficiency, system
+
+
+@record
+class StorageFigure:
+    """One rate of a design's storage, as its file has it."""
+
+    name: str
+    """Its name in formulas."""
+    label: str
+    unit: str
+    figure: Figure
+    owner: Part
+    """Part whose sources the figure names."""
+
+
+def storage_figures(basis: GoodputBasis) -> tuple[StorageFigure, ...]:
+    """Return the rates of a design's file system; none of a design without storage.
+
+    Args:
+        basis: the design with its hazards and its storage.
+    """
+    storage = basis.storage
+    if storage is None:
+        return ()
+    system = storage.service.file_system
+    assert system is not None
+    figure, owner = _efficiency(basis, storage)
+    label = "storage service over its NICs"
+    rates = [StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
+    for kind, words in LABELS.items():
+        both = getattr(system, kind)
+        if both is None:
+            continue
+        for way, word in zip(("read", "write"), WAYS[kind], strict=True):
+            label = f"{system.id}: {words.format(way=word)}"
+            rates.append(
+                StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
+            )
+    return tuple(rates)
+
+
+def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
+    """Return the rates of a design's file system as inputs of a job's outcome.
+
+    Args:
+        basis: the design with its hazards and its storage.
+    """
+    from ffplan.studies.operate.reliability_inputs import (
+        estimate_input,  # numpy comes with it, which `design` does without
+    )
+
+    return tuple(
+        estimate_input(item.name, item.label, item.unit, item.figure, item.owner, part=item.unit == "1")
+        for item in storage_figures(basis)
+    )
+
+
+def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
+    """Return what a design's file system moves one way.
+
+    Args:
+        basis: the design with its storage.
+        way: read or write.
+        least: take the low end of each rate in place of the likely one.
+    """
+    figures = ((item.name, item.figure) for item in storage_figures(basis))
+    return service_rates({name: float(item.range[0] if least else item.value) for name, item in figures}, way)
+
+
+def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
+    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda item: float(item[1]))]
+
+
+def _servers(storage: StorageBasis, way: Way) -> dict[str, float]:
+    return storage.read if way == "read" else storage.write
+
+
+def servers_terms(basis: GoodputBasis, way: Way, part: float = 1.0) -> list[StorageTerm]:
+    """Return the limits of all storage servers together, the least first; none of a design without storage.
+
+    Args:
+        basis: the design with its storage.
+        way: read or write.
+        part: part of their NICs in reach [1].
+    """
+    if basis.storage is None:
+        return []
+    return _ordered(server_terms(with_nics(_servers(basis.storage, way), part), service_of(basis, way)))
+
+
+def nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = False) -> list[StorageTerm]:
+    """Return the limits of what some compute nodes move, the least first; none of a design without storage.
+
+    Args:
+        basis: the design with its storage.
+        way: read or write.
+        nodes: nodes that move data at once [1].
+        least: take the low ends of the file system's rates: what the slowest healthy system reaches.
+    """
+    storage = basis.storage
+    if storage is None:
+        return []
+    service = service_of(basis, way, least=least)
+    nics = nodes * storage.client_gbyte_s
+    return _ordered(transfer_terms(_servers(storage, way), service, nodes=nodes, nics_gbyte_s=nics))
+
+
+def storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
+    """Return what binds so many nodes, and what does at the low ends of the file system's rates.
+
+    Args:
+        basis: the design with its storage.
+        way: read or write.
+        nodes: nodes that move data at once [1].
+    """
+    return nodes_terms(basis, way, nodes)[0], nodes_terms(basis, way, nodes, least=True)[0]
+
+
+def job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
+    """Return the limits of what a job moves with storage in its zones, the least first.
+
+    Args:
+        basis: the design with its storage.
+        job: the job.
+        way: read or write.
+    """
+    servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
+    service = service_of(basis, way)
+    return _ordered(transfer_terms(servers, service, nodes=job.nodes, nics_gbyte_s=job.clients_gbyte_s))

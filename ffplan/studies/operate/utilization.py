@@ -1,0 +1,333 @@
+"""How jobs share a cluster: utilisation, waits, fragmentation, and what zones cost; simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import floor
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan import __version__
+from ffplan.base.elementary import log2
+from ffplan.base.errors import UsageError
+from ffplan.base.formatting import number, percent, plural, span
+from ffplan.base.record import record
+from ffplan.catalog.reliability import JobMix
+from ffplan.reliability.hazards import DAY_S
+from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, with_running
+from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, share_cluster
+from ffplan.reliability.simulate import mean_interval, student
+from ffplan.results import utilization as out
+from ffplan.results.design import SCHEMA_VERSION, ToolInfo
+from ffplan.studies.basis.design_info import design_info
+from ffplan.studies.basis.files_read import files_read
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+
+ENOUGH = 6
+"""Runs from which the interval of a mean takes less than three standard errors [1]."""
+WARM = 0.2
+"""Part of the days at the start that no figure counts [1]."""
+JOB_S = 8e-6
+"""Time to simulate a job, measured on one core [s]."""
+MOST_JOBS = 20_000_000
+"""Jobs of a run that memory holds in less than a gigabyte [1]."""
+LOOK_S = 4e-6
+"""Time of a look at the queue, which time-sharing takes once a quantum, measured on one core [s]."""
+
+
+@record
+class UtilizationRequest:
+    """What to simulate."""
+
+    mix: JobMix | None
+    """Distribution of jobs; None where they are given."""
+    table: JobTable | None
+    """Jobs as given."""
+    name: str
+    """The mix, or the file of the jobs."""
+    policies: tuple[str, ...]
+    load: float
+    """Work that arrives over what the cluster can do [1]."""
+    days: float
+    runs: int
+    seed: int
+    quantum_s: float
+    save_s: float
+    load_s: float
+
+
+def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
+    """Return a design as a scheduler sees it.
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+        policy: fifo, backfill or time-sharing.
+        zoned: gangs keep to the design's zones; otherwise all nodes are one pool.
+    """
+    fabric, count = design.spec.fabric, design.compute.group.count
+    zones = fabric.zones if zoned and not design.side_by_side else 1
+    each = [count // zones + (at < count % zones) for at in range(zones)]
+    joined = fabric.inter_zone is not None
+    return ClusterRules(
+        zones=tuple(each),
+        gpus_per_node=design.compute.accelerators_per_node,
+        spanning=1 if zones > 1 and joined else 0,
+        policy=policy,
+        quantum_s=asked.quantum_s,
+        save_s=asked.save_s,
+        load_s=asked.load_s,
+    )
+
+
+def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> JobTable:
+    """Return the jobs of a run: those given, or drawn from the mix.
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+        seed: seed of the draw.
+    """
+    if asked.table is not None:
+        return asked.table
+    jobs = _draw(design, asked)
+    arriving = drawn_jobs(jobs, work_gpu_s=_work(design, asked), seconds=asked.days * DAY_S, seed=seed)
+    return with_running(arriving, jobs, gpus=min(asked.load, 1.0) * design.accelerators, seed=seed)
+
+
+def _draw(design: ResolvedDesign, asked: UtilizationRequest) -> JobDraw:
+    mix = asked.mix
+    assert mix is not None
+    return JobDraw(
+        run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
+        gpus=(float(mix.gpus_mean.value), float(mix.gpus_median.value), float(mix.gpus_max.value)),
+        most_gpus=largest_job(design),
+    )
+
+
+def _work(design: ResolvedDesign, asked: UtilizationRequest) -> float:
+    """Return the work that arrives in a run, in the mean, in accelerators times time [s]."""
+    return asked.load * design.accelerators * asked.days * DAY_S
+
+
+def jobs_of_a_run(design: ResolvedDesign, asked: UtilizationRequest) -> int:
+    """Return the jobs that arrive in a run [1].
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+
+    Raises:
+        UsageError: where a mix has more than memory can hold.
+    """
+    if asked.table is not None:
+        return len(asked.table.gpus)
+    count = job_count(_draw(design, asked), _work(design, asked))
+    if count > MOST_JOBS:
+        days = floor(10 * asked.days * MOST_JOBS / count) / 10
+        message = f"--days {asked.days:g} is {count:,} jobs a run of `{asked.name}` on this design"
+        raise UsageError(f"ffplan utilization: {message}, above {MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
+    return count
+
+
+def largest_job(design: ResolvedDesign) -> int:
+    """Return the accelerators that one job can hold [1]: all, or a zone's where zones are not joined."""
+    group, fabric = design.compute, design.spec.fabric
+    apart = fabric.zones > 1 and fabric.inter_zone is None and not design.side_by_side
+    nodes = group.group.count // fabric.zones if apart else group.group.count
+    return nodes * group.accelerators_per_node
+
+
+def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float:
+    """Return how long the simulation will take [s].
+
+    Args:
+        design: the design.
+        asked: what to simulate.
+
+    Raises:
+        UsageError: where a mix has more jobs than memory can hold.
+    """
+    zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
+    crowded = asked.table is None or asked.table.gpus.sum() > design.accelerators
+    looks = asked.days * DAY_S / asked.quantum_s if crowded and "time-sharing" in asked.policies else 0.0
+    return (JOB_S * jobs_of_a_run(design, asked) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
+
+
+def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:
+    """Return a mean with its interval, as far as the values can lie."""
+    mean, _, half = mean_interval(values)
+    if len(values) < 2:
+        return out.MeanInterval(mean, None, None)
+    return out.MeanInterval(mean, max(least, mean - half), min(most, mean + half))
+
+
+def _zone_cost(zoned: list[Shared], pool: list[Shared]) -> out.MeanInterval | None:
+    """Return what zones cost of utilisation; both have the same jobs, so that runs are set against each other."""
+    if not pool:
+        return None
+    return _interval([one.utilisation - own.utilisation for own, one in zip(zoned, pool, strict=False)], least=-1.0)
+
+
+def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
+    waits = np.concatenate([run.wait_s for run in runs])
+    gpus = np.concatenate([run.wait_gpus for run in runs])
+    if not len(waits):
+        return ()
+    classes = 2 ** np.ceil(log2(np.maximum(gpus, 1))).astype(int)
+    rows = []
+    for size in np.unique(classes):
+        own = waits[classes == size]
+        rows.append(
+            out.WaitRow(
+                gpus=int(size),
+                jobs=len(own),
+                mean_s=float(own.mean()),
+                median_s=float(np.median(own)),
+                p90_s=float(np.quantile(own, 0.9)),
+            )
+        )
+    return tuple(rows)
+
+
+def _policy(policy: str, zones: int, runs: list[Shared], pool: list[Shared], days: float) -> out.PolicyRow:
+    return out.PolicyRow(
+        policy=policy,
+        zones=zones,
+        utilisation=_interval([run.utilisation for run in runs]),
+        occupied=_interval([run.occupied for run in runs]),
+        fragmentation=_interval([run.fragmentation for run in runs]),
+        wait_s=_interval([float(run.wait_s.mean()) if len(run.wait_s) else 0.0 for run in runs], most=float("inf")),
+        zone_cost=_zone_cost(runs, pool) if zones > 1 else None,
+        preemptions_per_day=sum(run.preemptions for run in runs) / len(runs) / days,
+        waiting=sum(run.unfinished for run in runs) / len(runs),
+        waits=_waits(runs),
+    )
+
+
+def study_utilization(
+    design: ResolvedDesign, catalog: Catalog, asked: UtilizationRequest, step: Callable[[int, int], None]
+) -> out.UtilizationReport:
+    """Return how jobs use a design.
+
+    Args:
+        design: the design, with accelerators.
+        catalog: its parts.
+        asked: what to simulate.
+        step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
+            before it.
+
+    Raises:
+        KeyboardInterrupt: in the first round of runs.
+    """
+    zones = design.spec.fabric.zones if not design.side_by_side else 1
+    settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
+    found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
+    seconds, stopped, done = asked.days * DAY_S, False, 0
+    warm = WARM if asked.table is None else 0.0  # a trace counts from its first job on
+    first = job_table(design, asked, asked.seed)
+    try:
+        for number in range(asked.runs):
+            table = first if not number else job_table(design, asked, asked.seed + number)
+            for policy, zoned in settings:
+                step(done, asked.runs * len(settings))
+                rules = cluster_rules(design, asked, policy, zoned=zoned)
+                found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
+                done += 1
+    except KeyboardInterrupt:
+        if not all(found.values()):
+            raise
+        stopped = True
+    rows = tuple(
+        _policy(policy, zones if zoned else 1, runs, found.get((policy, False), []), asked.days)
+        for (policy, zoned), runs in found.items()
+    )
+    offered = asked.load
+    if asked.table is not None:
+        within = first.arrival_s < seconds
+        offered = float((first.run_s * first.gpus)[within].sum()) / (design.accelerators * seconds)
+    report = out.UtilizationReport(
+        schema_version=SCHEMA_VERSION,
+        tool=ToolInfo("ffplan", __version__),
+        design=design_info(design),
+        catalog=files_read(catalog),
+        headline=(),
+        jobs=asked.name,
+        offered=offered,
+        days=asked.days,
+        warm_days=asked.days * warm,
+        runs=len(next(iter(found.values()))),
+        seed=asked.seed,
+        save_s=asked.save_s,
+        load_s=asked.load_s,
+        quantum_s=asked.quantum_s,
+        utilization=rows,
+        stopped=stopped,
+        assumptions=(*_assumptions(design, asked, zones), *_few_runs(len(next(iter(found.values()))), asked)),
+    )
+    return replace(report, headline=_headline(report))
+
+
+def _few_runs(runs: int, asked: UtilizationRequest) -> tuple[str, ...]:
+    """Return how wide intervals of few runs are, and what narrows them."""
+    if asked.table is not None or runs >= ENOUGH:
+        return ()
+    narrow = (
+        f"`--runs {ENOUGH}` takes {number(student(ENOUGH), 3)}, and about {number(ENOUGH / runs, 2)} times as long."
+    )
+    if runs < 2:
+        return (f"A single run has no interval; {narrow}",)
+    return (f"Intervals (±, 95 %) are of {runs} runs: {number(student(runs), 3)} standard errors; {narrow}",)
+
+
+def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
+    first = report.utilization[0]
+    lines = [
+        f"With {report.jobs} at {percent(report.offered)} of what the cluster can do, {first.policy} keeps "
+        f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
+        "the mean."
+    ]
+    wanted = first.occupied.mean + first.fragmentation.mean
+    if wanted > 0:
+        held = 100 * first.occupied.mean / wanted
+        lines.append(f"Jobs hold {held:.1f} % of the accelerators that are not idle for want of jobs.")
+    if first.zone_cost is not None:
+        cost = first.zone_cost
+        ends = "" if cost.low is None or cost.high is None else f" ({100 * cost.low:.2f} to {100 * cost.high:.2f})"
+        lines.append(f"Keeping to {first.zones} zones costs {100 * cost.mean:.2f}{ends} points of utilisation.")
+    best = max((row for row in report.utilization if row.zones == first.zones), key=lambda row: row.utilisation.mean)
+    if best is not first:
+        lines.append(f"{best.policy} would keep {100 * best.utilisation.mean:.1f} %.")
+    if first.waiting > 1:
+        lines.append(f"{plural(round(first.waiting), 'job')} still wait at the end; their waits are not counted.")
+    return tuple(lines)
+
+
+def _assumptions(design: ResolvedDesign, asked: UtilizationRequest, zones: int) -> tuple[str, ...]:
+    each = design.compute.accelerators_per_node
+    found = [
+        f"A job of {each} accelerators or fewer shares a node; a larger one takes whole nodes, all at once.",
+        "No node fails; `ffplan goodput` has what failures take.",
+    ]
+    if asked.mix is not None:
+        found.append(
+            f"Sizes and run times are lognormal with mean and median of `{asked.name}`; sizes are powers of two, "
+            "arrivals random. The cluster is full of running jobs at first, as far as the load fills it."
+        )
+        if asked.load >= 1:
+            found.append(f"At such a load the queue grows from day to day: waits are those of {asked.days:g} days.")
+    if zones > 1:
+        joined = design.spec.fabric.inter_zone is not None
+        found.append("A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else "."))
+    if "time-sharing" in asked.policies:
+        found.append(
+            f"Time-sharing: after {span(asked.quantum_s)} a job may have to leave; it saves in "
+            f"{span(asked.save_s)} and loads in {span(asked.load_s)}."
+        )
+    return tuple(found)

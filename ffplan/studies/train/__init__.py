@@ -1,0 +1,1 @@
+"""Steps, plans, memory and days of training."""

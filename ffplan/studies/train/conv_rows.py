@@ -1,0 +1,141 @@
+"""Rows of `ffplan train` for convolutional networks."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.formatting import GIB
+from ffplan.results.training import StageMemory, TrainRow
+from ffplan.studies.train.memory_verdict import memory_fields
+from ffplan.studies.train.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
+from ffplan.training.constraints import RefusedError
+from ffplan.training.conv_layers import image_flops
+from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
+from ffplan.training.memory_margins import worst_of
+from ffplan.training.mfu import achieved
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.sensitivity import faster, without_path
+from ffplan.training.step import step_time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.design.training import PlanFields
+    from ffplan.studies.train.software import Software
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.group_collectives import Cluster
+    from ffplan.training.memory_margins import MemoryMargins
+
+
+def conv_run(
+    model: Model, plan: PlanFields, part: Accelerator, system: Cluster, software: Software, margins: MemoryMargins
+) -> ConvRun:
+    """Return a network on a machine, with the plan as written.
+
+    Args:
+        model: the network.
+        plan: the plan.
+        part: the accelerator.
+        system: the machine.
+        software: the stack.
+        margins: what its runtime takes of device memory beyond tensors.
+
+    Raises:
+        RefusedError: at 8 bits.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    if plan.precision == "fp8":
+        raise RefusedError(
+            "fp8: nothing is known of convolutions at this precision; take bf16",
+            infeasible=False,
+            fields=("precision",),
+        )
+    at = without_host(software.rates(part, plan))
+    gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
+    return ConvRun(
+        layers=model.convolutions,
+        plans=parallel_plans(plan, 1.0),
+        speeds=at,
+        system=system,
+        gradient=gradient,
+        bucket=bucket,
+        kept=float(plan.kept_bytes),
+        margins=replace(margins, temporary=0.0),  # Adam's, and SGD updates in place
+    )
+
+
+def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> list[TrainRow]:
+    """Return plans with their time and memory.
+
+    Args:
+        run: network and machine.
+        plans: the plans, of plain numbers.
+        limit: device memory [byte].
+    """
+    at = run.speeds
+    many = replace(run, plans=stacked(plans))
+    parts = conv_step_parts(many)
+    seconds = np.asarray(step_time(parts))
+    after = {name: step_time(conv_step_parts(faster(many, name, MORE))) for name in relevant(many)}
+    fewer = without_path(many)
+    left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
+    rows: list[TrainRow] = []
+    for row, item in enumerate(plans):
+        one, time = replace(run, plans=item), float(seconds[row])
+        tokens = float(item.batch / time)
+        each = float(tokens / item.gpus)
+        rate = float(achieved(item.batch * image_flops(run.layers), time, item.gpus))
+        bought = gains_at(seconds, after, row)
+        memory = _memory(one)
+        allocated = memory.total_gib * GIB
+        rows.append(
+            TrainRow(
+                plan=plan_row(1.0, item, run.system),
+                idle=0,
+                step_s=time,
+                tokens_s=tokens,
+                tokens_s_gpu=each,
+                tflops_gpu=rate / 1e12,
+                mfu=rate / at.peak,
+                peak_tflops=at.peak / 1e12,
+                mfu_16_bit=rate / at.peak_16 if at.peak_16 else None,
+                mfu_causal=rate / at.peak,
+                hfu=rate / at.peak,
+                efficiency=each / (rows[0].tokens_s_gpu if rows else each),
+                parts=parts_at({name: float(value[row]) for name, value in parts.items()}, time),
+                binding=bought[0].resource,
+                binding_label=bought[0].label,
+                gains=bought,
+                rooflines=(),
+                path_lost=None if left is None else float(left[row]),
+                memory_gib=memory.total_gib,
+                **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, 0.0, run.margins)), 0.0),
+                offloaded_gib=0.0,
+                limit_gib=limit / GIB,
+                stages=(memory,),
+                lost=None,
+            )
+        )
+    return rows
+
+
+def _memory(run: ConvRun) -> StageMemory:
+    """Return the memory of a rank."""
+    found = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
+    layers = sum(layer.count for layer in run.layers)
+    return StageMemory(
+        stage=0,
+        layers=layers,
+        weights_gib=found["weights"],
+        gradients_gib=found["gradients"],
+        optimizer_gib=found["optimizer"],
+        activations_gib=found["activations"],
+        logits_gib=0.0,
+        working_gib=found["working"],
+        total_gib=sum(found.values()),
+    )

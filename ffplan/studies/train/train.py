@@ -1,0 +1,245 @@
+"""Training a model on a design: one plan over several numbers of accelerators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import plural
+from ffplan.design.training import LEAST_ZERO
+from ffplan.results.training import Skipped, TrainReport
+from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.train.conv_rows import conv_rows, conv_run
+from ffplan.studies.train.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
+from ffplan.studies.train.plan_search import evaluated
+from ffplan.studies.train.software import stacks_of
+from ffplan.studies.train.train_assumptions import conv_assumptions
+from ffplan.studies.train.train_remedies import (
+    Job,
+    batch_for,
+    batch_words,
+    batched,
+    near_batch,
+    remedies,
+    remedy_words,
+    with_batch,
+)
+from ffplan.studies.train.train_rows import train_rows
+from ffplan.studies.train.train_setup import (
+    TrainRequest,
+    TrainSetup,
+    check_available,
+    cluster_for,
+    host_room,
+    memory_for,
+    settled,
+    setup_assumptions,
+    software_for,
+    train_report,
+    train_setup,
+)
+from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
+from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
+from ffplan.training.conv_layers import gradient_bytes
+from ffplan.training.conv_step import check_memory, conv_plan
+from ffplan.training.model_flops import parameters
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.search_space import best, evaluate_space, nearest, search_space, single
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.training import PlanFields
+
+
+def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
+    """Return a convolutional network on several numbers of accelerators.
+
+    Raises:
+        RefusedError: where it cannot run on one of them.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    part, system = cluster_for(design, catalog, asked)
+    software = software_for(design, catalog, part, asked.plan)
+    limit, margins = memory_for(asked, part, software)
+    run = conv_run(asked.model, asked.plan, part, system, software, margins)
+
+    def plan(count: int) -> ParallelPlans:
+        check_available(design, count)
+        made = parallel_plans(conv_plan(asked.model, asked.plan, count), float(count))
+        check_memory(replace(run, plans=made), limit)
+        return made
+
+    plans, skipped = tried(asked.gpus, plan)
+    rows = conv_rows(run, list(plans.values()), limit)
+    assumptions = conv_assumptions(run, asked.plan, given=asked.memory is not None)
+    size = gradient_bytes(run.layers, 1.0)
+    return train_report(design, catalog, asked, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
+
+
+def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gains: bool = True) -> TrainReport:
+    """Return one plan on several numbers of accelerators.
+
+    Args:
+        design: the design.
+        catalog: the parts.
+        asked: model, plan and numbers.
+        gains: find what limits the plan of a transformer.
+
+    Raises:
+        RefusedError: where it cannot run on one of them; says why and what would.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    asked, transformer = settled(design, catalog, asked), asked.model.transformer
+    if transformer is None:
+        return _images(design, catalog, asked)
+    if asked.plan.batch is None:
+        raise RefusedError(_no_batch(design, catalog, asked, transformer), infeasible=False)
+    stand = train_setup(design, catalog, asked, transformer)
+
+    def plan(count: int) -> ParallelPlans:
+        check_available(design, count)
+        made = parallel_plans(asked.plan, float(count))
+        here = replace(stand, host_limit=host_room(design, asked.plan, count))
+        wrong = fault_of(here, made)
+        if wrong is not None:
+            where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
+            ways = (*_published(catalog, asked, wrong), *_ways_out(design, here, asked, made, wrong))
+            words = "; ".join(text for text in (wrong.message, *ways) if text)
+            raise RefusedError(
+                words,
+                infeasible=wrong.reason in ROOM,
+                lead=f"{CANNOT}{where}: ",
+                fields=FIELDS.get(wrong.reason, ()),
+            )
+        return made
+
+    plans, skipped = tried(asked.gpus, plan)
+    rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False, gains=gains)
+    size = float(parameters(stand.shape))
+    return train_report(
+        design,
+        catalog,
+        asked,
+        stand.part,
+        size=size,
+        rows=rows,
+        assumptions=setup_assumptions(stand, asked),
+        skipped=skipped,
+    )
+
+
+def fault_of(stand: TrainSetup, made: ParallelPlans) -> Diagnosis | None:
+    """Return why a plan, of plain numbers, cannot run, or None."""
+    return diagnose(stand.shape, made, stand.limit, stand.host_limit, over=stand.run.margins.counted_over)
+
+
+def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> str:
+    """Return the message for a plan without a batch, with one that runs."""
+    for count in asked.gpus:
+        check_available(design, count)
+    stand = train_setup(design, catalog, replace(asked, plan=batched(asked.plan, 1)), transformer)
+    batch, count = batch_for(stand, asked.plan, asked.gpus), asked.gpus[0]
+    words = batch_words(batch, asked.gpus)
+    if batch is not None:
+        return words
+    guess = near_batch(stand, count)
+    plan = batched(asked.plan, guess)
+    near = _nearest(with_batch(stand, guess), plan, parallel_plans(plan, float(count)), count)
+    return f"{words}; with --batch {guess}, {near}"
+
+
+def _published(catalog: Catalog, asked: TrainRequest, wrong: Diagnosis) -> Iterator[str]:
+    """Yield the stack whose published runs are counted as far over the memory of their cards as a refused plan."""
+    if asked.plan.stack is not None or asked.memory is not None:
+        return
+    near = [stack.id for stack in stacks_of(catalog) if stack.counted_over and stack.counted_over.value >= wrong.over]
+    if wrong.reason == "memory" and near:
+        yield f"a published run of `{near[0]}`, which did fit, is counted as far over: --stack {near[0]} times the plan"
+
+
+def _ways_out(
+    design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, made: ParallelPlans, wrong: Diagnosis
+) -> Iterator[str]:
+    """Yield remedies for a plan that cannot run, each of which runs when it is typed."""
+    count = int(made.gpus)
+    job = Job(stand, asked.plan, count, most_gpus(design))
+    yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, made, wrong.reason))
+    if len(asked.gpus) == 1 and best(evaluated(stand, asked, count).step, 1):
+        yield "--search finds the fastest"
+    yield _nearest(stand, asked.plan, made, count)
+
+
+def tried(
+    counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
+) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
+    """Return plans by numbers of accelerators, and the numbers on which there is none.
+
+    Args:
+        counts: numbers of accelerators.
+        plan: makes a plan, or refuses.
+
+    Raises:
+        RefusedError: the first, where all are refused.
+    """
+    found: dict[int, ParallelPlans] = {}
+    refused: list[tuple[int, RefusedError]] = []
+    for count in counts:
+        try:
+            found[count] = plan(count)
+        except RefusedError as error:
+            refused.append((count, error))
+    if not found:
+        raise refused[0][1]
+    return found, tuple(Skipped(count, error.why) for count, error in refused)
+
+
+def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: int) -> str:
+    """Return the options of the nearest plan that runs on `count` accelerators, in words."""
+    space = search_space(stand.shape, count, stand.run.system.domain, {})
+    for left_out in relaxations(asked):
+        base = replace(asked, **left_out, reduced_bytes=0.0)
+        found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit, host_limit=stand.host_limit)
+        at = nearest(found, base)
+        near = None if at is None else single(found.plans, found.step.shape, at)
+        if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
+            continue
+        words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
+        return f"the nearest plan that runs: {' '.join(words)}"
+    return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
+
+
+def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list[str]:
+    """Return the options that make one plan of another: those above one, and whatever differs.
+
+    Args:
+        plan: the requested plan, as written.
+        asked: the same as plain numbers.
+        near: the other.
+    """
+    found = [
+        f"{axis.option} {int(getattr(near, axis.array))}"
+        for axis in AXES
+        if axis.values is not None
+        and axis.named
+        and (getattr(near, axis.array) > 1 or getattr(near, axis.array) != getattr(asked, axis.array))
+    ]
+    found.append(f"--zero {int(near.zero)}")
+    if near.recompute or asked.recompute:
+        found.append(f"--recompute {RECOMPUTE[int(near.recompute)]}")
+    if near.tensor > 1 and not (near.sequence_parallel and plan.sequence_parallel):
+        found.append("--sp" if near.sequence_parallel else "--no-sp")
+    if near.expert_tensor != near.tensor or plan.expert_tensor is not None:
+        found.append(f"--etp {int(near.expert_tensor)}")
+    if near.gradient_bytes != asked.gradient_bytes:
+        found.append(f"--grad-dtype {'fp32' if near.gradient_bytes > 2 else 'bf16'}")
+    if near.gpus != asked.gpus:
+        found.append(f"--gpus {int(near.gpus)}")
+    if near.zero == 3 and plan.reduces_whole:
+        found.append("--reducer nccl")
+    if plan.data is not None:
+        found.append(f"--dp {int(near.data)}")
+    return found

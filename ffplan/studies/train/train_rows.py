@@ -1,0 +1,259 @@
+"""Rows of `ffplan train`: a plan's step in parts, memory stage by stage, limiting resource, gains."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.formatting import GIB
+from ffplan.results.plan import PlanRow
+from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
+from ffplan.studies.train.memory_verdict import memory_fields
+from ffplan.studies.train.plan_rooflines import plan_rooflines
+from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
+from ffplan.training.memory import PARTS as MEMORY_PARTS
+from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
+from ffplan.training.memory_margins import temporary_bytes, worst_of
+from ffplan.training.mfu import achieved, step_flops
+from ffplan.training.parallel_plan import layers_of, stage_layers
+from ffplan.training.sensitivity import RESOURCES, abreast, faster, without_path
+from ffplan.training.step import LABELS, PARTS, step_parts, step_time
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ffplan.base.array_math import Floats
+    from ffplan.training.axes import ParallelPlans
+    from ffplan.training.conv_step import ConvRun
+    from ffplan.training.group_collectives import Cluster
+    from ffplan.training.model_shape import ModelShape
+    from ffplan.training.train_run import TrainRun
+
+MORE = 1.1
+"""Factor by which a resource is made faster to find its gain."""
+SHOWN = 16
+"""Most stages whose memory is listed one by one."""
+
+
+def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
+    """Return a plan as printed, for sequences of a length.
+
+    ZeRO 3 scatters gradients, which HFReduce cannot: the library of all other collectives does.
+    """
+    p, reducer = plans, system.library.id if plans.zero == 3 else system.reducer_name
+    sizes = {axis.field: int(getattr(p, axis.array)) for axis in AXES}
+    return PlanRow(
+        **sizes,
+        gpus=int(p.gpus),
+        batch=int(p.batch),
+        micro_batches=int(p.micro_batches),
+        sequence=int(sequence),
+        sequence_parallel=bool(p.sequence_parallel) and bool(p.tensor > 1),
+        zero=int(p.zero),
+        shard=int(p.shard) or int(p.reducing),
+        unit_layers=int(p.unit_layers),
+        recompute=RECOMPUTE[int(p.recompute)],
+        precision=p.precision,
+        schedule="interleaved" if p.chunks > 1 else p.schedule,
+        overlap=tuple(sorted(p.overlap)),
+        order=p.order,
+        gradient_bytes=int(p.gradient_bytes),
+        reduced_bytes=int(p.wire_bytes),
+        optimizer_bytes=int(p.optimizer_bytes),
+        weights_copy=bool(p.zero >= 3) and not p.casts,
+        mtp_layers=int(p.mtp_layers),
+        routing="in-turn" if p.in_turn else "random",
+        recompute_parts=tuple(sorted(p.again)),
+        attention="fused" if p.fused_attention else "unfused",
+        elementwise="eager" if p.eager else "fused",
+        offload=p.offload,
+        offload_to="drives" if p.on_drives else "memory",
+        offload_layers=int(p.offload_layers),
+        reducer=reducer,
+    )
+
+
+def stages_of(shape: ModelShape, plans: ParallelPlans) -> tuple[StageMemory, ...]:
+    """Return the memory of every stage; where there are many, of the first, second, last and fullest."""
+    count = int(plans.pipeline)
+    telling = {0, 1, count - 1} | {int(at) for at in fullest_candidates(shape, plans).values()}
+    numbers = list(range(count)) if count <= SHOWN else sorted(telling)
+    found = []
+    for stage in numbers:
+        parts = stage_bytes(shape, plans, float(stage))
+        sizes = {f"{name}_gib": float(np.max(getattr(parts, name))) / GIB for name in (*MEMORY_PARTS, "total")}
+        held = stage_layers(shape.layers, plans, float(stage))
+        found.append(StageMemory(stage=stage, layers=int(held), **sizes))
+    return tuple(found)
+
+
+def relevant(run: TrainRun | ConvRun) -> list[str]:
+    """Return the resources that can matter to a run."""
+    host, plans = run.system.host, run.plans
+    reduces = run.system.reducer.method == "hfreduce"
+    swaps = plans.offload != "none" or bool(np.any(np.asarray(plans.offload_layers) > 0))
+    matters = {
+        "host": run.speeds.launch + run.speeds.launch_step > 0,
+        "nvlink": host.joined or bool(host.pairs),
+        "nic": bool(host.nics),
+        "pcie": not host.joined or reduces or swaps,
+        "host_memory": reduces or swaps,
+        "drives": plans.on_drives,
+        "uplinks": run.system.crossed is not None,
+    }
+    return [name for name in RESOURCES if matters.get(name, True)]
+
+
+def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
+    """Return plans of plain numbers as one of arrays."""
+    columns: dict[str, Any] = {name: np.array([getattr(item, name) for item in plans]) for name in NUMBERS}
+    return replace(plans[0], **columns)
+
+
+def gains_at(seconds: Floats, after: Mapping[str, Any], at: int) -> tuple[Gain, ...]:
+    """Return the gain of one plan from each resource, the largest first."""
+    found = [
+        Gain(name, RESOURCES[name], max(0.0, float(seconds[at] / np.broadcast_to(value, seconds.shape)[at]) - 1.0))
+        for name, value in after.items()
+    ]
+    return tuple(sorted(found, key=lambda gain: -gain.faster))
+
+
+def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
+    """Return the parts of one step, the largest first."""
+    listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
+    return tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed)
+
+
+def one_plan(run: TrainRun) -> TrainRun:
+    """Return a run of one plan, of plain numbers, whose units are no larger than a chunk."""
+    most = layers_of(run.shape.layers, run.plans)[0] / run.plans.chunks
+    return replace(run, plans=replace(run.plans, unit_layers=min(run.plans.unit_layers, float(most))))
+
+
+def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
+    """Return the figures of a row that follow from the time of a step.
+
+    Args:
+        run: the run, as `one_plan` has it.
+        seconds: the time [s].
+    """
+    shape, p, at = run.shape, run.plans, run.speeds
+    tokens = float(p.batch * shape.sequence / seconds)
+    model, causal, hardware = (
+        float(achieved(step_flops(shape, p, kind), seconds, p.gpus)) for kind in ("model", "causal", "hardware")
+    )
+    return {
+        "step_s": seconds,
+        "tokens_s": tokens,
+        "tokens_s_gpu": float(tokens / p.gpus),
+        "tflops_gpu": model / 1e12,
+        "mfu": model / at.peak,
+        "peak_tflops": at.peak / 1e12,
+        "mfu_16_bit": model / at.peak_16 if at.peak_16 else None,
+        "mfu_causal": causal / at.peak,
+        "hfu": hardware / at.peak,
+    }
+
+
+def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[dict[str, Floats], list[Floats]]:
+    """Return the parts of the steps of some plans on the first machine, and their times on every machine [s]."""
+    if len(plans) == 1 and len(runs) > 1:  # one call for all machines
+        whole = step_parts(abreast(runs, stacked(list(plans) * len(runs))))
+        rows = {name: np.broadcast_to(value, (len(runs),)) for name, value in whole.items()}
+        times = np.asarray(step_time(rows))
+        return {name: value[:1] for name, value in rows.items()}, [times[at : at + 1] for at in range(len(runs))]
+    found = [{name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(run).items()} for run in runs]
+    return found[0], [np.asarray(step_time(parts)) for parts in found]
+
+
+def train_rows(
+    run: TrainRun,
+    plans: Sequence[ParallelPlans],
+    limit: float,
+    asked: Sequence[int],
+    *,
+    compared: bool,
+    gains: bool = True,
+) -> list[TrainRow]:
+    """Return plans with their time and memory.
+
+    Args:
+        run: workload and machine.
+        plans: the plans, of plain numbers.
+        limit: device memory [byte].
+        asked: accelerators asked for, of each.
+        compared: say of each why it lost against the first.
+        gains: find what limits each plan, and how much faster it would be with more of a resource; otherwise rows say
+            nothing of it.
+    """
+    many = replace(run, plans=stacked(plans))
+    others = {name: faster(many, name, MORE) for name in (relevant(run) if gains else [])}
+    fewer = without_path(many)
+    parts, times = _timed([many, *others.values(), *([] if fewer is None else [fewer])], plans)
+    seconds, after = times[0], dict(zip(others, times[1:], strict=False))
+    left = None if fewer is None else seconds / times[-1]
+    rows: list[TrainRow] = []
+    for at, item in enumerate(plans):
+        mine = {name: float(value[at]) for name, value in parts.items()}
+        bought = gains_at(seconds, after, at)
+        first = rows[0] if rows else None
+        row = _row(
+            replace(run, plans=item), mine, float(seconds[at]), bought, limit=limit, asked=asked[at], first=first
+        )
+        row = replace(row, path_lost=None if left is None else float(left[at]))
+        rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
+    return rows
+
+
+def _row(
+    run: TrainRun,
+    parts: dict[str, float],
+    seconds: float,
+    bought: tuple[Gain, ...],
+    *,
+    limit: float,
+    asked: int,
+    first: TrainRow | None,
+) -> TrainRow:
+    capped = one_plan(run)
+    shape, p, speeds = run.shape, capped.plans, pace(capped, seconds)
+    allocated = float(np.max(peak_bytes(shape, p)))
+    temporary = float(np.max(temporary_bytes(shape, p, run.margins)))
+    return TrainRow(
+        plan=plan_row(float(shape.sequence), p, run.system),
+        idle=asked - int(p.gpus),
+        **speeds,
+        efficiency=speeds["tokens_s_gpu"] / (first.tokens_s_gpu if first else speeds["tokens_s_gpu"]),
+        parts=parts_at(parts, seconds),
+        binding=bought[0].resource if bought else "",
+        binding_label=bought[0].label if bought else "",
+        gains=bought,
+        rooflines=plan_rooflines(run),
+        path_lost=None,
+        memory_gib=allocated / GIB,
+        **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, temporary, run.margins)), temporary),
+        offloaded_gib=float(np.max(host_bytes(shape, p))) / GIB,
+        limit_gib=limit / GIB,
+        stages=stages_of(shape, p),
+        lost=None,
+    )
+
+
+def why_lost(best: TrainRow, other: TrainRow) -> str:
+    """Return why a plan lost against the best: the parts that cost it most."""
+    mine = {part.name: part.seconds for part in other.parts}
+    theirs = {part.name: part.seconds for part in best.parts}
+    more = {name: mine.get(name, 0.0) - theirs.get(name, 0.0) for name in LABELS}
+    slower = other.step_s - best.step_s
+    worst = sorted((name for name in more if more[name] > 0), key=lambda name: -more[name])[:2]
+    if slower <= 0 or not worst:
+        return "as fast"
+    words = [f"{LABELS[name]} +{_seconds(more[name])}" for name in worst]
+    return f"+{slower / best.step_s:.1%}: {', '.join(words)}"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.0f} ms"

@@ -1,0 +1,1 @@
+"""How far the models are from what was measured."""
