@@ -353,6 +353,7 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
     rows: tuple[Row, ...] = (
         ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
         ("plan", tuple(plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
+        *_memory(size),
         ("GPUs in use", tuple(f"{side.plan.gpus:,}" if side.plan else "-" for side in size.sides)),
         ("step [s]", tuple(_cell(side.step_s, number) for side in size.sides)),
         ("tokens/s", tuple(_cell(side.tokens_s, number, side.speed_ratio) for side in size.sides)),
@@ -362,6 +363,14 @@ def _job(c: Comparison, job: TrainingComparison) -> Matrix:
         *([("tokens/s on all its GPUs", tuple(map(_on_all, job.own_sizes)))] if _own_sizes_differ(job) else []),
     )
     return Matrix("Training", tuple(c.labels), (("model", (job.model,) * len(c.labels)), *rows))
+
+
+def _memory(size: JobSize) -> list[Row]:
+    """Return which plans may run out of memory; no row where all fit."""
+    if not any(side.memory_words for side in size.sides):
+        return []
+    verdicts = ("at the edge" if side.memory_words else "fits" if side.plan else "-" for side in size.sides)
+    return [("memory", tuple(verdicts))]
 
 
 def _own_sizes_differ(job: TrainingComparison) -> bool:

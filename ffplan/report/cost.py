@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
 from ffplan.base.input_values import input_value
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
-from ffplan.report.train import plan_words
+from ffplan.report.train import plan_words, sure_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,6 +50,8 @@ def run_blocks(run: RunReport) -> list[Block]:
         "Run",
         (
             ("plan", plan),
+            *([("memory", f"at the edge: {run.memory_words}")] if run.memory_words else []),
+            *([("sure plan", sure_words(run.sure))] if run.sure else []),
             ("step", f"{step}; effective training time {percent(run.effective)}"),
             ("operations", model),
         ),

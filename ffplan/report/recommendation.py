@@ -19,6 +19,8 @@ AIMS = {
 }
 MOSTLY = 0.25
 """Part of a price that is recalled from which the first lines say so [1]."""
+EDGE = ", at the edge of memory"
+"""Said of a plan that may run out of it."""
 HEADER = ("design", "GPUs", "days", "to buy", "over life", "M tokens", "peak")
 
 
@@ -120,6 +122,8 @@ def _headline(r: RecommendReport) -> str:
         )
     if best.purchases:
         text += _first_purchase(best, r.currency)
+    if best.memory_words is not None:
+        text += " Its plan is at the edge of memory."
     factor = best.days_p90 / best.days
     if best.days_p90 > r.days and r.sustained_pflops is None:
         text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
@@ -170,7 +174,8 @@ def _designs(r: RecommendReport) -> list[Block]:
     how = tuple(
         (
             _short(item, r),
-            f"{item.switches:,} {item.switch}; {_space(item)}; {item.plan}; MFU {percent(item.mfu)}; {item.idea}",
+            f"{item.switches:,} {item.switch}; {_space(item)}; {item.plan}{EDGE if item.memory_words else ''}; "
+            f"MFU {percent(item.mfu)}; {item.idea}",
         )
         for item in r.designs
     )

@@ -10,8 +10,8 @@ from ffplan.report.document import Body, Document, Grid, Remarks
 from ffplan.results.plan import SHORT_NAMES
 
 if TYPE_CHECKING:
-    from ffplan.results.plan import PlanRow
-    from ffplan.results.training import StepPart, SurePlan, TrainReport, TrainRow
+    from ffplan.results.plan import PlanRow, SurePlan
+    from ffplan.results.training import StepPart, TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""
@@ -155,7 +155,7 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
-def _sure_words(sure: SurePlan | None) -> str:
+def sure_words(sure: SurePlan | None) -> str:
     """Return the plan to take where the fastest may run out of memory."""
     if sure is None:
         return "No plan fits beyond doubt."
@@ -181,7 +181,7 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     if row.memory_words is not None:
         said.append(f"Memory is at the edge: {row.memory_words}.")
         if report.searched:
-            said.append(_sure_words(report.sure))
+            said.append(sure_words(report.sure))
     if row.path_lost is not None and row.path_lost < KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)

@@ -73,6 +73,8 @@ class JobSide:
     """The same over all accelerators of the job, idle ones included."""
     mfu: float | None
     """Model FLOP/s over the dense peak at the plan's precision [1]."""
+    memory_words: str | None
+    """Why its memory is at the edge; null where it fits."""
     capital_per_token_s: float | None
     """Capital of the job's accelerators, with their fraction of the cluster, over tokens a second [currency per
     token/s]; null where the cost is partial or missing."""

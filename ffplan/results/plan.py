@@ -81,3 +81,17 @@ class PlanRow:
 
 SHORT_NAMES = {"tensor": "tp", "context": "cp", "pipeline": "pp", "chunks": "v", "expert": "ep", "data": "dp"}
 """Sizes of a plan as labels name them, by field."""
+
+
+@record
+class SurePlan:
+    """The fastest plan of a search that fits whatever the runtime reserves and takes for a moment."""
+
+    plan: PlanRow
+    """The plan."""
+    step_s: float
+    """Time of a step [s]."""
+    slower: float
+    """What the step takes longer than the fastest plan's, over that [1]."""
+    memory_gib: float
+    """Memory that tensors take on the fullest stage [GiB]."""

@@ -67,6 +67,8 @@ class RecommendedDesign:
     """Model FLOP/s over the dense peak [1]."""
     plan: str
     """Parallel plan of the run, in words."""
+    memory_words: str | None
+    """Why its memory is at the edge; null where it fits."""
     capex: float
     """Bill of materials [currency]."""
     capex_low: float

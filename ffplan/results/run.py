@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow
+from ffplan.results.plan import PlanRow, SurePlan
 
 
 @record
@@ -30,6 +30,10 @@ class RunReport:
     """Catalogue id of the model."""
     plan: PlanRow
     """Parallel plan."""
+    memory_words: str | None
+    """Why its memory is at the edge; null where it fits."""
+    sure: SurePlan | None
+    """The fastest plan that fits beyond doubt, where a search found one at the edge of memory; else null."""
     gpus: int
     """Accelerators that the job holds."""
     batch: int

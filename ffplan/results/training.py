@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile
-from ffplan.results.plan import PlanRow
+from ffplan.results.plan import PlanRow, SurePlan
 from ffplan.results.result import Result
 from ffplan.results.run import RunReport
 
@@ -161,20 +161,6 @@ class Skipped:
     """Accelerators asked for."""
     why: str
     """Reason why it cannot, and a plan that can."""
-
-
-@record
-class SurePlan:
-    """The fastest plan of a search that fits whatever the runtime reserves and takes for a moment."""
-
-    plan: PlanRow
-    """The plan."""
-    step_s: float
-    """Time of a step [s]."""
-    slower: float
-    """What the step takes longer than the fastest plan's, over that [1]."""
-    memory_gib: float
-    """Memory that tensors take on the fullest stage [GiB]."""
 
 
 @record

@@ -115,7 +115,9 @@ class ClusterSearch:
         """Return a job on a design, on all accelerators if none are given, and its days; None where it cannot run."""
         parts = self.catalog.fresh()
         try:
-            timed = timed_on(draft.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True)
+            timed = timed_on(
+                draft.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True, sure=False
+            )
             inputs = inputs_for(draft.ledger, timed, parts, drawn=False)
         except (RefusedError, InputError):
             return None

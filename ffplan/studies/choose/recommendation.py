@@ -92,6 +92,7 @@ def row(
         days_p90=chance.days_p90,
         mfu=run.mfu,
         plan=_plan(candidate),
+        memory_words=run.memory_words,
         capex=candidate.capex,
         capex_low=bom.total_low,
         capex_high=bom.total_high,

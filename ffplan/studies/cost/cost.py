@@ -275,6 +275,8 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         words="",
         model=timed.model,
         plan=row.plan,
+        memory_words=row.memory_words,
+        sure=report.sure,
         gpus=timed.job.gpus,
         batch=row.plan.batch,
         tokens=timed.job.tokens,

@@ -149,6 +149,16 @@ def _waiting_words(tco: Tco) -> str:
     return f"The first job runs {_months(wait.months)} after the order; these months {cost}."
 
 
+def _memory_edge(run: RunReport) -> str:
+    """Return that the plan of a run may be out of memory, and what one beyond doubt takes; nothing where it fits."""
+    if run.memory_words is None:
+        return ""
+    if run.sure is None:
+        return "Its plan is at the edge of memory."
+    slower = f"{100 * run.sure.slower:.1f} % longer"
+    return f"Its plan is at the edge of memory; the fastest that fits beyond doubt takes {slower}."
+
+
 def _outlives(run: RunReport, tco: Tco) -> str:
     """Return that a run takes longer than the hardware lasts; nothing where it does not."""
     years = run.days.likely * 24 / HOURS_PER_YEAR
@@ -189,7 +199,8 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     drivers = driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
     outlives = _outlives(study.run, tco) if study.run else ""
-    found = (partial, run, outlives, base, drivers, _rent_words(tco), _waiting_words(tco), _recalled_words(study))
+    edge = _memory_edge(study.run) if study.run else ""
+    found = (partial, run, edge, outlives, base, drivers, _rent_words(tco), _waiting_words(tco), _recalled_words(study))
     return tuple(text for text in found if text)
 
 

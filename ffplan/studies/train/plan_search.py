@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.results.training import SurePlan
+from ffplan.results.plan import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.diagnosis import relaxations
 from ffplan.studies.train.memory_verdict import EDGE
@@ -222,7 +222,7 @@ def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transform
 
 
 def search(
-    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, *, gains: bool = True
+    design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, top: int, *, gains: bool = True, sure: bool = True
 ) -> TrainReport:
     """Return the best plans on a number of accelerators.
 
@@ -232,6 +232,7 @@ def search(
         asked: model, fixed fields of the plan, and one number of accelerators.
         top: how many plans.
         gains: find what limits each plan.
+        sure: where the first plan is at the edge of memory, find the fastest that fits beyond doubt.
 
     Raises:
         RefusedError: where none can run; says why most cannot.
@@ -266,4 +267,4 @@ def search(
     report = train_report(
         design, catalog, asked, stand.part, size=size, rows=rows, assumptions=assumptions, counts=counts
     )
-    return replace(report, sure=_sure(tried, rows[0]) if gains else None)
+    return replace(report, sure=_sure(tried, rows[0]) if sure else None)

@@ -60,6 +60,7 @@ def job_report(
     *,
     searching: bool,
     gains: bool = True,
+    sure: bool = True,
     system: Cluster | None = None,
 ) -> TrainReport:
     """Return a job with its fastest plan, or the one given.
@@ -72,6 +73,7 @@ def job_report(
         gpus: accelerators that the job holds [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
         gains: find what limits the plan.
+        sure: where a search ends at the edge of memory, find the fastest plan that fits beyond doubt.
         system: the design's machine, where another job on it with the same library for gradients has made it.
 
     Raises:
@@ -81,7 +83,7 @@ def job_report(
     fixed = frozenset(plan.model_fields_set)
     asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
     if searching:
-        return search(design, catalog, asked, 1, gains=gains)
+        return search(design, catalog, asked, 1, gains=gains, sure=sure)
     return train(design, catalog, asked, gains=gains)
 
 
@@ -158,6 +160,7 @@ def timed_on(
     tokens: float,
     *,
     searching: bool,
+    sure: bool = True,
 ) -> TimedJob:
     """Return a job on a design with its step time; a usual batch, and the most accelerators, where none are given.
 
@@ -169,6 +172,7 @@ def timed_on(
         gpus: accelerators that the job holds [1].
         tokens: tokens to train on [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
+        sure: as `job_report` has it.
 
     Raises:
         RefusedError: where it cannot run.
@@ -176,7 +180,7 @@ def timed_on(
     """
     count = gpus or most_gpus(design)
     usual = with_usual_batch(plan, model, count)
-    report = job_report(design, catalog, model, usual, count, searching=searching, gains=False)
+    report = job_report(design, catalog, model, usual, count, searching=searching, gains=False, sure=sure)
     return timed_job(report, count, tokens)
 
 
@@ -237,6 +241,7 @@ class JobReports:
                     gpus,
                     searching=self.searching,
                     gains=False,
+                    sure=False,
                     system=self._machine(at),
                 )
             except (RefusedError, UncalibratedError) as error:

@@ -104,7 +104,7 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
     gpus = workload_gpus(design, workload)
     plan = with_usual_batch(_plan(design, workload), model, gpus)
     searching = workload.plan is None or workload.search
-    report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains)
+    report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains, sure=gains)
     if workload.tokens is not None and (why := short_of_a_step(report, workload.tokens)):
         raise InputError(_fault(design, ("tokens",), why, "write tokens with their unit, such as `2T`"))
     return report

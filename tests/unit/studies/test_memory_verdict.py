@@ -49,10 +49,15 @@ def margins_of(stack: str | None) -> MemoryMargins:
     return software_of(catalog, part, stack, document("{}")).margins
 
 
-def first_row(*options: str) -> dict[str, Any]:
-    run = ffplan("train", *options, "-f", "json")
+def report_of(*command: str) -> dict[str, Any]:
+    run = ffplan(*command, "-f", "json")
     assert run.code == 0, run.err
-    row: dict[str, Any] = json.loads(run.out)["rows"][0]
+    report: dict[str, Any] = json.loads(run.out)
+    return report
+
+
+def first_row(*options: str) -> dict[str, Any]:
+    row: dict[str, Any] = report_of("train", *options)["rows"][0]
     return row
 
 
@@ -134,3 +139,17 @@ def test_the_worst_by_hand() -> None:
     """30 % of 50 GB reserved beyond them, and 3 GB for a moment."""
     margins = replace(UNKNOWN_MARGINS, reserved=(0.19, 0.3))
     assert worst_of(50e9, 3e9, margins) == pytest.approx(68e9)
+
+
+def test_whoever_takes_the_days_of_a_plan_at_the_edge_says_so() -> None:
+    """`cost` names the plan that `train --search` names beside it; `compare` and `train` judge one plan alike."""
+    job = "--model llama3-70b --batch 1016 --gpus 1016"
+    told = report_of(f"train superpod-h100-4su {job} --search")
+    run = report_of(f"cost superpod-h100-4su {job} --tokens 2T")["run"]
+    assert run["sure"] == told["sure"]
+    assert run["memory_words"] == told["rows"][0]["memory_words"]
+    assert f"{100 * told['sure']['slower']:.1f} % longer" in ffplan(f"cost superpod-h100-4su {job} --tokens 2T").out
+    (_, size, _) = report_of(f"compare superpod-h100-4su fire-flyer-2 {job}")["training"]["sizes"]
+    assert size["sides"][0]["memory_words"] == run["memory_words"]
+    fits = report_of("cost superpod-h100-4su --model llama3-8b --batch 64 --gpus 64 --tokens 2T")["run"]
+    assert (fits["memory_words"], fits["sure"]) == (None, None)
