@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from ffplan.base.tracked import split_marks, traced
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -12,6 +14,7 @@ GIB = 2.0**30
 """Bytes of a GiB."""
 
 
+@traced
 def number(value: float, digits: int = 4) -> str:
     """Return `value` with thousands separators and about `digits` significant digits; whole numbers in full."""
     if value == int(value):
@@ -23,6 +26,7 @@ def number(value: float, digits: int = 4) -> str:
     return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text
 
 
+@traced
 def short(value: float) -> str:
     """Return `value` to three digits, or to the last whole number from a hundred on."""
     return number(value, 3) if abs(value) < 100 else f"{value:,.0f}"
@@ -32,6 +36,7 @@ LARGE = 10_000_000
 """Amounts from here on are written in millions or billions."""
 
 
+@traced
 def amount(value: float, digits: int = 4) -> str:
     """Return an amount of money; large ones in millions (mn) or billions (bn), such as `1.434 bn`."""
     if abs(value) < LARGE:
@@ -40,6 +45,7 @@ def amount(value: float, digits: int = 4) -> str:
     return f"{number(value / size, digits)} {unit}"
 
 
+@traced
 def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
     """Return a figure with its range, in as many digits as the range deserves, such as `10.4 mn USD (8.3 to 13.1)`.
 
@@ -63,11 +69,13 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
     return f"{shown} ({digits(low)} to {digits(high)})"
 
 
+@traced
 def kilowatts(value: float) -> str:
     """Return a power given in kW, large ones in MW."""
     return f"{number(value)} kW" if value < 10_000 else f"{number(value / 1e3)} MW"
 
 
+@traced
 def plural(count: int, word: str, many: str = "") -> str:
     """Return a count with its word, such as `1 row`, `2 rows` and `2 leaves`; `many` is the word of several, if odd."""
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
@@ -83,9 +91,14 @@ def article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
+def _each_once(words: Iterable[str]) -> list[str]:
+    """Return words without repeats, in their order; two that read alike are one, whatever figures they are made of."""
+    return list({split_marks(word)[0]: word for word in words}.values())
+
+
 def listed(words: Iterable[str]) -> str:
     """Return words as a list in a sentence, each once, such as `a, b and c`."""
-    each = list(dict.fromkeys(words))
+    each = _each_once(words)
     return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
 
 
@@ -96,15 +109,17 @@ def ids_listed(ids: Iterable[str]) -> str:
 
 def first_few(words: Iterable[str], most: int = 3) -> str:
     """Return the first words of a list, each once, and the number of others, such as `a, b, c and 5 more`."""
-    each = list(dict.fromkeys(words))
+    each = _each_once(words)
     return listed(each) if len(each) <= most else f"{', '.join(each[:most])} and {len(each) - most:,} more"
 
 
+@traced
 def percent(value: float) -> str:
     """Return a fraction as a whole percentage."""
     return f"{value * 100:.0f} %"
 
 
+@traced
 def times(value: float | None) -> str:
     """Return a ratio to a baseline, such as `0.09x`; a dash where there is none."""
     if value is None:
@@ -116,6 +131,7 @@ DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 """Bytes of decimal units [byte]."""
 
 
+@traced
 def data_size(count: float) -> str:
     """Return a number of bytes in the binary unit that suits it."""
     for unit, size in (("GiB", GIB), ("MiB", 2.0**20), ("KiB", 2.0**10)):
@@ -124,6 +140,7 @@ def data_size(count: float) -> str:
     return f"{number(count)} B"
 
 
+@traced
 def stored(count: float) -> str:
     """Return bytes of stored data in decimal units, such as 0.98 TB and 204 MB; from a tenth of a TB on in TB."""
     least = {"TB": 0.1, "GB": 1.0, "MB": 1.0, "kB": 1.0}
@@ -131,6 +148,7 @@ def stored(count: float) -> str:
     return f"{number(count / DECIMAL[unit], 3)} {unit}"
 
 
+@traced
 def duration(seconds: float) -> str:
     """Return a time in s, ms or us."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
@@ -139,11 +157,13 @@ def duration(seconds: float) -> str:
     return f"{number(seconds / 1e-6)} us"
 
 
+@traced
 def power(watts: float) -> str:
     """Return a power in W or kW."""
     return f"{number(watts)} W" if watts < 10_000 else f"{number(watts / 1e3)} kW"
 
 
+@traced
 def flops(tflops: float) -> str:
     """Return a rate of operations given in TFLOP/s, large ones in PFLOP/s or EFLOP/s."""
     for unit, size in (("EFLOP/s", 1e6), ("PFLOP/s", 1e3)):
@@ -152,6 +172,7 @@ def flops(tflops: float) -> str:
     return f"{number(tflops)} TFLOP/s"
 
 
+@traced
 def gib(value: float) -> str:
     """Return a number of bytes in GiB."""
     return f"{value / GIB:.1f} GiB"
@@ -161,6 +182,7 @@ SPANS = ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h"), (
 """Units of a span: below which it is used, its size [s], and its name."""
 
 
+@traced
 def span(seconds: float) -> str:
     """Return a span of time in seconds, minutes, hours or days, whichever suits it."""
     unit, name = next((size, name) for most, size, name in SPANS if seconds < most)

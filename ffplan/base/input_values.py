@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ffplan.base.formatting import number, short
+from ffplan.base.tracked import traced
 
 SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
 """Inputs that are parts of a whole, from nothing on."""
@@ -19,6 +20,7 @@ def _money(value: float) -> str:
     return number(value, 3) if abs(value) < 1 else f"{value:,.0f}"
 
 
+@traced
 def input_value(name: str, value: float | None, unit: str, currency: str) -> str:
     """Return a value of an input with its unit, such as `3.10 USD/h`, `81.7 %` and `4 years`; a dash for none.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,11 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.interop.racks import RackKind
-    from ffplan.report.chart import Drawing, Extras, Meaning, MeasuredCurve, Source
+    from ffplan.report.chart import Drawing, Extras, MeasuredCurve
     from ffplan.report.document import Document
     from ffplan.results.design import Assessment
+    from ffplan.results.explanation import Derivation
+    from ffplan.results.origin import Evidence
 
 MOST_ENDPOINTS = 300_000
 """Endpoints of a fabric that a page draws."""
@@ -45,42 +48,53 @@ def with_extras(
 def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema: str) -> Extras:
     from ffplan.catalog.store import Catalog
     from ffplan.cli.page_measured import measured_curves
-    from ffplan.cli.page_origins import more_origins, origins
     from ffplan.design.resolve import resolve
+    from ffplan.figures.origins import Origins
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes, read_document
-    from ffplan.report.chart import Extras
+    from ffplan.report.chart import Extras, Meaning
+    from ffplan.schema.described import described
+    from ffplan.studies.explain.told import told
 
     base = Catalog(catalogs)
     texts, drawings = [], []
-    sources: dict[tuple[str, str], Source] = {}
+    sources: dict[tuple[str, str], Evidence] = {}
     curves: list[MeasuredCurve] = []
-    each: list[tuple[Source, ...]] = []
     for at, name in enumerate(files):
         path, file = find_design(name)
         if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
-            each.append(())
             continue
         texts.append((file, read_bytes(path, file).decode("utf-8-sig", "replace")))
         catalog = base.fresh()
         design = resolve(read_document(path, file), catalog)
         drawings += _drawings(design)
-        found = _sources(catalog)
-        sources |= found
-        each.append(tuple(found[key] for key in sorted(found)))
+        sources |= _sources(catalog)
         curves += measured_curves(at, design, _assessments(value)[at:], base)
     sources |= _sources(_read(value, base.fresh()))
     known = tuple(sources[key] for key in sorted(sources))
+    rows, copy = list(described(value, schema)), told(value)
     return Extras(
-        verdict=_verdict(value),
+        verdict=_verdict(copy),
         files=tuple(texts),
         drawings=tuple(drawings),
         sources=known,
-        meanings=_meanings(value, schema),
+        meanings=tuple(Meaning(path, number(leaf, 6), words) for path, leaf, words in rows[:MOST_MEANINGS]),
         measured=tuple(curves),
-        origins=(*origins(value, _assessments(value), each), *more_origins(value, known)),
+        told=copy,
+        origin=Origins(value, rows, known, lambda path, leaf, words: _derivation(value, path, leaf, words)).of,
     )
+
+
+def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation | None:
+    """Return the derivation of a figure of a design, which may stand in a comparison; None of any other figure."""
+    from ffplan.studies.explain.derivation import derivation_of
+
+    assessments = _assessments(value)
+    match = re.fullmatch(r"designs\[([0-9]+)\]\.(.*)", path)
+    if match is not None:
+        return derivation_of(assessments[int(match[1])], match[2], leaf, meaning)
+    return derivation_of(value, path, leaf, meaning) if assessments and value is assessments[0] else None
 
 
 def _verdict(value: Any) -> tuple[str, ...]:
@@ -159,11 +173,11 @@ def _shown(value: Any) -> str:
     return number(value, 6) if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
-def _sources(catalog: Catalog) -> dict[tuple[str, str], Source]:
+def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
     """Return every figure of the parts that a design has, with its evidence; prices of other parts are left out."""
-    from ffplan.report.chart import Source
+    from ffplan.results.origin import Evidence
 
-    found: dict[tuple[str, str], Source] = {}
+    found: dict[tuple[str, str], Evidence] = {}
     used = {entry.part.id for entry in catalog.used}
     for entry in catalog.used:
         part = entry.part
@@ -172,7 +186,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Source]:
                 continue
             source = part.sources[figure.source]
             place = ".".join(map(str, path))
-            found[part.id, place] = Source(
+            found[part.id, place] = Evidence(
                 part=part.id,
                 path=place,
                 value=_shown(figure.value),
@@ -182,12 +196,3 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Source]:
                 date=str(source.date),
             )
     return found
-
-
-def _meanings(value: Any, schema: str) -> tuple[Meaning, ...]:
-    """Return every number of a result with the description that its schema has."""
-    from ffplan.report.chart import Meaning
-    from ffplan.schema.described import described
-
-    rows = [Meaning(path, number(leaf, 6), words) for path, leaf, words in described(value, schema)]
-    return tuple(rows[:MOST_MEANINGS])

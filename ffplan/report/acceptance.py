@@ -107,4 +107,4 @@ def _rows(r: AcceptanceReport) -> list[dict[str, object]]:
 
 def acceptance_document(report: AcceptanceReport) -> Document:
     """Return the report as a document; its table is the sheet to fill in, or what was measured."""
-    return Document(value=report, made=lambda: _body(report), rows=lambda: _rows(report))
+    return Document(value=report, made=_body, rows=lambda: _rows(report))

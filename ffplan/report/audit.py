@@ -68,4 +68,4 @@ def audit_document(report: DiffReport) -> Document:
         *_told(report),
         Remarks((told, *report.remarks)),
     ]
-    return Document(report, lambda: Body(head, blocks), lambda: differences(report))
+    return Document(report, lambda _: Body(head, blocks), lambda: differences(report))

@@ -37,7 +37,7 @@ def part_document(sheet: PartSheet) -> Document:
     Args:
         sheet: one part.
     """
-    return Document(sheet.report, lambda: _sheet(sheet), lambda: sheet.report.figures)
+    return Document(sheet.report, lambda _: _sheet(sheet), lambda: sheet.report.figures)
 
 
 def _list(parts: PartList) -> Body:
@@ -73,7 +73,7 @@ def offers_document(offers: tuple[OfferRow, ...]) -> Document:
         for row in offers
     )
     header = ("accelerator", "offer", "term", "an hour", "date")
-    return Document(offers, lambda: Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
+    return Document(offers, lambda _: Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
 
 
 def parts_document(parts: PartList) -> Document:
@@ -82,7 +82,7 @@ def parts_document(parts: PartList) -> Document:
     Args:
         parts: the parts.
     """
-    return Document(parts, lambda: _list(parts), lambda: parts.parts)
+    return Document(parts, lambda _: _list(parts), lambda: parts.parts)
 
 
 MANY = ("undated", "recalled", "second-hand")
@@ -113,4 +113,4 @@ def audit_document(report: AuditReport) -> Document:
     Args:
         report: the audit.
     """
-    return Document(report, lambda: _audit(report), lambda: report.findings)
+    return Document(report, lambda _: _audit(report), lambda: report.findings)

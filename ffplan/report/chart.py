@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import KW_ONLY
-from typing import Literal
+from typing import Any, Literal
 
 from ffplan.base.record import record
+from ffplan.results.origin import Evidence, Origin
 
 Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
 
@@ -59,19 +61,6 @@ class Drawing:
 
 
 @record
-class Source:
-    """A figure of the catalogue with its evidence."""
-
-    part: str
-    path: str
-    value: str
-    grade: str
-    status: str
-    source: str
-    date: str
-
-
-@record
 class Meaning:
     """A value of the result with what it means."""
 
@@ -114,35 +103,6 @@ class MeasuredCurve:
 
 
 @record
-class Origin:
-    """Where a headline figure comes from; tables show it beside the cell, and in a note."""
-
-    table: str
-    """Start of the title of its table; empty where that has none."""
-    row: str
-    """Label of its row."""
-    column: int
-    """Its column, from 0."""
-    design: str
-    """Name of the design, where a result has several."""
-    path: str
-    """Path in JSON."""
-    value: str
-    """The value, with its unit."""
-    meaning: str
-    formula: str
-    """Equation, or how it follows from its parts; empty where it is counted or given."""
-    source: str
-    """Source of the equation."""
-    parts: tuple[str, ...]
-    """What it is made of: values with source, grade or status."""
-    at: int | None = None
-    """Number of its row in the table, from 0, where labels repeat."""
-    nth: int | None = None
-    """Number of its table among those with that title, from 0, where there are several."""
-
-
-@record
 class Extras:
     """What a page has beside the result itself."""
 
@@ -151,8 +111,11 @@ class Extras:
     files: tuple[tuple[str, str], ...] = ()
     """Name and text of each design file."""
     drawings: tuple[Drawing, ...] = ()
-    sources: tuple[Source, ...] = ()
+    sources: tuple[Evidence, ...] = ()
     meanings: tuple[Meaning, ...] = ()
     measured: tuple[MeasuredCurve, ...] = ()
     """MeasuredMark values beside the curves by scale, one entry for each curve that was looked for."""
-    origins: tuple[Origin, ...] = ()
+    told: Any = None
+    """A tracked copy of the result, whose text names the figures behind it; None for a page without notes."""
+    origin: Callable[[str], Origin] | None = None
+    """Says where a figure comes from by its path."""

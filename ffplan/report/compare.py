@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, ranged, short, times
 from ffplan.base.input_values import input_value
+from ffplan.base.tracked import read_alike
 from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.train import plan_words
@@ -78,7 +79,7 @@ def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], st
         value = getattr(ratios, field)
         text = "-" if value is None else show(value)
         low, high = getattr(ratios, f"{field}_low", value), getattr(ratios, f"{field}_high", value)
-        if value is not None and None not in (low, high) and show(low) != show(high):
+        if value is not None and None not in (low, high) and not read_alike(show(low), show(high)):
             text += f" ({show(low).removesuffix(' %')} to {show(high)})"
         cells.append(text)
     return label, tuple(cells)
@@ -411,4 +412,4 @@ def compare_document(comparison: Comparison) -> Document:
     Args:
         comparison: designs side by side.
     """
-    return Document(comparison, lambda: _body(comparison), lambda: comparison_rows(comparison))
+    return Document(comparison, _body, lambda: comparison_rows(comparison))

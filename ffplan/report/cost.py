@@ -305,4 +305,4 @@ def cost_document(study: CostStudy) -> Document:
         study: the study.
     """
     bom = study.bom
-    return Document(study, lambda: _body(study), (lambda: bom.lines) if bom is not None else None)
+    return Document(study, _body, (lambda: bom.lines) if bom is not None else None)

@@ -18,6 +18,7 @@ from ffplan.base.formatting import (
     span,
 )
 from ffplan.base.plain import plain
+from ffplan.base.tracked import read_alike
 from ffplan.report.design_site import cost_lines, power_lines, site_lines
 from ffplan.report.document import Body, Document, Grid, Lines
 from ffplan.results.fabric_counts import RouterSwitches
@@ -170,7 +171,7 @@ def _bridge(s: ScaleUpReport) -> list[tuple[str, str]]:
 def _term(term: Term) -> str:
     low, high = number(term.low_gbyte_s, 3), number(term.high_gbyte_s, 3)
     value = number(term.gbyte_s, 3)
-    span = f" ({low} to {high})" if low != high else ""
+    span = "" if read_alike(low, high) else f" ({low} to {high})"
     return f"{term.label} {value}{span}"
 
 
@@ -391,4 +392,4 @@ def design_document(assessment: Assessment) -> Document:
     Args:
         assessment: the assessment.
     """
-    return Document(assessment, lambda: _body(assessment))
+    return Document(assessment, _body)

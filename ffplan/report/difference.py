@@ -91,7 +91,7 @@ def headline(report: DesignDifference) -> str:
 def difference_document(report: DesignDifference) -> Document:
     """Return what `ffplan diff` prints."""
 
-    def body() -> Body:
+    def body(_: object) -> Body:
         blocks: list[Block] = []
         if report.effects:
             cells = tuple(_effect(effect) for effect in report.effects)

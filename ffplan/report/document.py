@@ -120,8 +120,8 @@ class Document:
 
     value: Any
     """The whole result."""
-    made: Callable[[], Body]
-    """Makes what people read, from texts that may hold anything."""
+    made: Callable[[Any], Body]
+    """Makes what people read of the result, or of a tracked copy of it; texts may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
 
@@ -130,7 +130,7 @@ class Document:
 
     def body(self) -> Body:
         """Return what people read, all of it visible."""
-        found: Body = shown(self.made())
+        found: Body = shown(self.made(self.value))
         return found
 
 

@@ -51,7 +51,7 @@ def _whence(item: Influence) -> tuple[str, str]:
 def explanation_document(found: Explanation) -> Document:
     """Return what `ffplan explain DESIGN PATH` prints."""
 
-    def body() -> Body:
+    def body(_: object) -> Body:
         blocks: list[Block] = [Grid("Derivation", tuple(_tree(found.root)), ("", ""), style="plain")]
         sources = tuple(dict.fromkeys(_sources(found.root)))
         if sources:

@@ -66,7 +66,7 @@ def _kept(near: NearWishes) -> str:
 def init_document(report: InitReport) -> Document:
     """Return what `ffplan init` prints."""
 
-    def body() -> Body:
+    def body(_: object) -> Body:
         found = report.designs
         rows = (
             ("accelerators", tuple(f"{item.accelerators:,}" for item in found)),

@@ -257,4 +257,4 @@ def _body(report: GoodputReport) -> Body:
 
 def goodput_document(report: GoodputReport) -> Document:
     """Return the report as a document; its main table is goodput by size."""
-    return Document(value=report, made=lambda: _body(report), rows=lambda: report.sizes)
+    return Document(value=report, made=_body, rows=lambda: report.sizes)

@@ -221,7 +221,7 @@ def recommendation_document(report: RecommendReport) -> Document:
     """Return the report as a document."""
     return Document(
         value=report,
-        made=lambda: Body(
+        made=lambda _: Body(
             title=f"Recommendation for {report.model}",
             blocks=_blocks(report),
             footer=f"ffplan {report.tool.version}, prices {report.price_book}",

@@ -38,7 +38,7 @@ def reproduction_document(report: Reproduction) -> Document:
     head = f"{report.report}: {report.values:,} values of a {report.kind}, "
     head += f"{plural(found, 'difference')}" if found else "all as before"
 
-    def body() -> Body:
+    def body(_: object) -> Body:
         blocks: list[Lines | Grid] = []
         if found:
             shown = report.differences[:MOST]

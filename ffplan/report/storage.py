@@ -184,4 +184,4 @@ def _body(r: StorageReport) -> Body:
 
 def storage_document(report: StorageReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=lambda: _body(report))
+    return Document(value=report, made=_body)

@@ -59,7 +59,7 @@ def sweep_document(report: SweepReport) -> Document:
     """Return the report as a document."""
     return Document(
         value=report,
-        made=lambda: Body(
+        made=lambda _: Body(
             title=f"Sweep of {report.design.name}",
             blocks=_blocks(report),
             footer=f"ffplan {report.tool.version}, design SHA-256 {report.design.sha256}",

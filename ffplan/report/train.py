@@ -264,4 +264,4 @@ def train_document(report: TrainReport, *, chart: bool = False) -> Document:
         report: plans with their times.
         chart: add bars of tokens a second.
     """
-    return Document(report, lambda: Body(_head(report), _train(report, chart=chart)), lambda: _flat_rows(report))
+    return Document(report, lambda told: Body(_head(told), _train(told, chart=chart)), lambda: _flat_rows(report))

@@ -56,4 +56,4 @@ def _body(r: UtilizationReport) -> Body:
 
 def utilization_document(report: UtilizationReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=lambda: _body(report))
+    return Document(value=report, made=_body)

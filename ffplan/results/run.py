@@ -66,6 +66,8 @@ class RunReport:
     """A petaFLOP/s of model arithmetic, kept up for a day [currency]; null as the cost is."""
     energy_mwh: Band
     """Energy at the meter [MWh]."""
+    missing_power: tuple[str, ...]
+    """Parts without a power, which the energy leaves out."""
     energy_kwh_per_million_tokens: Band
     """The same over a million tokens [kWh]."""
     carbon_t: Band

@@ -26,7 +26,7 @@ from ffplan.training.conv_layers import (
 from ffplan.training.group_collectives import Cluster, group_time, hidden_fraction, place_group
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
 from ffplan.training.overlap import with_overlap_cost
-from ffplan.training.step import PARTS
+from ffplan.training.part_kinds import PARTS
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
@@ -134,7 +134,7 @@ def _reduced(run: ConvRun, behind: list[Number]) -> Number:
 
 
 def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
-    """Return the parts of a step [s], by the names of `step.PARTS`; their sum is the step.
+    """Return the parts of a step [s], by the names of `part_kinds.PARTS`; their sum is the step.
 
     Gradients are reduced during the backward pass of the last micro-batch, bucket by bucket.
 

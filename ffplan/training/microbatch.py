@@ -144,19 +144,19 @@ def _experts(run: TrainRun, forward: LayerTimes, back: LayerTimes) -> Number:
     return exchange_time(run, pass_time(forward) + pass_time(back))
 
 
-COLLECTIVES: dict[str, tuple[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]]] = {
-    "tensor": ("tensor parallelism", _tensor),
-    "context": ("context parallelism", _context),
-    "experts": ("tokens to experts", _experts),
+COLLECTIVES: dict[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]] = {
+    "tensor": _tensor,
+    "context": _context,
+    "experts": _experts,
 }
-"""Label and exposed time of each axis's collectives in a layer, forward and backward."""
+"""Exposed time of each axis's collectives in a layer, forward and backward."""
 
 
 def micro_batch(run: TrainRun) -> MicroBatch:
     """Return a micro-batch in the mean layer, part by part."""
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
-    exposed = {name: time(run, forward, back) for name, (_, time) in COLLECTIVES.items()}
+    exposed = {name: time(run, forward, back) for name, time in COLLECTIVES.items()}
     again = _again(run.shape, run.plans, forward)
     if run.plans.again:
         again = again.plus(parts_again(run.shape, run.plans, run.speeds, pace_fraction(run.shape, run.plans)))

@@ -11,8 +11,9 @@ from ffplan.training.data_parallel import data_parallel_exposed, host_rates, opt
 from ffplan.training.group_collectives import group_time, send_time
 from ffplan.training.kept_activations import policy_kept_bytes
 from ffplan.training.memory import end_parameters, rank_parameters
-from ffplan.training.microbatch import COLLECTIVES, MicroBatch, micro_batch, pass_time
+from ffplan.training.microbatch import MicroBatch, micro_batch, pass_time
 from ffplan.training.parallel_plan import layers_of, stage_layers, strides
+from ffplan.training.part_kinds import PARTS
 from ffplan.training.schedules import FOLDED, bubble, dualpipe_bubble
 from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 
@@ -20,26 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ffplan.base.array_math import Floats, Number
-
-LABELS = {
-    "products": "GEMM",
-    "attention": "attention",
-    "memory": "element-wise kernels",
-    "kernels": "small kernels",
-    "recompute": "activation recomputation",
-    "output": "output layer and loss",
-    **{name: label for name, (label, _) in COLLECTIVES.items()},
-    "launches": "waiting for the host",
-    "sends": "pipeline point-to-point",
-    "bubble": "pipeline bubble",
-    "parameters": "parameter all-gather",
-    "gradients": "gradient reduction",
-    "optimizer": "optimizer",
-    "offload": "optimizer on the host",
-    "swaps": "activations to the host and back",
-}
-"""Parts of a step for people, in the order in which they are listed."""
-PARTS = tuple(LABELS)
 
 
 def _bubble(run: TrainRun, stage: Number, each: MicroBatch, count: Number) -> Number:

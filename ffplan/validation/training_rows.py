@@ -13,7 +13,8 @@ from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import AXES
 from ffplan.training.memory import peak_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
-from ffplan.training.step import PARTS, step_parts, step_time
+from ffplan.training.part_kinds import PARTS
+from ffplan.training.step import step_parts, step_time
 from ffplan.validation.communication_replay import signed_error
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, SIZES, TIMES, TrainingFile
@@ -124,7 +125,7 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     if set(here) & set(TIMES):
         seconds, parts = replayed_times(replay)
         found = {name: modelled_measure(replay, name, seconds) for name in here if name in TIMES}
-        longest = [PARTS[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
+        longest = [tuple(PARTS)[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
     found |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
     for at in range(len(table.rows)):
         for name in here:

@@ -71,3 +71,28 @@ def test_large_records_are_built_by_keyword() -> None:
 
     kinds = {item.kind for item in inspect.signature(FabricPlan).parameters.values()}
     assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def _compared(node: ast.AST) -> list[str]:
+    """Return the texts that a comparison, or a look at the start or end of a text, names."""
+    if isinstance(node, ast.Compare):
+        named: list[ast.expr] = [node.left, *node.comparators]
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        named = list(node.args) if node.func.attr in ("startswith", "endswith", "find", "partition") else []
+    else:
+        named = []
+    return [item.value for item in named if isinstance(item, ast.Constant) and isinstance(item.value, str)]
+
+
+def test_no_code_above_studies_recognises_a_sentence() -> None:
+    """A figure is found by its path: rewording a sentence changes nothing else."""
+    rooms = {"api", "cli", "figures", "report"}
+    found = [
+        (path, text)
+        for path, tree in TREES.items()
+        if path in PACKAGE and path.relative_to(ROOT / "ffplan").parts[0] in rooms
+        for node in ast.walk(tree)
+        for text in _compared(node)
+        if text.strip().count(" ") > 1
+    ]
+    assert not found

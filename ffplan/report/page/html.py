@@ -13,7 +13,7 @@ from ffplan.report.chart import Extras
 from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.assets import SCRIPT, STYLE
 from ffplan.report.page.charts import charts_of
-from ffplan.report.page.notes import Notes, link_to, safe, safe_lines, worded
+from ffplan.report.page.notes import Notes, read_marks, safe, safe_lines, without_marks, worded
 from ffplan.report.page.vega import to_svg
 
 if TYPE_CHECKING:
@@ -37,17 +37,18 @@ def _row(cells: Iterable[str], *, head: bool = False, tips: Sequence[str] = (), 
     Args:
         cells: its texts.
         head: it is the head of a table.
-        tips: what the cells after the first say when they are pointed at; empty texts say nothing.
+        tips: what each cell says when it is pointed at; empty texts say nothing.
         note: link to the note of the row.
     """
     if head:
         heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
         return f"<tr>{heads}</tr>"
     first, *rest = [worded(cell) for cell in cells]
-    each = zip((*tips, *[""] * (len(rest) - len(tips))), rest, strict=True)
+    each = zip((*tips[1:], *[""] * (len(rest) - len(tips[1:]))), rest, strict=True)
     said = [f' title="{_text_lines(tip)}"' if tip and cell else "" for tip, cell in each]
     others = "".join(f"<td{tip}>{cell}</td>" for tip, cell in zip(said, rest, strict=True))
-    return f'<tr><th scope="row">{first}{note}</th>{others}</tr>'
+    tip = f' title="{_text_lines(tips[0])}"' if tips and tips[0] else ""
+    return f'<tr><th scope="row"{tip}>{first}{note}</th>{others}</tr>'
 
 
 def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
@@ -63,13 +64,12 @@ def _region(kind: str, inside: str, title: str) -> str:
     return f'<div class="{kind}" tabindex="0" role="region" aria-label="{_text(title)}">{inside}</div>'
 
 
-def _sentence(text: str, tag: str, notes: Notes) -> str:
+def _sentence(marked: str, tag: str, notes: Notes) -> str:
     """Return a sentence with the note that names its figures; one without figures of the result has none."""
-    at = notes.find("", text)
-    if at is None:
-        return f"<{tag}>{worded(text)}</{tag}>"
-    tip = _text_lines(notes.tips(at, 1)[0])
-    return f'<{tag} title="{tip}">{worded(text)}{link_to(at)}</{tag}>'
+    text, paths = read_marks(marked)
+    tip, link = notes.sentence(text, paths)
+    said = f' title="{_text_lines(tip)}"' if tip else ""
+    return f"<{tag}{said}>{worded(text)}{link}</{tag}>"
 
 
 def _list(texts: Iterable[str], notes: Notes) -> str:
@@ -80,14 +80,17 @@ def _block(block: Block, notes: Notes) -> str:
     found = laid_out(block)
     if not isinstance(found, Table):
         return _list(found, notes)
-    title = "" if isinstance(block, Remarks) else block.title
-    nth = notes.another(title)
     rows = []
-    for place, row in enumerate(found.rows):
-        at = notes.find(title, row[0], place, nth)
-        tips = [] if at is None else notes.tips(at, len(row) - 1)
-        rows.append(_row(row, tips=tips, note="" if at is None else link_to(at)))
-    return _table(found.header, rows, title)
+    for row in found.rows:
+        cells, paths = zip(*map(read_marks, row), strict=True)
+        tips, note = notes.row(cells[0], paths)
+        rows.append(_row(cells, tips=tips, note=note))
+    return _table([without_marks(cell) for cell in found.header], rows, _title(block))
+
+
+def _title(block: Block) -> str:
+    """Return the title of a block; remarks have none."""
+    return "" if isinstance(block, Remarks) else without_marks(block.title)
 
 
 def _own_ids(svg: str, prefix: str) -> str:
@@ -137,7 +140,7 @@ def _drawings(extras: Extras) -> str:
 
 
 def _provenance(extras: Extras, notes: Notes) -> str:
-    parts = [_folded(f"Headline figures ({len(notes.keys)})", notes.text())] if notes.keys else []
+    parts = [_folded(f"Headline figures ({len(notes)})", notes.text())] if len(notes) else []
     if extras.meanings:
         rows = [_row((item.path, item.value, item.meaning)) for item in extras.meanings]
         table = _table(("path in JSON", "value", "meaning and unit"), rows, "figures")
@@ -164,8 +167,9 @@ def render(document: Document) -> str:
     Raises:
         UsageError: without vl-convert, where the result has charts.
     """
-    body, extras = document.body(), document.extras() if document.extras else Extras()
-    blocks, notes = list(body.blocks), Notes(extras.origins)
+    extras = document.extras() if document.extras else Extras()
+    body = document.made(document.value if extras.told is None else extras.told)
+    blocks, notes = list(body.blocks), Notes(extras.origin)
     verdict = [*([body.intro] if body.intro else []), *extras.verdict]
     for block in body.blocks:
         if not isinstance(block, Remarks):
@@ -174,9 +178,7 @@ def render(document: Document) -> str:
         blocks.remove(block)
     words = "".join(_sentence(line, "p", notes) for line in verdict)
     tables = "".join(
-        (f"<h3>{_text(block.title)}</h3>" if not isinstance(block, Remarks) and block.title else "")
-        + _block(block, notes)
-        for block in blocks
+        (f"<h3>{_text(title)}</h3>" if (title := _title(block)) else "") + _block(block, notes) for block in blocks
     )
     charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value, extras.measured)))
     sections = [
@@ -189,6 +191,7 @@ def render(document: Document) -> str:
     shown = [item for item in sections if item[2]]
     links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)
     inside = "".join(f'<section id="{name}"><h2>{_text(title)}</h2>{part}</section>' for name, title, part in shown)
+    title = without_marks(body.title)
     said = f'<div class="verdict">{words}</div>' if verdict else ""
     script = b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; img-src data:"
@@ -196,8 +199,8 @@ def render(document: Document) -> str:
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{_text(body.title)}</title><style>{STYLE}</style></head><body>"
-        f'<header><h1>{_text(body.title)}</h1>{said}<nav aria-label="Sections">{links}</nav></header>'
+        f"<title>{_text(title)}</title><style>{STYLE}</style></head><body>"
+        f'<header><h1>{_text(title)}</h1>{said}<nav aria-label="Sections">{links}</nav></header>'
         f"<main>{inside}</main>"
         f"<footer>Made by ffplan {__version__}. The page stands alone: it loads nothing.</footer>"
         f"<script>{SCRIPT}</script></body></html>\n"

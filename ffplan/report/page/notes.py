@@ -1,4 +1,4 @@
-"""Notes of a page: where each headline figure comes from, beside its cell and at the end."""
+"""Notes of a page: where each figure comes from, beside its cell and at the end."""
 
 from __future__ import annotations
 
@@ -6,10 +6,16 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from ffplan.base.tracked import split_marks
 from ffplan.base.visible import visible
+from ffplan.report.document import shown
 
 if TYPE_CHECKING:
-    from ffplan.report.chart import Origin
+    from collections.abc import Callable, Sequence
+
+    from ffplan.results.origin import Origin
+
+Paths = tuple[str, ...]
 
 
 def safe(text: str) -> str:
@@ -30,95 +36,92 @@ def safe_lines(text: str) -> str:
     return "\n".join(safe(line) for line in text.splitlines())
 
 
-def link_to(at: int) -> str:
-    """Return the link to a note, numbered from 0."""
-    return f'<sup><a href="#note-{at + 1}" aria-label="note {at + 1}">{at + 1}</a></sup>'
+def read_marks(text: str) -> tuple[str, Paths]:
+    """Return a text as a page shows it, and the paths of the figures that it is made of."""
+    plain, paths = split_marks(text)
+    return str(shown(plain)), paths
 
 
-def _words(origin: Origin) -> list[str]:
-    """Return lines on a figure: path, value and meaning, its equation, and what it is made of."""
-    whose = f"{origin.design}: " if origin.design else ""
-    value = f" = {origin.value}" if origin.value else ""
-    lines = [f"{whose}{origin.path}{value}", origin.meaning]
-    if origin.formula:
-        lines.append(f"Formula: {origin.formula}" + (f" Source: {origin.source}" if origin.source else ""))
-    return [line for line in (*lines, *origin.parts) if line]
-
-
-Key = tuple[str, str, int | None, int | None]
-"""Start of a table's title, label of a row, and their numbers where labels or titles repeat."""
-
-
-def _fits(key: Key, title: str, at: int, nth: int) -> bool:
-    table, _, row, number = key
-    titled = title.startswith(table) if table else not title
-    return titled and row in (None, at) and number in (None, nth)
+def without_marks(text: str) -> str:
+    """Return a text as a page shows it, whatever figures it is made of."""
+    return read_marks(text)[0]
 
 
 TIP = 160
 """Letters of a line of what a cell says; the note has all [1]."""
+SENTENCE = "These figures of the result are behind the sentence."
 
 
 def _short(line: str) -> str:
     return line if len(line) <= TIP else f"{line[: TIP - 4]} ..."
 
 
+def _taken_apart(origin: Origin) -> list[str]:
+    """Return lines on a figure: path, value and meaning, its equation, and what it is made of."""
+    whose = f"{origin.design}: " if origin.design else ""
+    lines = [f"{whose}{origin.path} = {origin.value}", origin.meaning]
+    if origin.formula:
+        lines.append(f"Formula: {origin.formula}" + (f" Source: {origin.source}" if origin.source else ""))
+    return [line for line in (*lines, *origin.parts) if line]
+
+
+def _meant(origin: Origin) -> str:
+    """Return a figure with its value and its meaning, in a line."""
+    whose = f"{origin.design}: " if origin.design else ""
+    return f"{whose}{origin.path} = {origin.value}: {origin.meaning}"
+
+
 class Notes:
-    """The notes of a page by table and row."""
+    """The notes of a page, numbered as they are found."""
 
-    def __init__(self, origins: tuple[Origin, ...]) -> None:
-        """Take where the figures come from.
+    def __init__(self, origin: Callable[[str], Origin] | None) -> None:
+        """Take what says where a figure comes from; None of a page without notes."""
+        self._origin = origin
+        self._found: list[tuple[str, list[list[str]]]] = []
 
-        Args:
-            origins: one for each figure of a table; figures of a row share a note.
-        """
-        self.rows: dict[Key, dict[int, Origin]] = {}
-        self._of_row: dict[str, list[Key]] = {}
-        for item in origins:
-            key = (item.table, item.row, item.at, item.nth)
-            if key not in self.rows:
-                self._of_row.setdefault(item.row, []).append(key)
-            self.rows.setdefault(key, {})[item.column] = item
-        self._titles: dict[str, int] = {}
-        self.keys: list[Key] = []
-        """Rows with a note, in the order in which they were found."""
+    def __len__(self) -> int:
+        return len(self._found)
 
-    def find(self, title: str, row: str, at: int = 0, nth: int = 0) -> int | None:
-        """Return the number of a row's note, from 0; None where it has none. Notes count as they are found.
+    def _cell(self, paths: Paths) -> list[str]:
+        """Return lines on the figures of a cell: the first taken apart, the others named."""
+        if self._origin is None or not paths:
+            return []
+        first, *others = (self._origin(path) for path in paths)
+        return [*_taken_apart(first), *map(_meant, others)]
 
-        Args:
-            title: title of the table.
-            row: label of the row.
-            at: number of the row in its table, from 0.
-            nth: number of the table among those with its title, from 0.
-        """
-        key = next((key for key in self._of_row.get(row, ()) if _fits(key, title, at, nth)), None)
-        if key is None:
-            return None
-        if key not in self.keys:
-            self.keys.append(key)
-        return self.keys.index(key)
+    def _add(self, label: str, groups: list[list[str]]) -> str:
+        """Keep a note, and return the link to it."""
+        self._found.append((label, groups))
+        at = len(self._found)
+        return f'<sup><a href="#note-{at}" aria-label="note {at}">{at}</a></sup>'
 
-    def another(self, title: str) -> int:
-        """Return how many tables with a title came before the next one [1]."""
-        self._titles[title] = self._titles.get(title, -1) + 1
-        return self._titles[title]
-
-    def tips(self, at: int, columns: int) -> list[str]:
-        """Return what each cell of a row says when it is pointed at.
+    def row(self, label: str, cells: Sequence[Paths]) -> tuple[list[str], str]:
+        """Return what each cell of a row says when it is pointed at, and the link to the note of the row.
 
         Args:
-            at: number of the note, from 0.
-            columns: cells of the row [1].
+            label: label of the row.
+            cells: paths of the figures of each cell.
         """
-        own = self.rows[self.keys[at]]
-        return ["\n".join(map(_short, _words(own[column]))) if column in own else "" for column in range(columns)]
+        said = [self._cell(paths) for paths in cells]
+        groups = [lines for lines in said if lines]
+        return ["\n".join(map(_short, lines)) for lines in said], self._add(label, groups) if groups else ""
+
+    def sentence(self, text: str, paths: Paths) -> tuple[str, str]:
+        """Return what a sentence says when it is pointed at, and the link to its note.
+
+        Args:
+            text: the sentence.
+            paths: paths of its figures.
+        """
+        if self._origin is None or not paths:
+            return "", ""
+        lines = [SENTENCE, *(_meant(self._origin(path)) for path in paths)]
+        return "\n".join(map(_short, lines)), self._add(text, [lines])
 
     def text(self) -> str:
         """Return all notes as a numbered list."""
         items = []
-        for at, key in enumerate(self.keys):
-            own = self.rows[key].values()
-            inner = "".join(f"<p>{'<br>'.join(map(safe, _words(item)))}</p>" for item in own)
-            items.append(f'<li id="note-{at + 1}"><b>{safe(key[1])}</b>{inner}</li>')
+        for at, (label, groups) in enumerate(self._found):
+            inner = "".join(f"<p>{'<br>'.join(map(safe, lines))}</p>" for lines in groups)
+            items.append(f'<li id="note-{at + 1}"><b>{safe(label)}</b>{inner}</li>')
         return f'<ol class="notes">{"".join(items)}</ol>'

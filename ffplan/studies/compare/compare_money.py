@@ -297,5 +297,5 @@ def compare_money(
         differences=differences,
         scales=scales,
     )
-    parts = {side.label: side.timed.report.rows[0].parts for side in sides if side.timed}
-    return money_headline(made, labels, labels[baseline], parts)
+    steps = {side.label: side.timed.report.rows[0] for side in sides if side.timed}
+    return money_headline(made, labels, labels[baseline], steps)

@@ -111,9 +111,14 @@ def shared_size(reports: JobReports) -> int:
     return min(most_gpus(design) for design, _ in reports.designs)
 
 
-def _size_basis(reports: JobReports, labels: Sequence[str], gpus: int) -> str:
-    """Return why a job that is compared has a number of accelerators, and which designs could give it more."""
-    most = [most_gpus(design) for design, _ in reports.designs]
+def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
+    """Return why a job that is compared has a number of accelerators, and which designs could give it more.
+
+    Args:
+        most: the most that one job can span on each design [1].
+        labels: label of each design.
+        gpus: accelerators of the job [1].
+    """
     if gpus < min(most):
         return f"The job has {gpus:,} accelerators, as asked for."
     larger = [f"`{label}` could give {count:,}" for label, count in zip(labels, most, strict=True) if count > gpus]
@@ -157,11 +162,12 @@ def compare_training(
         sides = [_side(reports.of(at, gpus, size), each, gpus) for at, each in enumerate(capital.each)]
         against = tuple(_against(side, sides[baseline], comparable=capital.comparable) for side in sides)
         sizes.append(JobSize(batch=size, sides=against))
+    own_sizes = tuple(_own_size(reports, at, batch) for at in range(len(assessments)))
     return TrainingComparison(
         model=reports.model.id,
         gpus=gpus,
-        size_basis=_size_basis(reports, labels, gpus),
-        own_sizes=tuple(_own_size(reports, at, batch) for at in range(len(assessments))),
+        size_basis=size_basis([own.gpus for own in own_sizes], labels, gpus),
+        own_sizes=own_sizes,
         batch=batch,
         capital_basis=capital.basis,
         currency=capital.currency,

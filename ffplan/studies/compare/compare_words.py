@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,9 @@ from ffplan.base.input_values import input_value
 from ffplan.studies.cost.cost_words import DRIVERS, money, recalled_drivers
 
 if TYPE_CHECKING:
-    from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow
+    from ffplan.results.comparison import JobSide, MoneyComparison, MoneyDifference, MoneySide, ScaleRow
     from ffplan.results.cost import FlipRow
-    from ffplan.results.training import StepPart
+    from ffplan.results.training import TrainRow
 
 EVEN = 0.005
 """MoneyDifference of a ratio from 1 up to which two sides are even [1]."""
@@ -23,7 +24,8 @@ FAR = 3.0
 FLIPS = 4
 """Break-evens that the headline names [1]."""
 
-Parts = dict[str, "tuple[StepPart, ...]"]
+Steps = Mapping[str, "JobSide | TrainRow"]
+"""The job on each design that runs it, by label."""
 
 
 def _share_words(share: float | None) -> str:
@@ -45,10 +47,11 @@ def _verdict(found: MoneyDifference, currency: str) -> str:
     return f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}{_share_words(share)}{sure}."
 
 
-def _why(found: MoneyDifference, parts: Parts) -> str:
+def _why(found: MoneyDifference, steps: Steps) -> str:
     """Return the part of the step that makes the faster side faster."""
     base = found.against
-    mine, theirs = parts.get(found.label, ()), parts.get(base, ())
+    sides = [steps.get(found.label), steps.get(base)]
+    mine, theirs = (side.parts if side else () for side in sides)
     names = {part.name: part.label for part in (*mine, *theirs)}
     seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
     gaps = {name: seconds[0].get(name, 0.0) - seconds[1].get(name, 0.0) for name in names}
@@ -58,7 +61,8 @@ def _why(found: MoneyDifference, parts: Parts) -> str:
     name = max(gaps, key=lambda item: gaps[item] / whole)
     slow, fast = (found.label, base) if whole > 0 else (base, found.label)
     high, low = (seconds[0], seconds[1]) if whole > 0 else (seconds[1], seconds[0])
-    total_high, total_low = sum(high.values()), sum(low.values())
+    longer, shorter = sides if whole > 0 else reversed(sides)
+    total_high, total_low = (side.step_s or 0.0 if side else 0.0 for side in (longer, shorter))
     part = f"{number(high.get(name, 0.0), 3)} s against {number(low.get(name, 0.0), 3)} s"
     return (
         f"The step of {slow} takes {number(total_high, 3)} s against {number(total_low, 3)} s of {fast}; the largest "
@@ -151,14 +155,14 @@ def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
     return f"The first job runs after {listed(months)}{beside}."
 
 
-def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, parts: Parts) -> MoneyComparison:
+def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, steps: Steps) -> MoneyComparison:
     """Return a comparison in money with its answer in words.
 
     Args:
         found: the comparison.
         labels: label of each design.
         base: label of the baseline.
-        parts: parts of the step on each design that runs.
+        steps: the job on each design that runs it.
     """
     lines: list[str] = []
     for side in found.sides:
@@ -171,7 +175,7 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, p
     for item in found.differences:
         if item.against != base:
             lines.append(f"{base}, the baseline, has no run; {item.against} stands in for it.")
-        lines += [_verdict(item, found.currency), _why(item, parts)]
+        lines += [_verdict(item, found.currency), _why(item, steps)]
         lines += [text for text in (_decides(item), _recalled(item, found.sides), _flips(item, found.currency)) if text]
     if len({side.partial for side in found.sides if side.run is not None}) > 1:
         lines.append("Their costs leave out different things: no design is called cheaper.")

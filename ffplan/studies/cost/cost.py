@@ -293,6 +293,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         cost_per_million_tokens=of("per_million") if ledger.costed else None,
         cost_per_petaflop_day=of("petaflop_day") if ledger.costed else None,
         energy_mwh=of("energy_mwh"),
+        missing_power=tuple(item.part for item in ledger.missing_power),
         energy_kwh_per_million_tokens=of("energy_mwh", 1e3 / million),
         carbon_t=of("carbon_t"),
         carbon_kg_per_million_tokens=of("carbon_t", 1e3 / million),
@@ -302,7 +303,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         error_band=report.error_band,
         estimated_from=report.estimated_from,
     )
-    return replace(made, words=run_words(made, ledger.missing_power))
+    return replace(made, words=run_words(made))
 
 
 def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:

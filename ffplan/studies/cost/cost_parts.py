@@ -12,6 +12,7 @@ from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import MONTHS, NEVER, RentTerm, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import run_energy
 from ffplan.cost.site import rack_area, rack_limit
+from ffplan.cost.yearly import YEARLY
 from ffplan.design.ownership import booked, offers_for
 from ffplan.results import cost as out
 
@@ -24,22 +25,6 @@ if TYPE_CHECKING:
     from ffplan.design.ownership import Assumed
     from ffplan.studies.cost.ledger import Ledger
 
-CAPITAL = ("hardware", "installation", "building", "prepaid")
-"""Kinds of yearly cost that pay for the purchase."""
-YEAR_LABELS = {
-    "hardware": "hardware: write-off and capital",
-    "installation": "freight, racks, installation",
-    "building": "building: write-off and capital",
-    "support": "support and maintenance",
-    "licences": "software licences",
-    "staff": "staff",
-    "electricity": "electricity",
-    "colocation": "colocation",
-    "rent": "rent",
-    "prepaid": "rent paid upfront: write-off and capital",
-    "extras": "storage, egress and support of the provider",
-}
-"""Kinds of yearly cost for people."""
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
 NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
@@ -149,7 +134,7 @@ def year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
     """Return the cost of a year by kind, the largest first."""
     total = float(year.year)
     rows = [
-        out.YearRow(name, YEAR_LABELS[name], float(amount), float(amount) / total if total else 0.0)
+        out.YearRow(name, YEARLY[name].label, float(amount), float(amount) / total if total else 0.0)
         for name, amount in year.yearly.items()
         if float(amount)
     ]
@@ -158,7 +143,7 @@ def year_rows(year: YearAccount) -> tuple[out.YearRow, ...]:
 
 def running_month(year: YearAccount) -> Any:
     """Return the running cost of a month, capital apart [currency per month]."""
-    return sum(amount for name, amount in year.yearly.items() if name not in CAPITAL) / MONTHS
+    return sum(amount for name, amount in year.yearly.items() if not YEARLY[name].capital) / MONTHS
 
 
 def _energy_of_use(ledger: Ledger, v: Values) -> Any:

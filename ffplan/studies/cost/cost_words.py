@@ -14,7 +14,6 @@ from ffplan.studies.cost.cost_parts import RECALLED, benchmark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from ffplan.base.outcomes import MissingFigure
     from ffplan.catalog.ownership import OwnershipProfile
     from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
@@ -50,14 +49,9 @@ def band_words(found: Band, unit: str) -> str:
     return ranged(found.p50, found.p10, found.p90, unit)
 
 
-def run_words(run: RunReport, missing: Iterable[MissingFigure]) -> str:
-    """Return a run in a sentence.
-
-    Args:
-        run: the run.
-        missing: powers that its energy leaves out.
-    """
-    parts = listed(f"`{item.part}`" for item in missing)
+def run_words(run: RunReport) -> str:
+    """Return a run in a sentence."""
+    parts = listed(f"`{part}`" for part in run.missing_power)
     without = f", without the power of {parts}, which is unknown" if parts else ""
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:

@@ -5,19 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from ffplan.results.explanation import Derivation
-from ffplan.studies.explain.explain import derived
-from ffplan.studies.explain.explain_parts import BY_PATH, PLACES, collective_parts, cost_parts
+from ffplan.figures.origins import figure_at, unit_of
+from ffplan.studies.explain.explain import declared
+from ffplan.studies.explain.explain_parts import BY_PATH, collective_parts, cost_parts
 
 if TYPE_CHECKING:
     from ffplan.results.design import Assessment
+    from ffplan.results.explanation import Derivation
     from ffplan.studies.explain.input_places import Places
-
-
-def unit_of(meaning: str) -> str:
-    """Return the unit that a description names in brackets; an empty text for pure numbers and amounts."""
-    unit = re.search(r"\[([^\]]+)\]", meaning)
-    return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
 
 
 def derivation_of(found: Assessment, path: str, value: float, meaning: str, places: Places | None = None) -> Derivation:
@@ -44,9 +39,4 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
         make = BY_PATH.get(path)
         inner = make(found, places) if make else ()
         how = "sum of the parts" if inner else ""
-    place = PLACES.get(path, "")
-    if path == "fabric.bisection_gbyte_s" and found.fabric.family == "dragonfly":
-        place = "ffplan.fabric.sizing.dragonfly:dragonfly_bisection"
-    if place:
-        return derived(path, value, unit, place, inner)
-    return Derivation(label=path, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner)
+    return declared(path, value, unit, figure_at(found, path), inner, how)

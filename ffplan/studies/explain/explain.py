@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from importlib import import_module
-from inspect import getdoc
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
@@ -15,6 +13,7 @@ from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
+from ffplan.figures.figure import Figure, equation
 from ffplan.inputs.document import Document, parse_document
 from ffplan.inputs.quantities import Money
 from ffplan.results.explanation import Derivation, Influence
@@ -42,27 +41,6 @@ class Subject:
     """Returns the value of a design with its catalogue; None where it has none."""
 
 
-def formula(place: str) -> tuple[str, str]:
-    """Return equation and source that the docstring of a function states.
-
-    Args:
-        place: module and function, such as `ffplan.cost.bom:line_total`.
-    """
-    module, _, name = place.partition(":")
-    text = getdoc(getattr(import_module(module), name)) or ""
-    return _section(text, "Equation"), _section(text, "Source")
-
-
-def _section(text: str, name: str) -> str:
-    _, _, rest = text.partition(f"{name}:\n")
-    lines = []
-    for line in rest.splitlines():
-        if line and not line.startswith(" "):
-            break
-        lines.append(line.strip())
-    return " ".join(" ".join(lines).split())
-
-
 def derived(
     label: str,
     value: float | None,
@@ -82,10 +60,29 @@ def derived(
         steps: what it is made of.
         binds: it alone decides the value above.
     """
-    equation, source = formula(place)
+    stated, source = equation(place)
     return Derivation(
-        label=label, value=value, unit=unit, formula=equation, source=source, place=place, binds=binds, steps=steps
+        label=label, value=value, unit=unit, formula=stated, source=source, place=place, binds=binds, steps=steps
     )
+
+
+def declared(
+    label: str, value: float | None, unit: str, figure: Figure, steps: tuple[Derivation, ...], how: str = ""
+) -> Derivation:
+    """Return a value as the table of figures has it.
+
+    Args:
+        label: what it is.
+        value: the value.
+        unit: its unit.
+        figure: its entry in the table.
+        steps: what it is made of.
+        how: how it follows, where the table names no function.
+    """
+    if figure.place:
+        return derived(label, value, unit, figure.place, steps)
+    made = given(label, value, unit, how=how or figure.how)
+    return replace(made, steps=steps)
 
 
 def given(

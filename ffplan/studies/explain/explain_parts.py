@@ -210,18 +210,6 @@ def run_parts(
     return tuple(parts)
 
 
-PLACES = {
-    "fabric.bisection_gbyte_s": f"{SIZING}:tree_bisection",
-    "fabric.oversubscription": f"{SIZING}:bandwidth_oversubscription",
-    "power.facility_kw": "ffplan.cost.power:facility_power",
-    "power.energy_mwh_per_year": "ffplan.cost.power:annual_energy",
-    "training.mfu": "ffplan.training.mfu:achieved",
-    "run.cost": "ffplan.cost.run:run_cost",
-    "run.days": "ffplan.cost.run:run_seconds",
-    "run.energy_mwh": "ffplan.cost.run:run_energy",
-}
-"""Function that states the equation of a path."""
-
 BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
     "fabric.switches.total": switch_parts,
     "power.it_kw": lambda found, places: power_parts(found, places)[:-1],

@@ -12,6 +12,7 @@ from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.workload_schema import Workload
+from ffplan.figures.origins import figure_of
 from ffplan.inputs.changes import steps
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
@@ -19,8 +20,8 @@ from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import derivation_of
-from ffplan.studies.explain.explain import TENTH, Subject, derived, influences, of_design, sorted_out
-from ffplan.studies.explain.explain_parts import PLACES, training_parts
+from ffplan.studies.explain.explain import TENTH, Subject, declared, influences, of_design, sorted_out
+from ffplan.studies.explain.explain_parts import training_parts
 from ffplan.studies.explain.input_places import Places
 from ffplan.studies.explain.step_inputs import Step
 
@@ -223,13 +224,7 @@ def _of_training(
     label, unit, meaning = TRAINING[question.path]
     row, inner = timed.report.rows[0], training_parts(timed.report)
     value = float(getattr(row, field))
-    if question.path in PLACES:
-        root = derived(label, value, unit, PLACES[question.path], inner)
-    else:
-        how = "sum of the parts" if field == "step_s" else "batch and sequence over the step"
-        root = Derivation(
-            label=label, value=value, unit=unit, formula=how, source="", place="", binds=False, steps=inner
-        )
+    root = declared(label, value, unit, figure_of(row, field), inner)
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
         again = timed.again(changed, parts)

@@ -10,12 +10,13 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
+from ffplan.figures.origins import figure_of
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.studies.cost.asked import Asked
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
-from ffplan.studies.explain.explain import TENTH, Subject, derived, moves_it, of_design, sorted_out
-from ffplan.studies.explain.explain_parts import PLACES, run_parts
+from ffplan.studies.explain.explain import TENTH, Subject, declared, moves_it, of_design, sorted_out
+from ffplan.studies.explain.explain_parts import run_parts
 from ffplan.studies.explain.input_places import account_at, stated_at
 from ffplan.studies.train.usual_job import TimedJob, timed_job
 
@@ -35,11 +36,6 @@ RUN = {
     "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
 }
 """Label, unit and meaning by path; an amount of money has the currency of the account."""
-HOW = {
-    "run.cost_per_million_tokens": "accelerator-hours * price of an hour / (tokens / 1,000,000)",
-    "run.carbon_t": "energy * carbon of the grid + accelerator-hours * embodied carbon over the life of the hardware",
-}
-"""How figures follow from their parts, where no one function has the whole equation."""
 NOTE = "Inputs of the account and of the step; `ffplan explain` of `training.step_s` takes the step apart."
 OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 """Sections of a design whose numbers are inputs of the account, or of the job."""
@@ -87,12 +83,7 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunE
     parts = run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
     label, unit, _ = RUN[path]
     unit = unit or run.currency
-    if path in PLACES:
-        root = derived(label, band.likely, unit, PLACES[path], parts)
-    else:
-        root = Derivation(
-            label=label, value=band.likely, unit=unit, formula=HOW[path], source="", place="", binds=False, steps=parts
-        )
+    root = declared(label, band.likely, unit, figure_of(run, field), parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
     tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
     for item, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):

@@ -18,8 +18,9 @@ from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, s
 from ffplan.training.memory_margins import temporary_bytes, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
+from ffplan.training.part_kinds import PARTS
 from ffplan.training.sensitivity import RESOURCES, abreast, faster, without_path
-from ffplan.training.step import LABELS, PARTS, step_parts, step_time
+from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -124,7 +125,7 @@ def gains_at(seconds: Floats, after: Mapping[str, Any], at: int) -> tuple[Gain, 
 def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
     """Return the parts of one step, the largest first."""
     listed = sorted((name for name in PARTS if parts[name] > 0), key=lambda name: -parts[name])
-    return tuple(StepPart(name, LABELS[name], parts[name], parts[name] / seconds) for name in listed)
+    return tuple(StepPart(name, PARTS[name].label, parts[name], parts[name] / seconds) for name in listed)
 
 
 def one_plan(run: TrainRun) -> TrainRun:
@@ -246,12 +247,12 @@ def why_lost(best: TrainRow, other: TrainRow) -> str:
     """Return why a plan lost against the best: the parts that cost it most."""
     mine = {part.name: part.seconds for part in other.parts}
     theirs = {part.name: part.seconds for part in best.parts}
-    more = {name: mine.get(name, 0.0) - theirs.get(name, 0.0) for name in LABELS}
+    more = {name: mine.get(name, 0.0) - theirs.get(name, 0.0) for name in PARTS}
     slower = other.step_s - best.step_s
     worst = sorted((name for name in more if more[name] > 0), key=lambda name: -more[name])[:2]
     if slower <= 0 or not worst:
         return "as fast"
-    words = [f"{LABELS[name]} +{_seconds(more[name])}" for name in worst]
+    words = [f"{PARTS[name].label} +{_seconds(more[name])}" for name in worst]
     return f"+{slower / best.step_s:.1%}: {', '.join(words)}"
 
 

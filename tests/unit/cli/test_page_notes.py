@@ -112,7 +112,7 @@ def test_a_cell_shows_the_value_that_its_note_has(name: str) -> None:
             <= max(6e-3 * abs(value * scale), coarse(shown), 0.0501 if abs(shown) < 100 else 0.51)
             or f"{value:.0f}" == f"{shown:.0f}"
             for shown in amounts(text)
-            for scale in (1, 100, 1e-6, 1e-15)
+            for scale in (1, 100, 1e3, 1e-6, 1e-15)
         ]
         assert any(near), (table, row, tip.splitlines()[0], text)
         seen += 1

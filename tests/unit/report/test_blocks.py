@@ -57,7 +57,7 @@ def test_sparks_start_at_zero() -> None:
 
 def test_a_terminal_draws_bars(letters: str) -> None:
     """The longest takes what the line leaves to each, here 30 letters; half of it half."""
-    text = drawn(Document(None, lambda: Body("", [GRID])))
+    text = drawn(Document(None, lambda _: Body("", [GRID])))
     full = "█" if letters == "utf-8" else "#"
     first, second = (line for line in text.splitlines() if re.match(r"  [12]", line))
     assert [len(run) for run in re.findall(f"{full}+", first)] == [15, 30]
@@ -66,7 +66,7 @@ def test_a_terminal_draws_bars(letters: str) -> None:
 
 
 def test_a_terminal_draws_sparks_after_their_row(letters: str) -> None:
-    text = drawn(Document(None, lambda: Body("", [MATRIX])))
+    text = drawn(Document(None, lambda _: Body("", [MATRIX])))
     labels = [line.split()[0] for line in text.splitlines() if line]
     assert labels == ["t", "x", "z", "y"]
     assert ("█▄ (8 to 4)" if letters == "utf-8" else "#- (8 to 4)") in text
@@ -84,7 +84,7 @@ def test_nothing_but_a_terminal_has_charts(form: str) -> None:
 def test_a_narrow_line_has_no_bars(monkeypatch: pytest.MonkeyPatch) -> None:
     wide = Grid("t", (("1", "x" * 60),), ("GPUs", "a"), bars=((4.0,),))
     monkeypatch.setenv("COLUMNS", "70")
-    assert not re.search("[█#]", drawn(Document(None, lambda: Body("", [wide]))))
+    assert not re.search("[█#]", drawn(Document(None, lambda _: Body("", [wide]))))
 
 
 @pytest.mark.parametrize("width", [80, 120])

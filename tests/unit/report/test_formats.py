@@ -37,7 +37,7 @@ SAMPLES = (Sample(NASTY, 0.1 + 0.2, None, Inner(True, ("x", "y"))), Sample("é",
 
 def made(*blocks: Block, rows: bool = True) -> Document:
     body = Body("[title]", blocks, intro="an intro", footer="the end")
-    return Document(SAMPLES[0], lambda: body, (lambda: SAMPLES) if rows else None)
+    return Document(SAMPLES[0], lambda _: body, (lambda: SAMPLES) if rows else None)
 
 
 class Cells(HTMLParser):

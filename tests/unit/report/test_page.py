@@ -14,13 +14,14 @@ import pytest
 from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
 from ffplan.interop.racks import RackKind, rack_drawing
-from ffplan.report.chart import Chart, Extras, Meaning, Point, Source
+from ffplan.report.chart import Chart, Extras, Meaning, Point
 from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Remarks
 from ffplan.report.page.charts import charts_of
 from ffplan.report.page.html import render
 from ffplan.report.page.notes import worded
 from ffplan.report.page.vega import specification, to_svg
+from ffplan.results.origin import Evidence
 from tests.support import assess_file, ffplan
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ TWO = Chart(
 )
 
 
-QM8700 = Source(
+QM8700 = Evidence(
     part="qm8700", path="power", value="404 W", grade="datasheet", status="V", source="a sheet", date="2024"
 )
 
@@ -103,7 +104,7 @@ def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
 
 
 def test_results_without_charts_are_pages_too() -> None:
-    text = render(Document({"a": 1}, lambda: Body("title", [Remarks(("said",))])))
+    text = render(Document({"a": 1}, lambda _: Body("title", [Remarks(("said",))])))
     assert "<h1>title</h1>" in text
     assert '<div class="verdict"><p>said</p></div>' in text
     assert "<svg" not in text
@@ -127,7 +128,7 @@ def test_extras_fill_their_sections() -> None:
         sources=(QM8700,),
         meanings=(Meaning("cost.total", "11", "Sum [currency]."),),
     )
-    text = render(Document({}, lambda: Body("t", []), extras=lambda: extras))
+    text = render(Document({}, lambda _: Body("t", []), extras=lambda: extras))
     assert "<summary>a.yaml</summary><pre>x: &lt;1&gt;</pre>" in text
     assert "<td>a sheet</td><td>2024</td>" in text
     assert '<th scope="row">cost.total</th><td>11</td><td>Sum [currency].</td>' in text

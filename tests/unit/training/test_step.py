@@ -35,8 +35,9 @@ from ffplan.training.overlap import (
     with_overlap_cost,
 )
 from ffplan.training.parallel_plan import layers_before, layers_of, placed, stage_layers, strides, units_of
+from ffplan.training.part_kinds import PARTS
 from ffplan.training.sensitivity import RESOURCES, faster
-from ffplan.training.step import PARTS, _sends, step_parts, step_time, swap_time
+from ffplan.training.step import _sends, step_parts, step_time, swap_time
 from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
 

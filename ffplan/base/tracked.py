@@ -1,0 +1,168 @@
+"""Numbers that remember their place in a result, so that text made of them says which figures it is made of.
+
+A page makes its text from a tracked copy of the result: each number formats as its digits after a mark that names its
+path, and the page reads the marks off. Every other reader makes the same text from the result itself.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+START, END = "\ue000", "\ue001"
+"""What a mark stands between; private characters of Unicode, which no result holds."""
+BETWEEN = "\ue002"
+"""What stands between the paths of a mark."""
+_MARK = re.compile(f"{START}([^{END}]*){END}")
+_PRIVATE = re.compile(f"[{START}-{BETWEEN}]")
+
+Paths = tuple[str, ...]
+
+
+class _Tracked:
+    """What tracked numbers share: their paths, and arithmetic that keeps those of both sides."""
+
+    paths: Paths
+
+    def __format__(self, spec: str) -> str:
+        return _marked(format(untracked(self), spec), self.paths)
+
+    def __str__(self) -> str:
+        return format(self, "")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _tracked, (untracked(self), self.paths)
+
+
+class TrackedFloat(_Tracked, float):
+    """A float with the paths that it comes from."""
+
+
+class TrackedInt(_Tracked, int):
+    """An integer with the paths that it comes from."""
+
+
+def _tracked(value: Any, paths: Paths) -> Any:
+    """Return a number with its paths; anything else as it is."""
+    kind = {float: TrackedFloat, int: TrackedInt}.get(type(value))
+    if kind is None or not paths:
+        return value
+    made = kind(value)
+    made.paths = paths
+    return made
+
+
+def untracked(value: Any) -> Any:
+    """Return a number without its paths; anything else as it is."""
+    if isinstance(value, TrackedFloat):
+        return float.__float__(value)
+    return int.__int__(value) if isinstance(value, TrackedInt) else value
+
+
+def paths_of(values: Iterable[Any]) -> Paths:
+    """Return the paths of numbers and of marked texts, each once."""
+    found: list[str] = []
+    for value in values:
+        if isinstance(value, _Tracked):
+            found += value.paths
+        elif isinstance(value, str) and START in value:
+            found += split_marks(value)[1]
+    return tuple(dict.fromkeys(found))
+
+
+_BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
+_ONE = ("neg", "pos", "abs", "round")
+
+
+def _arithmetic(name: str) -> Callable[..., Any]:
+    """Return the operation of numbers of a name, with the paths of all operands."""
+
+    def operate(self: Any, *others: Any) -> Any:
+        plain = untracked(self)
+        given = [untracked(other) for other in others]
+        if isinstance(plain, int) and any(isinstance(other, float) for other in given):
+            plain = float(plain)  # an integer leaves mixed arithmetic to the other side
+        made = getattr(plain, name)(*given)
+        return _tracked(made, paths_of((self, *others)))
+
+    return operate
+
+
+for _name in (*(f"__{prefix}{name}__" for name in _BOTH for prefix in ("", "r")), *(f"__{name}__" for name in _ONE)):
+    setattr(_Tracked, _name, _arithmetic(_name))
+
+
+def track(value: T, path: str = "") -> T:
+    """Return a copy of a result in which every number knows its path.
+
+    Args:
+        value: a record, mapping, sequence or number of it.
+        path: where it stands.
+    """
+    copy: T = _copied(value, path)
+    return copy
+
+
+def _copied(value: Any, path: str) -> Any:
+    if type(value) is str:
+        return _PRIVATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+    if is_dataclass(value) and not isinstance(value, type):
+        ahead = f"{path}." if path else ""
+        return type(value)(
+            **{item.name: _copied(getattr(value, item.name), f"{ahead}{item.name}") for item in fields(value)}
+        )
+    if isinstance(value, dict):
+        return {key: _copied(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)([_copied(item, f"{path}[{at}]") for at, item in enumerate(value)])
+    return _tracked(value, (path,))
+
+
+def made_of(text: str, *numbers: float | None) -> str:
+    """Return a text that was made elsewhere with the paths of the numbers that it is made of."""
+    return _marked(text, paths_of(numbers))
+
+
+def _marked(text: str, paths: Paths) -> str:
+    return f"{START}{BETWEEN.join(paths)}{END}{text}" if paths else text
+
+
+def split_marks(text: str) -> tuple[str, Paths]:
+    """Return a text without its marks, and the paths that they name, each once."""
+    if START not in text:
+        return text, ()
+    found = [path for mark in _MARK.findall(text) for path in mark.split(BETWEEN)]
+    return _MARK.sub("", text), tuple(dict.fromkeys(found))
+
+
+def read_alike(one: str, two: str) -> bool:
+    """Return whether two texts read alike, whatever figures they are made of."""
+    return split_marks(one)[0] == split_marks(two)[0]
+
+
+def traced(function: Callable[P, str]) -> Callable[P, str]:
+    """Make a function that words a number keep the paths of its arguments, whatever it does with the digits."""
+
+    @wraps(function)
+    def words(*given: P.args, **named: P.kwargs) -> str:
+        paths = paths_of((*given, *named.values()))
+        if not paths:
+            return function(*given, **named)
+        bare: Any = [_bare(value) for value in given]
+        bare_named: Any = {name: _bare(value) for name, value in named.items()}
+        return _marked(function(*bare, **bare_named), paths)
+
+    return words
+
+
+def _bare(value: Any) -> Any:
+    """Return an argument without paths."""
+    return split_marks(value)[0] if isinstance(value, str) else untracked(value)

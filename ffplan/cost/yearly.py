@@ -1,0 +1,77 @@
+"""The kinds of cost of a year: what each is called, how it follows, and from which inputs."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+
+_CAPITAL = "ffplan.cost.capital:yearly_capital"
+
+
+@record
+class YearlyCost:
+    """A kind of cost of a year."""
+
+    label: str
+    """For people."""
+    inputs: tuple[str, ...]
+    """Names of the inputs of the account that it is made of, or their start with a dot."""
+    how: str = ""
+    """How it follows; empty where `place` says it."""
+    place: str = ""
+    """Function that states its equation."""
+    capital: bool = False
+    """It pays for the purchase, and is no running cost."""
+
+
+YEARLY = {
+    "hardware": YearlyCost(
+        label="hardware: write-off and capital",
+        inputs=("discount", "residual", "capital", "life", "price."),
+        place=_CAPITAL,
+        capital=True,
+    ),
+    "installation": YearlyCost(
+        label="freight, racks, installation",
+        inputs=("freight", "installation", "cabling_labour", "rack", "rack_pdu", "liquid_cooling", "capital"),
+        how="yearly capital of freight, installation, cabling and racks",
+        capital=True,
+    ),
+    "building": YearlyCost(
+        label="building: write-off and capital",
+        inputs=("building", "building_life", "capital"),
+        place=_CAPITAL,
+        capital=True,
+    ),
+    "support": YearlyCost(
+        label="support and maintenance",
+        inputs=("support", "discount", "price."),
+        how="share of the hardware after discount",
+    ),
+    "licences": YearlyCost(label="software licences", inputs=("licence",), how="licence * accelerators"),
+    "staff": YearlyCost(
+        label="staff", inputs=("staff", "salary"), how="staff for 1,000 accelerators * accelerators / 1,000 * salary"
+    ),
+    "electricity": YearlyCost(
+        label="electricity",
+        inputs=("electricity", "power", "idle", "pue", "utilisation"),
+        how="energy of a year * price",
+    ),
+    "colocation": YearlyCost(
+        label="colocation", inputs=("colocation", "rack_rent"), how="price * rated kW * 12 months"
+    ),
+    "rent": YearlyCost(
+        label="rent", inputs=("rent", "utilisation"), how="rent of an hour in use * hours in use of a year"
+    ),
+    "prepaid": YearlyCost(
+        label="rent paid upfront: write-off and capital",
+        inputs=("rent", "capital"),
+        place="ffplan.cost.rent:prepaid_year",
+        capital=True,
+    ),
+    "extras": YearlyCost(
+        label="storage, egress and support of the provider",
+        inputs=("extras",),
+        how="what a provider bills apart * 12 months",
+    ),
+}
+"""Kinds of cost of a year by their stable names."""

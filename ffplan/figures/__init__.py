@@ -1,0 +1,1 @@
+"""Every figure of a result once: how it follows, and from what."""

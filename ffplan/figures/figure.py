@@ -1,0 +1,60 @@
+"""A figure of a result: which function states its equation, and what it is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import KW_ONLY
+from importlib import import_module
+from inspect import getdoc
+from typing import Any
+
+from ffplan.base.record import record
+
+
+@record
+class Figure:
+    """How a field of a record follows, and from what.
+
+    Names in `of` are fields of the record, or of one that holds it; a field of a range stands for its likely value.
+    """
+
+    _: KW_ONLY
+    place: str = ""
+    """Function whose docstring states its equation and source."""
+    how: str = ""
+    """How it follows, where no one function has the whole equation."""
+    of: tuple[str, ...] = ()
+    """Figures of the result that it is made of."""
+    inputs: tuple[str, ...] = ()
+    """Inputs of the account behind it: names, or their start with a dot."""
+    part: str = ""
+    """Field, here or above, that names the part of the catalogue behind it; empty where every part may be."""
+    evidence: tuple[str, ...] = ()
+    """Starts of the paths of that part's figures."""
+    said: Callable[[Any], Iterable[str]] | None = None
+    """What the record says of it beside numbers."""
+
+
+Table = dict[type, "dict[str, Figure | Callable[[Any], Figure]]"]
+"""Figures by record class and field; a function where the record itself decides, such as by the name of its row."""
+
+
+def equation(place: str) -> tuple[str, str]:
+    """Return equation and source that the docstring of a function states.
+
+    Args:
+        place: module and function, such as `ffplan.cost.bom:line_total`.
+    """
+    module, _, name = place.partition(":")
+    text = getdoc(getattr(import_module(module), name)) or ""
+    return _section(text, "Equation"), _section(text, "Source")
+
+
+def _section(text: str, name: str) -> str:
+    _, _, rest = text.partition(f"{name}:\n")
+    lines = []
+    for line in rest.splitlines():
+        if line and not line.startswith(" "):
+            break
+        lines.append(line.strip())
+    return " ".join(" ".join(lines).split())

@@ -1,0 +1,257 @@
+"""Where any figure of a result comes from: its value and meaning, its equation, and what it is made of."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.formatting import number
+from ffplan.base.record import record
+from ffplan.figures.comparison import COMPARISON
+from ffplan.figures.cost import COST
+from ffplan.figures.design import DESIGN
+from ffplan.figures.figure import Figure, equation
+from ffplan.figures.run import RUN
+from ffplan.figures.training import TRAINING
+from ffplan.results.origin import Evidence, Origin
+from ffplan.results.run import Band
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from ffplan.figures.figure import Table
+    from ffplan.results.cost import InputRow
+    from ffplan.results.explanation import Derivation
+
+FIGURES: Table = {**COST, **RUN, **TRAINING, **DESIGN, **COMPARISON}
+"""Every figure that says more than its meaning, by record class and field."""
+MOST_PARTS = 16
+"""Parts of a figure that are named [1]."""
+QUANTILES = {"p10": "10th percentile", "p50": "median", "p90": "90th percentile"}
+"""Fields of a range beside its likely value, in words."""
+_UNIT = re.compile(r"\[([^\]]+)\]")
+_SIDE = re.compile(r"(?:^|\.)(?:designs|sides|own_sizes)\[([0-9]+)\]")
+_PLAIN = Figure()
+
+
+@record
+class _Place:
+    """Where a number stands: what holds it, the innermost first, with the path of each."""
+
+    field: str
+    above: tuple[tuple[str, Any], ...]
+
+
+def unit_of(meaning: str, currency: str = "currency") -> str:
+    """Return the unit that a description names in brackets; an empty text for pure numbers, and for bare amounts.
+
+    Args:
+        meaning: the description.
+        currency: currency of amounts, where it is known.
+    """
+    unit = _UNIT.search(meaning.replace("[currency", f"[{currency}"))
+    return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
+
+
+def said(row: InputRow, currency: str) -> str:
+    """Return an input of an account with range, source, date and status.
+
+    Args:
+        row: the input.
+        currency: currency of amounts.
+    """
+    unit = row.unit.replace("currency", currency)
+    unit = "" if unit == "1" else f" {unit.removeprefix('1 ')}"
+    span = "" if row.distribution == "fixed" else f", {number(row.low, 4)} to {number(row.high, 4)} {row.distribution}"
+    dated = f", {row.date}" if row.date else ""
+    return f"{row.label}: {number(row.likely, 5)}{unit}{span} ({row.source}{dated}; {row.status})"
+
+
+def evidence(item: Evidence) -> str:
+    """Return a figure of the catalogue with source, date, grade and status."""
+    return f"{item.part}, {item.path}: {item.value} ({item.source}, {item.date}; {item.grade}, {item.status})"
+
+
+def _places(value: Any, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
+    """Yield every number of a record with what holds it."""
+    ahead = f"{path}." if path else ""
+    inside: Iterable[tuple[str, str, Any]] = ()
+    if is_dataclass(value):
+        inside = ((item.name, f"{ahead}{item.name}", getattr(value, item.name)) for item in fields(value))
+    for name, full, item in inside:
+        yield from _leaves(item, name, full, ((path, value), *above))
+
+
+def _leaves(item: Any, name: str, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
+    if is_dataclass(item):
+        yield from _places(item, path, above)
+    elif isinstance(item, dict):
+        for key, inner in item.items():
+            yield from _leaves(inner, name, f"{path}.{key}", above)
+    elif isinstance(item, list | tuple):
+        for at, inner in enumerate(item):
+            yield from _leaves(inner, name, f"{path}[{at}]", above)
+    elif isinstance(item, int | float) and not isinstance(item, bool):
+        yield path, _Place(name, above)
+
+
+def figure_of(holder: Any, field: str) -> Figure:
+    """Return what the table has of a field of a record; a figure that says nothing where it has none."""
+    entry = FIGURES.get(type(holder), {}).get(field, _PLAIN)
+    return entry if isinstance(entry, Figure) else entry(holder)
+
+
+def figure_at(value: Any, path: str) -> Figure:
+    """Return what the table has of a path of a result."""
+    holder, field = value, path
+    for step in re.findall(r"[^.\[\]]+", path):
+        if is_dataclass(value):
+            holder, field = value, step
+        if isinstance(value, dict):
+            value = value.get(step)
+        else:
+            value = value[int(step)] if isinstance(value, list | tuple) else getattr(value, step, None)
+    return figure_of(holder, field)
+
+
+class Origins:
+    """The figures of one result with value, meaning, and where each comes from."""
+
+    def __init__(
+        self,
+        value: Any,
+        described: Iterable[tuple[str, float, str]],
+        sources: Iterable[Evidence],
+        derivation: Callable[[str, float, str], Derivation | None],
+    ) -> None:
+        """Take a result.
+
+        Args:
+            value: the result.
+            described: path, number and description of every number of it.
+            sources: figures of the catalogue behind it.
+            derivation: takes a figure apart by path, value and meaning; None where no derivation is known.
+        """
+        self.value, self.sources, self.derivation = value, tuple(sources), derivation
+        self.found: Mapping[str, tuple[float, str]] = {path: (amount, words) for path, amount, words in described}
+        self._at = dict(_places(value, "", ()))
+        self._labels: tuple[str, ...] = getattr(value, "labels", ())
+
+    def shown(self, path: str) -> str:
+        """Return a figure with its unit."""
+        value, words = self.found[path]
+        return f"{number(value, 5)} {unit_of(words, self._currency(path))}".rstrip()
+
+    def of(self, path: str) -> Origin:
+        """Return where a figure comes from.
+
+        Args:
+            path: path of a number of the result.
+        """
+        place, (value, meaning) = self._at[path], self.found[path]
+        root = self.derivation(path, value, meaning)
+        derived = (root.formula, root.source, tuple(_steps(root.steps))) if root else ("", "", ())
+        figure, quantile = self._figure(place)
+        formula, source = equation(figure.place) if figure.place else (figure.how, "")
+        if quantile and (draws := self._above(place, "draws")) is not None:
+            formula = (
+                f"{QUANTILES[quantile]} of {draws:,} draws of the inputs" if draws else "no draws: the likely value"
+            )
+            source = ""
+        parts = (*derived[2], *self._parts(figure, place, path))
+        more = len(parts) - MOST_PARTS
+        return Origin(
+            design=self._design(path),
+            path=path,
+            value=self.shown(path),
+            meaning=meaning,
+            formula=derived[0] or formula,
+            source=derived[1] if derived[0] else source,
+            parts=parts if more <= 0 else (*parts[:MOST_PARTS], f"and {more} more in JSON"),
+        )
+
+    def _figure(self, place: _Place) -> tuple[Figure, str]:
+        """Return what the table has of a number, and the quantile of a range that it is."""
+        field, holder, quantile = place.field, place.above[0][1], ""
+        if isinstance(holder, Band):
+            quantile = field if field in QUANTILES else ""
+            path, holder = place.above[0][0], place.above[1][1]
+            field = path.rpartition(".")[2]
+        return figure_of(holder, field), quantile
+
+    def _parts(self, figure: Figure, place: _Place, path: str) -> Iterator[str]:
+        """Yield what a figure is made of, a line each."""
+        for name in figure.of:
+            yield from (f"{found} = {self.shown(found)}" for found in self._named(name, place) if found != path)
+        if figure.said is not None:
+            holders = [item for _, item in place.above if not isinstance(item, Band)]
+            yield from figure.said(holders[0])
+        yield from (said(row, self._currency(path)) for row in self._inputs(place, figure.inputs))
+        if figure.evidence:
+            part = self._above(place, figure.part) if figure.part else None
+            for item in self.sources:
+                if (not figure.part or item.part == part) and item.path.startswith(figure.evidence):
+                    yield evidence(item)
+
+    def _named(self, name: str, place: _Place) -> list[str]:
+        """Return the paths of a figure by its name here, or in what holds it."""
+        for start, _ in place.above:
+            path = f"{start}.{name}" if start else name
+            if name.endswith(".*"):
+                found = [other for other in self.found if other.startswith(path[:-1])]
+            else:
+                found = [other for other in (path, f"{path}.likely") if other in self.found]
+            if found:
+                return found
+        return []
+
+    def _above(self, place: _Place, name: str) -> Any:
+        """Return a field of what holds a number, or of what holds that; dots lead into it."""
+        for _, holder in place.above:
+            value = holder
+            for step in name.split("."):
+                value = getattr(value, step, None)
+            if value is None:
+                value = getattr(getattr(holder, "uncertainty", None), name, None)
+            if value is not None:
+                return value
+        return None
+
+    def _inputs(self, place: _Place, names: tuple[str, ...]) -> Iterator[InputRow]:
+        """Yield the inputs of the account by names, or by their start with a dot, in their order, each once."""
+        if not names:
+            return
+        rows = self._above(place, "inputs")
+        if rows is None:
+            sides = self._above(place, "sides") or ()
+            rows = [row for side in sides for row in getattr(side, "inputs", ())]
+        seen = set()
+        for name in names:
+            for row in rows:
+                if (row.input == name or (name.endswith(".") and row.input.startswith(name))) and id(row) not in seen:
+                    seen.add(id(row))
+                    yield row
+
+    def _currency(self, path: str) -> str:
+        """Return the currency of the amounts beside a figure."""
+        found = self._above(self._at[path], "currency") or self._above(self._at[path], "cost.currency")
+        return str(found) if found else "currency"
+
+    def _design(self, path: str) -> str:
+        """Return the label of the design that a figure of a comparison is of."""
+        if not self._labels:
+            return ""
+        sides = _SIDE.findall(path)
+        if sides:
+            return self._labels[int(sides[-1])]
+        return next((label for label in self._labels if path.startswith(f"ratios.{label}.")), "")
+
+
+def _steps(steps: Iterable[Derivation], above: str = "") -> Iterator[str]:
+    """Yield what a figure is made of, one line for each value, those below it after it."""
+    for step in steps:
+        value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".rstrip()
+        words = "; ".join(text for text in (step.formula and f"= {step.formula}", step.source) if text)
+        yield f"{above}{step.label}: {value}{'; binds' if step.binds else ''}{f' ({words})' if words else ''}"
+        yield from _steps(step.steps, f"{step.label}, ")

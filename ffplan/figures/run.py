@@ -1,0 +1,53 @@
+"""The figures of a training run in money."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.figures.cost import CARBON, HOUR
+from ffplan.figures.figure import Figure
+from ffplan.results.run import RunReport
+
+if TYPE_CHECKING:
+    from ffplan.figures.figure import Table
+
+RUN_PLACE = "ffplan.cost.run"
+SPEED = ("effective", "speed", "speed_own")
+"""Inputs of the time of a run."""
+_PRICE = ("tco.per_accelerator_hour", "hour")
+"""Price of an accelerator-hour, of a study and in a comparison."""
+
+RUN: Table = {
+    RunReport: {
+        "days": Figure(place=f"{RUN_PLACE}:run_seconds", of=("tokens", "tokens_s", "effective"), inputs=SPEED),
+        "accelerator_hours": Figure(place=f"{RUN_PLACE}:accelerator_hours", of=("gpus", "days"), inputs=SPEED),
+        "cost": Figure(place=f"{RUN_PLACE}:run_cost", of=("accelerator_hours", *_PRICE), inputs=(*SPEED, *HOUR)),
+        "cost_per_million_tokens": Figure(
+            how="cost of the run / tokens * 1,000,000", of=("cost", "tokens", *_PRICE), inputs=(*SPEED, *HOUR)
+        ),
+        "cost_per_petaflop_day": Figure(
+            how="accelerator-hour in use * 24 / (model PFLOP/s of an accelerator * effective training time)",
+            of=("mfu", "effective", *_PRICE),
+            inputs=(*SPEED, *HOUR),
+        ),
+        "energy_mwh": Figure(place=f"{RUN_PLACE}:run_energy", of=("accelerator_hours",), inputs=("power", "pue")),
+        "carbon_t": Figure(
+            how="energy * carbon of the grid + accelerator-hours * embodied carbon over the hours in use of its life",
+            of=("energy_mwh", "accelerator_hours", "carbon_energy_t"),
+            inputs=CARBON,
+        ),
+        "step_s": Figure(
+            how="the step of `ffplan train` with this plan; its parts are taken apart there",
+            of=("tokens_s", "mfu", "effective", "batch", "gpus", "error_band"),
+            inputs=SPEED,
+        ),
+        "tokens_s": Figure(how="tokens of a batch / step", of=("step_s",)),
+        "mfu": Figure(place="ffplan.training.mfu:achieved", of=("step_s",)),
+        "effective": Figure(
+            how="effective training time: the job's goodput, unless the design states one", inputs=("effective",)
+        ),
+        "operations": Figure(how="FLOP of the model a token * tokens", of=("petaflop_days", "tokens")),
+        "petaflop_days": Figure(how="operations / (a petaFLOP/s * a day)", of=("operations",)),
+        "ready_months": Figure(how="lead time + commissioning", inputs=("lead_time", "commissioning")),
+    },
+}

@@ -1,0 +1,91 @@
+"""The figures of a training report."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.figures.figure import Figure
+from ffplan.results.plan import PlanRow, SurePlan
+from ffplan.results.training import Gain, Roofline, StageMemory, StepPart, TrainReport, TrainRow
+from ffplan.training.part_kinds import PARTS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.figures.figure import Table
+
+_T = "ffplan.training"
+_ROOFS = {"tensor": "tensor_parallel_ways", "fsdp": "sharded_tokens", "experts": "expert_parallel_tokens"}
+"""Function of `training.rooflines` by start of a roofline's name; that of data parallelism where there is none."""
+_STEP = ("step_s", "plan.batch", "plan.sequence", "plan.gpus")
+_STAGE = Figure(place=f"{_T}.memory:stage_bytes")
+
+
+def _part(part: StepPart) -> Figure:
+    kind = PARTS[part.name]
+    return Figure(place=kind.place, how=kind.how, part="accelerator", evidence=kind.evidence)
+
+
+def _share(part: StepPart) -> Figure:
+    kind = PARTS[part.name]
+    return Figure(
+        place=kind.place,
+        how=kind.how,
+        of=("seconds", "step_s"),
+        part="accelerator",
+        evidence=kind.evidence,
+        said=lambda _: ["the equation is that of the time"],
+    )
+
+
+def _roof(roof: Roofline) -> Figure:
+    name = next((name for start, name in _ROOFS.items() if roof.name.startswith(start)), "data_parallel_tokens")
+    return Figure(place=f"{_T}.rooflines:{name}", part="accelerator", evidence=("peak.", "nvlink", "memory_bandwidth"))
+
+
+def _parts_of(row: TrainRow) -> Iterator[str]:
+    for part in row.parts:
+        yield f"{part.label}: {part.seconds:.4g} s"
+
+
+def _achieved(row: TrainRow) -> Figure:
+    return Figure(
+        place=f"{_T}.mfu:achieved",
+        of=(*_STEP, "peak_tflops", "mfu_causal", "hfu"),
+        part="accelerator",
+        evidence=(f"peak.{row.plan.precision}",),
+    )
+
+
+TRAINING: Table = {
+    PlanRow: {
+        "gpus": Figure(how="the plan's own, idle accelerators apart"),
+    },
+    SurePlan: {
+        "step_s": Figure(how="sum of the parts of a step"),
+        "slower": Figure(how="its step / the fastest plan's step - 1", of=("step_s",)),
+        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes"),
+    },
+    TrainReport: {
+        "feasible": Figure(how="plans of the search that device memory and the design allow", of=("searched",)),
+    },
+    TrainRow: {
+        "step_s": Figure(how="sum of the parts", of=("error_band",), said=_parts_of),
+        "tokens_s": Figure(how="tokens, or images, of a batch / step", of=_STEP),
+        "tokens_s_gpu": Figure(how="tokens, or images, of a batch / (step * accelerators of the plan)", of=_STEP),
+        "tflops_gpu": _achieved,
+        "mfu": _achieved,
+        "memory_gib": Figure(place=f"{_T}.memory:peak_bytes", of=("limit_gib",)),
+        "efficiency": Figure(how="tokens, or images, a second and accelerator over those of the first row"),
+        "idle": Figure(how="accelerators asked for, less those of the plan"),
+    },
+    StepPart: {"seconds": _part, "share": _share},
+    Gain: {"faster": Figure(how="step / step with 10 % more of the resource - 1", of=("step_s",))},
+    Roofline: {"value": Figure(how="of the plan"), "critical": _roof},
+    StageMemory: {
+        "layers": Figure(place=f"{_T}.parallel_plan:stage_layers"),
+        **dict.fromkeys(("weights_gib", "gradients_gib", "optimizer_gib", "total_gib", "logits_gib"), _STAGE),
+        "activations_gib": Figure(place=f"{_T}.kept_activations:policy_kept_bytes"),
+        "working_gib": Figure(how="this and the scores over the vocabulary", of=("logits_gib",)),
+    },
+}

@@ -1,0 +1,91 @@
+"""A result told anew with numbers that know their place, so that each sentence names the figures behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.tracked import made_of, split_marks, track
+from ffplan.results.comparison import Comparison
+from ffplan.results.cost import CostStudy
+from ffplan.results.training import TrainReport
+from ffplan.studies.compare.advantages import advantages
+from ffplan.studies.compare.compare_training import size_basis
+from ffplan.studies.compare.compare_words import money_headline
+from ffplan.studies.compare.verdicts import verdicts
+from ffplan.studies.cost.cost_words import headline, run_words
+from ffplan.studies.train.train_rows import why_lost
+
+if TYPE_CHECKING:
+    from ffplan.results.comparison import MoneyComparison, TrainingComparison
+    from ffplan.results.run import RunReport
+    from ffplan.results.training import TrainRow
+
+
+def told(value: Any) -> Any:
+    """Return a tracked copy of a result whose sentences name the figures that they are made of.
+
+    A sentence is made once more, by the function that made it, of the tracked copy.
+
+    Args:
+        value: the result.
+    """
+    copy = track(value)
+    if isinstance(copy, CostStudy):
+        made = replace(copy, run=_run(copy.run))
+        return replace(made, headline=_again(headline(made), made.headline))
+    if isinstance(copy, TrainReport):
+        return replace(copy, run=_run(copy.run), rows=tuple(_row(copy.rows[0], row) for row in copy.rows))
+    if isinstance(copy, Comparison):
+        return _comparison(copy)
+    return copy
+
+
+def _again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
+    """Return sentences told anew; those of the result where they would say anything else."""
+    same = tuple(split_marks(text)[0] for text in marked) == plain
+    return marked if same else plain
+
+
+def _run(run: RunReport | None) -> RunReport | None:
+    if run is None:
+        return None
+    (words,) = _again((run_words(run),), (run.words,))
+    return replace(run, words=words)
+
+
+def _row(best: TrainRow, row: TrainRow) -> TrainRow:
+    memory = (row.memory_gib, row.limit_gib, row.reserved_low_gib, row.reserved_high_gib, row.transient_gib)
+    words = None if row.memory_words is None else made_of(row.memory_words, *memory)
+    lost = row.lost
+    if lost is not None:
+        (lost,) = _again((why_lost(best, row),), (lost,))
+    return replace(row, memory_words=words, lost=lost)
+
+
+def _comparison(found: Comparison) -> Comparison:
+    baseline = found.labels.index(found.baseline)
+    if found.training is None:
+        said = advantages(found.designs, found.labels, baseline, found.ratios)
+        return replace(found, verdicts=_again(said, found.verdicts))
+    said = verdicts(found.training, found.labels, baseline)
+    return replace(
+        found,
+        verdicts=_again(said, found.verdicts),
+        training=_training(found.training, found.labels),
+        money=_money(found.money, found.training, found) if found.money else None,
+    )
+
+
+def _training(job: TrainingComparison, labels: tuple[str, ...]) -> TrainingComparison:
+    most = [own.gpus for own in job.own_sizes]
+    (words,) = _again((size_basis(most, labels, job.gpus),), (job.size_basis,))
+    return replace(job, size_basis=words)
+
+
+def _money(money: MoneyComparison, job: TrainingComparison, found: Comparison) -> MoneyComparison:
+    sides = tuple(replace(side, run=_run(side.run)) for side in money.sides)
+    size = next(item for item in job.sizes if item.batch == job.batch)
+    steps = {label: side for label, side in zip(found.labels, size.sides, strict=True) if side.plan}
+    made = money_headline(replace(money, sides=sides), found.labels, found.baseline, steps)
+    return replace(made, headline=_again(made.headline, money.headline))
