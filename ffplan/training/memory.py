@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Floats, Number
 from ffplan.base.record import record
 from ffplan.training.kept_activations import in_flight, layer_kept_bytes, policy_kept_bytes
 from ffplan.training.model_flops import (
@@ -26,7 +26,7 @@ from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
@@ -244,6 +244,22 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
         found["mixed"] = np.minimum(np.floor(ends), last)
         found["next"] = np.minimum(np.ceil(ends), last)
     return found
+
+
+def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
+    """Return the memory of stages of one plan, of plain numbers, all at once.
+
+    Args:
+        shape: the model.
+        plan: the plan.
+        stages: positions of the stages, the first 0 [1].
+
+    Returns:
+        Parts, total and host memory by name [byte], each by stage.
+    """
+    parts = stage_bytes(shape, plan, np.array(stages, dtype=float))
+    found = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
+    return {name: np.broadcast_to(size, len(stages)) for name, size in found.items()}
 
 
 def largest(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:

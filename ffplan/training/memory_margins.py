@@ -33,6 +33,11 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 """Margins of runs that are timed and not judged."""
 
 
+def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
+    """Return what the optimizer takes for a moment on a stage [byte], of its states on the device there [byte]."""
+    return margins.temporary * states / plans.optimizer_bytes
+
+
 def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
     """Return what the optimizer takes for a moment, on the stage where it is most.
 
@@ -50,7 +55,7 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
     Source:
         Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
     """
-    return largest(shape, plans, lambda parts: margins.temporary * parts.optimizer / plans.optimizer_bytes)
+    return largest(shape, plans, lambda parts: temporary_of(parts.optimizer, plans, margins))
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
