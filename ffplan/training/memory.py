@@ -262,12 +262,13 @@ def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) 
     return {name: np.broadcast_to(size, len(stages)) for name, size in found.items()}
 
 
-def largest(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:
-    """Return the largest of the stages that may be the fullest, by a size of theirs [byte]."""
-    most: Number = 0.0
+def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
+    """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
+    most: list[Number] = [0.0] * len(sizes)
     for stage in fullest_candidates(shape, plans).values():
-        most = np.maximum(most, size(stage_bytes(shape, plans, stage)))
-    return most
+        parts = stage_bytes(shape, plans, stage)
+        most = [np.maximum(before, size(parts)) for before, size in zip(most, sizes, strict=True)]
+    return tuple(most)
 
 
 def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -286,7 +287,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    return largest(shape, plans, lambda parts: parts.total)
+    return largest(shape, plans, lambda parts: parts.total)[0]
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -306,7 +307,7 @@ def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         Definition; buffers of the framework, and gradients on their way, are left out.
     """
-    return largest(shape, plans, lambda parts: parts.host)
+    return largest(shape, plans, lambda parts: parts.host)[0]
 
 
 def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:

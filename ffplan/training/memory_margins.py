@@ -55,7 +55,15 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
     Source:
         Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
     """
-    return largest(shape, plans, lambda parts: temporary_of(parts.optimizer, plans, margins))
+    return peak_and_temporary(shape, plans, margins)[1]
+
+
+def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
+    """Return `peak_bytes` and `temporary_bytes`, from one look at the stages [byte]."""
+    peak, temporary = largest(
+        shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)
+    )
+    return peak, temporary
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
