@@ -127,11 +127,14 @@ def _of_cpus(host: Host) -> list[Resource]:
 
 def _network(host: Host) -> list[Resource]:
     found = []
+    alike: dict[tuple[int, float], tuple[Number, Number, Number]] = {}  # NICs that share what they carry count once
     for name, nic, rate in zip(host.nic_ids, host.nics, host.nic_gbyte_s, strict=True):
         tree = nic.tree_efficiency.value if nic.tree_efficiency else nic.line_efficiency.value
-        low = minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0]
+        mark = (id(nic), rate if isinstance(rate, int | float) else id(rate))
+        if mark not in alike:
+            alike[mark] = (minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0], rate, rate)
         line = nic.line_efficiency.value
-        found.append(Resource("nic", name, "NIC", (low, rate, rate), sustained=line, under_trees=tree))
+        found.append(Resource("nic", name, "NIC", alike[mark], sustained=line, under_trees=tree))
     proxies = [nic.proxy_message for nic in host.nics if nic.proxy_message is not None]
     if proxies:
         low, value, high = spread(max(proxies, key=lambda time: time.value))

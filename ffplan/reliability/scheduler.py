@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from heapq import heappop, heappush
-from itertools import chain, count, islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -111,10 +111,11 @@ class _Queue:
 
     def first(self, most: int) -> _Job | None:
         """Return the first job of at most so many accelerators that a placement looks at."""
-        first = None
+        first, turn = None, self.turn + 1
         for gpus, jobs in self.near.items():
-            if gpus <= most and (first is None or jobs[0].turn < first.turn):
+            if gpus <= most and jobs[0].turn < turn:
                 first = jobs[0]
+                turn = first.turn
         return first
 
     def remove(self, job: _Job) -> None:
@@ -149,15 +150,17 @@ class _Cluster:
             pool[-1].add(node)
         self.empty = [pool[-1] for pool in self.pools]
         """Nodes of each zone that are free as a whole."""
+        self.partly = [(free, [pool[free] for pool in self.pools]) for free in range(self.each - 1, 0, -1)]
+        """Accelerators that are free on nodes that are free in part, the most first, and those nodes of each zone."""
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
         self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
         self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
-        self.now, self.last = 0.0, warm_s
+        self.now = 0.0
         self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
-        self.numbers = count(1)
+        self.number = 0
         self.clock = _Job(0.0, 0.0, 0)
         """Stands for the looks at the queue, which belong to no job."""
         self.looks, self.asleep = 0, False
@@ -166,14 +169,14 @@ class _Cluster:
 
     def after(self, seconds: float, act: Callable[[_Job], None], job: _Job) -> None:
         """Let a job's next event come after some time; the one before no longer comes."""
-        job.event = number = next(self.numbers)
+        self.number = job.event = number = self.number + 1
         heappush(self.events, (self.now + seconds, number, act, job))
 
     def simulate(self, seconds: float) -> None:
         """Let the time pass."""
-        events = self.events
-        heappush(events, (seconds, 0, self.look, self.clock))  # the end comes before all else at its time
-        first = self._arrivals()
+        end = _Job(seconds, 0.0, 0)
+        heappush(self.events, (seconds, end.event, self.look, end))  # the end comes before all else at its time
+        first = self._arrivals([])
         if self.sharing:
             self.set_look(self.clock)
         for job in first:
@@ -181,34 +184,47 @@ class _Cluster:
         if not self.queue.near:
             self.looks = 0
             self._sleep()
+        self._pass(self.warm)
+
+    def _pass(self, last: float) -> None:
+        """Let one event come after another until the end, and add up what is held between them.
+
+        Args:
+            last: the time from which on it counts [s].
+        """
+        events, near, total = self.events, self.queue.near, self.total
+        work_s = held_s = idle_s = 0.0
         while True:
-            self.now, number, act, job = heappop(events)
+            now, number, act, job = heappop(events)
+            if job.event != number:
+                continue
+            if now > last:
+                span, held, last = now - last, self.held, now
+                work_s += span * self.at_work
+                held_s += span * held
+                if near:
+                    idle_s += span * (total - held)
             if not number:
                 break
-            if job.event == number:
-                if self.now > self.last:
-                    self.tick()
-                act(job)
-        self.tick()
-
-    def tick(self) -> None:
-        """Add the time since the last change to the sums, after the warm-up."""
-        span = self.now - self.last
-        if span > 0:
-            held = self.held
-            self.work_s += span * self.at_work
-            self.held_s += span * held
-            if self.queue.near:
-                self.idle_s += span * (self.total - held)
-            self.last = self.now
+            self.now = now
+            act(job)
+        self.work_s, self.held_s, self.idle_s = work_s, held_s, idle_s
 
     def largest(self) -> int:
         """Return the accelerators of the largest job that fits [1]."""
-        empty = map(len, self.empty)
-        nodes = sum(empty) if self.spanning < self.rules.spanning else max(empty)
+        empty = self.empty
+        if len(empty) == 1:
+            nodes = len(empty[0])
+        elif self.spanning < self.rules.spanning:
+            nodes = sum(map(len, empty))
+        else:
+            nodes = max(map(len, empty))
         if nodes:
             return nodes * self.each
-        return next((free for free in range(self.each - 1, 0, -1) if any(pool[free] for pool in self.pools)), 0)
+        for free, same in self.partly:
+            if any(same):
+                return free
+        return 0
 
     def place(self, job: _Job) -> bool:
         """Start a job in one zone where that is possible; return whether it fits."""
@@ -290,7 +306,8 @@ class _Cluster:
 
     def leave(self, job: _Job) -> None:
         """Let a job that has saved wait again."""
-        self._wake()
+        if self.asleep:
+            self._wake()
         self.queue.append(job)
         self.give(job)
 
@@ -321,24 +338,24 @@ class _Cluster:
         for job in leaving:
             self.save(job)
 
-    def _arrivals(self) -> list[_Job]:
-        """Return the further jobs of this moment, and set the arrival after it."""
-        together = []
+    def _arrivals(self, found: list[_Job]) -> list[_Job]:
+        """Return jobs with the further ones of this moment behind them, and set the arrival after it."""
         for job in self.arriving:
             if job.arrival > self.now:
                 self.after(job.arrival - self.now, self.arrive, job)
                 break
-            together.append(job)
-        return together
+            found.append(job)
+        return found
 
     def arrive(self, job: _Job) -> None:
         """Let a job arrive, and those that come with it."""
-        for one in (job, *self._arrivals()):
+        for one in self._arrivals([job]):
             self.join(one)
 
     def join(self, job: _Job) -> None:
         """Let a job start where it fits and no other is before it, or wait."""
-        self._wake()
+        if self.asleep:
+            self._wake()
         if not (self.queue.room and self.place(job)):
             self.queue.append(job)
         if self.sharing and self.queue.near:
@@ -363,9 +380,9 @@ class _Cluster:
         self.asleep, self.clock.event = self.sharing, 0
 
     def _wake(self) -> None:
-        if self.asleep:
-            self.asleep = False
-            self.after(0.0, self.set_look, self.clock)
+        """Look at the queue again."""
+        self.asleep = False
+        self.after(0.0, self.set_look, self.clock)
 
 
 def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> Shared:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Number
+from ffplan.base.array_math import Floats, Number
 from ffplan.base.record import record
 from ffplan.training.kept_activations import in_flight, layer_kept_bytes, policy_kept_bytes
 from ffplan.training.model_flops import (
@@ -26,7 +26,7 @@ from ffplan.training.parallel_plan import layers_before, layers_of, stage_layers
 from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.model_shape import ModelShape
@@ -246,12 +246,29 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     return found
 
 
-def largest(shape: ModelShape, plans: ParallelPlans, size: Callable[[StageBytes], Number]) -> Number:
-    """Return the largest of the stages that may be the fullest, by a size of theirs [byte]."""
-    most: Number = 0.0
+def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
+    """Return the memory of stages of one plan, of plain numbers, all at once.
+
+    Args:
+        shape: the model.
+        plan: the plan.
+        stages: positions of the stages, the first 0 [1].
+
+    Returns:
+        Parts, total and host memory by name [byte], each by stage.
+    """
+    parts = stage_bytes(shape, plan, np.array(stages, dtype=float))
+    found = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
+    return {name: np.broadcast_to(size, len(stages)) for name, size in found.items()}
+
+
+def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
+    """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
+    most: list[Number] = [0.0] * len(sizes)
     for stage in fullest_candidates(shape, plans).values():
-        most = np.maximum(most, size(stage_bytes(shape, plans, stage)))
-    return most
+        parts = stage_bytes(shape, plans, stage)
+        most = [np.maximum(before, size(parts)) for before, size in zip(most, sizes, strict=True)]
+    return tuple(most)
 
 
 def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -270,7 +287,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         [1] section 4.2.3: the first keeps most micro-batches; experts and the output layer can outweigh them.
     """
-    return largest(shape, plans, lambda parts: parts.total)
+    return largest(shape, plans, lambda parts: parts.total)[0]
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
@@ -290,7 +307,7 @@ def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     Source:
         Definition; buffers of the framework, and gradients on their way, are left out.
     """
-    return largest(shape, plans, lambda parts: parts.host)
+    return largest(shape, plans, lambda parts: parts.host)[0]
 
 
 def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:

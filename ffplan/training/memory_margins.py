@@ -33,6 +33,11 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 """Margins of runs that are timed and not judged."""
 
 
+def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
+    """Return what the optimizer takes for a moment on a stage [byte], of its states on the device there [byte]."""
+    return margins.temporary * states / plans.optimizer_bytes
+
+
 def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
     """Return what the optimizer takes for a moment, on the stage where it is most.
 
@@ -50,7 +55,15 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
     Source:
         Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
     """
-    return largest(shape, plans, lambda parts: margins.temporary * parts.optimizer / plans.optimizer_bytes)
+    return peak_and_temporary(shape, plans, margins)[1]
+
+
+def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
+    """Return `peak_bytes` and `temporary_bytes`, from one look at the stages [byte]."""
+    peak, temporary = largest(
+        shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)
+    )
+    return peak, temporary
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:

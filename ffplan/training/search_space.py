@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan.base.array_math import Bools, Floats, Ints, Number
+from ffplan.base.array_math import Bools, Floats, Ints, Number, Truth
 from ffplan.base.record import record
 from ffplan.training.axes import AXES, NUMBERS, OPTIONS, STRUCTURE, UNITS, ParallelPlans, divisors
 from ffplan.training.constraints import REASONS, ROOM, reason_codes, violations
 from ffplan.training.memory import peak_bytes
-from ffplan.training.memory_margins import temporary_bytes, worst_of
+from ffplan.training.memory_margins import peak_and_temporary, worst_of
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ def evaluate_space(
         return _empty(plans, refused, candidates, space.options)
     parts = step_parts(replace(run, plans=plans))
     seconds = np.asarray(step_time(parts))
-    more = _option_codes(run, plans, limit, host_limit)
+    more = _option_codes(run, plans, peak_bytes(run.shape, plans) > limit, host_limit)
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
     for at, name in enumerate(REASONS):
@@ -201,18 +201,13 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
 
 def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
     """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment."""
-    beyond = np.broadcast_to(_beyond(run, space.plans, limit), space.code.shape) & (space.code == 0)
+    peak, temporary = peak_and_temporary(run.shape, space.plans, run.margins)
+    beyond = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, space.code.shape) & (space.code == 0)
     return replace(
         space,
         step=np.where(beyond, np.inf, space.step),
         code=np.where(beyond, REASONS.index("memory"), space.code),
     )
-
-
-def _beyond(run: TrainRun, plans: ParallelPlans, limit: float) -> Bools:
-    """Return where a runtime may go beyond a limit [byte]."""
-    temporary = temporary_bytes(run.shape, plans, run.margins)
-    return np.asarray(worst_of(peak_bytes(run.shape, plans), temporary, run.margins)) > limit
 
 
 def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[int, ...]]:
@@ -327,16 +322,24 @@ def fastest(
     }
     plans = replace(base, **structures, **fields)
     whole = (rows.size, *shape)
-    tight = np.broadcast_to(_beyond(run, plans, limit), whole)
-    refused = np.broadcast_to(_option_codes(run, plans, limit, host_limit) > 0, whole)
+    peak, temporary = peak_and_temporary(run.shape, plans, run.margins)
+    tight = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, whole)
+    refused = np.broadcast_to(_option_codes(run, plans, peak > limit, host_limit) > 0, whole)
     times = step_time(step_parts(replace(run, plans=plans)))
     seconds = np.where(refused | tight if sure else refused, np.inf, times)
     return [single(plans, seconds.shape, place) for place in best(seconds, top, tight)]
 
 
-def _option_codes(run: TrainRun, plans: ParallelPlans, limit: float, host_limit: float | None) -> Ints:
-    """Return why options of plans are refused whose structures are possible, as positions in `constraints.REASONS`."""
-    faults = violations(run.shape, plans, limit, host_limit)
+def _option_codes(run: TrainRun, plans: ParallelPlans, full: Truth, host_limit: float | None) -> Ints:
+    """Return why options of plans are refused whose structures are possible, as positions in `constraints.REASONS`.
+
+    Args:
+        run: workload and machine.
+        plans: the plans.
+        full: where device memory does not hold them.
+        host_limit: host memory that a rank may fill [byte]; not checked if omitted.
+    """
+    faults = {**violations(run.shape, plans, None, host_limit), "memory": full}
     return reason_codes({name: faults[name] for name in LATER if name in faults})
 
 

@@ -134,7 +134,7 @@ class ClusterSearch:
         return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed)
 
     def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
-        """Return the smallest design that takes no more than some days, and the largest that takes more.
+        """Return the smallest design that takes no more than some days; else None, and the largest that takes more.
 
         Args:
             idea: the way to build the fabric.
@@ -142,7 +142,8 @@ class ClusterSearch:
             days: the days.
         """
         found, slow = smallest(self._sizes(idea), first, days)
-        return self.tried(idea, found) if found else None, self.tried(idea, slow) if slow else None
+        full = self.tried(idea, found) if found else None
+        return full, self.tried(idea, slow) if slow and full is None else None
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:

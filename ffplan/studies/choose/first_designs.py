@@ -123,6 +123,22 @@ def _choices(catalog: Catalog, server: Server, book: PriceBook, wishes: Wishes) 
             yield _Parts(server=server, switch=switch, breakout=breakout, endpoint=links[0], between=links[1])
 
 
+def _rails(idea: Idea, server: Server) -> int:
+    """Return the NICs of a node that an idea has on the fabric [1]."""
+    return idea.nics or len(fabric_slots(server))
+
+
+def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
+    """Return the tiers of switches that may hold an idea with some nodes, the fewest first.
+
+    One tier is one switch, or one of every rail that is a network of its own, and has no uplinks to save.
+    """
+    rails = _rails(idea, parts.server)
+    switches = rails if idea.family == "rail-only" else 1
+    ports = switches * int(parts.switch.ports.value) * parts.breakout
+    return (1, 2, 3) if idea.oversubscription == "1:1" and nodes * rails <= ports else (2, 3)
+
+
 LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
 """Limits of design files that hold a wished power; the IT peak has none."""
 
@@ -150,7 +166,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     """Return a design file with comments."""
     wishes, name = site.wishes, site.name
     per = len(parts.server.accelerators)
-    rails = idea.nics or len(fabric_slots(parts.server))
+    rails = _rails(idea, parts.server)
     fewer = f", nics: {idea.nics}" if idea.nics else ""
     family = idea.family if rails > 1 else "fat-tree"
     limits = _limits(wishes, site.currency)
@@ -223,9 +239,7 @@ class Builder:
         for parts in self.choices:
             if parts.switch.fabric == but:
                 continue
-            for tiers in (1, 2, 3):
-                if tiers == 1 and idea.oversubscription != "1:1":
-                    continue
+            for tiers in _tiers(idea, parts, nodes):
                 draft = draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
                 if draft is not None:
                     made.append(draft)

@@ -9,7 +9,7 @@ import numpy as np
 from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
-from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, peak_bytes, stage_bytes
+from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, plan_bytes
 
 if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
@@ -51,12 +51,21 @@ def _nearest(value: float, number: int) -> str:
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
-def _memory(shape: ModelShape, plans: ParallelPlans, limit: float) -> Diagnosis:
-    """Return the memory that does not fit, and its largest part."""
+def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
+    """Return the memory that does not fit, and its largest part; None where it exceeds the limit by no more than that.
+
+    Args:
+        shape: the model.
+        plans: one plan, plain numbers.
+        limit: device memory [byte].
+        over: part of the limit by which device memory may exceed it [1].
+    """
     stages = {name: float(at) for name, at in fullest_candidates(shape, plans).items()}
-    most, name, at = max((float(np.max(stage_bytes(shape, plans, at).total)), name, at) for name, at in stages.items())
-    parts = stage_bytes(shape, plans, at)
-    sizes = {part: float(np.max(getattr(parts, part))) for part in PARTS}
+    found = plan_bytes(shape, plans, list(stages.values()))
+    most, name, place = max((float(found["total"][at]), name, at) for at, name in enumerate(stages))
+    if most <= (1 + over) * limit:
+        return None
+    at, sizes = stages[name], {part: float(found[part][place]) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
     named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
@@ -182,8 +191,8 @@ def diagnose(
     code = int(reason_codes(violations(shape, plans, None)))
     if code:
         return explain(shape, plans, REASONS[code])
-    if limit is not None and float(peak_bytes(shape, plans)) > (1 + over) * limit:
-        return _memory(shape, plans, limit)
+    if limit is not None and (wrong := _memory(shape, plans, limit, over)) is not None:
+        return wrong
     if host_limit is not None and "host-memory" in (found := violations(shape, plans, None, host_limit)):
         return _host_memory(shape, plans, host_limit) if bool(np.any(found["host-memory"])) else None
     return None

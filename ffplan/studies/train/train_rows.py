@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.formatting import GIB
+from ffplan.base.record import record
 from ffplan.results.plan import PlanRow
 from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
 from ffplan.studies.train.memory_verdict import memory_fields
 from ffplan.studies.train.plan_rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS
-from ffplan.training.memory import fullest_candidates, host_bytes, peak_bytes, stage_bytes
-from ffplan.training.memory_margins import temporary_bytes, worst_of
+from ffplan.training.memory import fullest_candidates, plan_bytes
+from ffplan.training.memory_margins import temporary_of, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.part_kinds import PARTS
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from ffplan.training.axes import ParallelPlans
     from ffplan.training.conv_step import ConvRun
     from ffplan.training.group_collectives import Cluster
-    from ffplan.training.model_shape import ModelShape
     from ffplan.training.train_run import TrainRun
 
 MORE = 1.1
@@ -76,18 +76,39 @@ def plan_row(sequence: float, plans: ParallelPlans, system: Cluster) -> PlanRow:
     )
 
 
-def stages_of(shape: ModelShape, plans: ParallelPlans) -> tuple[StageMemory, ...]:
-    """Return the memory of every stage; where there are many, of the first, second, last and fullest."""
-    count = int(plans.pipeline)
-    telling = {0, 1, count - 1} | {int(at) for at in fullest_candidates(shape, plans).values()}
-    numbers = list(range(count)) if count <= SHOWN else sorted(telling)
-    found = []
-    for stage in numbers:
-        parts = stage_bytes(shape, plans, float(stage))
-        sizes = {f"{name}_gib": float(np.max(getattr(parts, name))) / GIB for name in (*MEMORY_PARTS, "total")}
-        held = stage_layers(shape.layers, plans, float(stage))
-        found.append(StageMemory(stage=stage, layers=int(held), **sizes))
-    return tuple(found)
+@record
+class _Memory:
+    """Memory of one plan."""
+
+    allocated: float
+    """What tensors have on the fullest stage [byte]."""
+    temporary: float
+    """What the optimizer takes for a moment, where it is most [byte]."""
+    host: float
+    """What host memory holds for a rank, where it is most [byte]."""
+    stages: tuple[StageMemory, ...]
+    """Every stage; where there are many, the first, second, last and fullest."""
+
+
+def _memory(run: TrainRun) -> _Memory:
+    """Return the memory of the plan of a run, as `one_plan` has it."""
+    shape, plan = run.shape, run.plans
+    count = int(plan.pipeline)
+    fullest = {int(at) for at in fullest_candidates(shape, plan).values()}
+    numbers = list(range(count)) if count <= SHOWN else sorted({0, 1, count - 1} | fullest)
+    parts = plan_bytes(shape, plan, numbers)
+    held = np.asarray(stage_layers(shape.layers, plan, np.array(numbers, dtype=float)))
+    sizes = {f"{name}_gib": (parts[name] / GIB).tolist() for name in (*MEMORY_PARTS, "total")}
+    own = [numbers.index(at) for at in fullest]
+    return _Memory(
+        allocated=float(parts["total"][own].max()),
+        temporary=float(np.max(temporary_of(parts["optimizer"][own], plan, run.margins))),
+        host=float(parts["host"][own].max()),
+        stages=tuple(
+            StageMemory(stage=stage, layers=int(held[at]), **{name: size[at] for name, size in sizes.items()})
+            for at, stage in enumerate(numbers)
+        ),
+    )
 
 
 def relevant(run: TrainRun | ConvRun) -> list[str]:
@@ -221,8 +242,8 @@ def _row(
 ) -> TrainRow:
     capped = one_plan(run)
     shape, p, speeds = run.shape, capped.plans, pace(capped, seconds)
-    allocated = float(np.max(peak_bytes(shape, p)))
-    temporary = float(np.max(temporary_bytes(shape, p, run.margins)))
+    memory = _memory(capped)
+    worst = float(worst_of(memory.allocated, memory.temporary, run.margins))
     return TrainRow(
         plan=plan_row(float(shape.sequence), p, run.system),
         idle=asked - int(p.gpus),
@@ -234,11 +255,11 @@ def _row(
         gains=bought,
         rooflines=plan_rooflines(run),
         path_lost=None,
-        memory_gib=allocated / GIB,
-        **memory_fields(run.margins, limit, allocated, float(worst_of(allocated, temporary, run.margins)), temporary),
-        offloaded_gib=float(np.max(host_bytes(shape, p))) / GIB,
+        memory_gib=memory.allocated / GIB,
+        **memory_fields(run.margins, limit, memory.allocated, worst, memory.temporary),
+        offloaded_gib=memory.host / GIB,
         limit_gib=limit / GIB,
-        stages=stages_of(shape, p),
+        stages=memory.stages,
         lost=None,
     )
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ffplan.catalog.store import Catalog
+from ffplan.studies.choose import first_designs
+from ffplan.studies.choose.built import draft_from
 from ffplan.studies.choose.first_designs import Builder, why_not
 from ffplan.studies.choose.wishes import IDEAS, Idea, Wishes
 
@@ -43,3 +45,17 @@ def test_a_draft_has_the_purchase_and_the_power_of_the_whole() -> None:
     assert draft.cost == built.cost > 0
     assert draft.drawn("facility-peak") == built.drawn("facility-peak") > 0
     assert draft.drawn("it-training") == built.drawn("it-training") > 0
+
+
+@pytest.mark.parametrize("idea", [IDEAS[0], IDEAS[2]], ids=lambda idea: idea.name)
+@pytest.mark.parametrize("accelerator", ["gaudi3", "gb200-gpu", "mi325x"])
+@pytest.mark.parametrize("nodes", [18, 54, 72, 73, 144])
+def test_tiers_that_are_not_tried_hold_no_design(accelerator: str, nodes: int, idea: Idea) -> None:
+    wishes = Wishes(accelerator=accelerator, gpus=None, budget=None, watts=1e9, model=None, book="usd-2026", pue=1.25)
+    builder = Builder(wishes, Catalog(), "bid")
+    site = first_designs._Site(wishes=wishes, name="bid", currency="USD")
+    tried = {parts.switch.id: first_designs._tiers(idea, parts, nodes) for parts in builder.choices}
+    assert all(tiers in ((1, 2, 3), (2, 3)) for tiers in tried.values())
+    for parts in builder.choices:
+        single = draft_from(first_designs._text(idea, parts, nodes, 1, site), idea, builder.catalog)
+        assert (single is not None) == (1 in tried[parts.switch.id]), parts.switch.id
