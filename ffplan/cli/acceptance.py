@@ -13,6 +13,7 @@ from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import parsed, read_bytes, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import Progress, emit, refuse_target, write
+from ffplan.cli.page import with_extras
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import Measured
@@ -107,7 +108,7 @@ def acceptance(
             count = plural(len(values) - len(usual), "value")
             print(f"ffplan acceptance: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
         _save(usual, design.compute.server.id, save, date)
-    emit(acceptance_document(report), form, output)
+    emit(with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
     if any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
 

@@ -27,6 +27,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit
+from ffplan.cli.page import with_extras
 from ffplan.cli.series import series
 
 if TYPE_CHECKING:
@@ -121,4 +122,4 @@ def collective(
         report = collective_table(design, parts, libraries, wanted, ranks, sizes)
     except QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None
-    emit(collective_document(report, chart=chart), form, output)
+    emit(with_extras(collective_document(report, chart=chart), form, [file], catalog, "collective"), form, output)

@@ -14,6 +14,7 @@ from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import Progress, emit
+from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
 from ffplan.cli.simulated import announce, needs_simpy
 
@@ -146,4 +147,4 @@ def goodput(
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))
-    emit(goodput_document(report), form, output)
+    emit(with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)

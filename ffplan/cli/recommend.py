@@ -16,6 +16,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.page import with_extras
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -243,5 +244,5 @@ def recommend(
     )
     _require_folder(folder)
     report, refused = _found(parts, target, book.currency, best, folder)
-    emit(recommendation_document(report), form, output)
+    emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
     _leave(report, refused)

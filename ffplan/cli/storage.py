@@ -12,6 +12,7 @@ from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
+from ffplan.cli.page import with_extras
 
 
 def storage(
@@ -43,4 +44,4 @@ def storage(
         report = study_storage(design, parts, asked, images)
     except NoStorageError as error:
         raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
-    emit(storage_document(report), form, output)
+    emit(with_extras(storage_document(report), form, [file], catalog, "storage"), form, output)

@@ -11,6 +11,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choices, parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
 from ffplan.cli.output import Progress, emit
+from ffplan.cli.page import with_extras
 from ffplan.cli.simulated import announce
 
 if TYPE_CHECKING:
@@ -135,4 +136,4 @@ def utilization(
         report = study_utilization(design, parts, asked, progress.step)
     finally:
         progress.end()
-    emit(utilization_document(report), form, output)
+    emit(with_extras(utilization_document(report), form, [file], catalog, "utilization"), form, output)

@@ -93,7 +93,7 @@ def calibrate_document(report: CalibrationReport) -> Document:
         report: constants and errors, before and after.
     """
     head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
-    return Document(report, lambda _: Body(head, _calibrate(report)), lambda: report.constants)
+    return Document(report, lambda told: Body(head, _calibrate(told)), lambda: report.constants)
 
 
 def left_out_document(report: LeaveOneOutReport) -> Document:
@@ -103,5 +103,5 @@ def left_out_document(report: LeaveOneOutReport) -> Document:
         report: a row for each source.
     """
     return Document(
-        report, lambda _: Body(f"accuracy: training, one {report.by} left out", _left_out(report)), lambda: report.rows
+        report, lambda told: Body(f"accuracy: training, one {report.by} left out", _left_out(told)), lambda: report.rows
     )

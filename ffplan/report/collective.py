@@ -217,7 +217,7 @@ def collective_document(report: CollectiveTable, *, chart: bool = False) -> Docu
         chart: add bars of bus bandwidth.
     """
     head = f"{report.design}: {report.operation} with {report.library}"
-    return Document(report, lambda _: Body(head, _collective(report, chart=chart)), lambda: report.rows)
+    return Document(report, lambda told: Body(head, _collective(told, chart=chart)), lambda: report.rows)
 
 
 def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document:
@@ -228,4 +228,4 @@ def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document
         rows: print every row after the summaries; JSON and CSV hold the rows always.
     """
     head = f"accuracy: {report.subject}"
-    return Document(report, lambda _: Body(head, _accuracy(report, rows=rows)), lambda: report.rows)
+    return Document(report, lambda told: Body(head, _accuracy(told, rows=rows)), lambda: report.rows)

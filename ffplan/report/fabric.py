@@ -215,35 +215,35 @@ def no_family(report: SizeReport) -> str:
 def route_document(report: RouteReport) -> Document:
     """Return what `ffplan route` prints."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
-    return Document(report, lambda _: Body(head, _route(report)), lambda: report.tiers)
+    return Document(report, lambda told: Body(head, _route(told)), lambda: report.tiers)
 
 
 def placement_document(report: PlacementReport) -> Document:
     """Return what `ffplan place` prints."""
     head = f"{report.design}: {report.nodes:,} nodes in {report.orders[0].order} order"
-    return Document(report, lambda _: Body(head, _placement(report)), lambda: report.orders)
+    return Document(report, lambda told: Body(head, _placement(told)), lambda: report.orders)
 
 
 def fault_document(report: FaultReport) -> Document:
     """Return what `ffplan faults` prints."""
     head = f"{report.design}: cost of losses, {report.routing} routing, seed {report.seed}"
-    return Document(report, lambda _: Body(head, _fault(report)), lambda: report.losses)
+    return Document(report, lambda told: Body(head, _fault(told)), lambda: report.losses)
 
 
 def verify_document(report: VerifyReport) -> Document:
     """Return what `ffplan verify` prints."""
     verdict = "accepted" if report.passed else "not accepted as designed"
     head = f"{report.design}: {verdict} by {report.program} {report.version}"
-    return Document(report, lambda _: Body(head, _verify(report)), lambda: report.checks)
+    return Document(report, lambda told: Body(head, _verify(told)), lambda: report.checks)
 
 
 def cabling_document(report: CablingReport) -> Document:
     """Return what `ffplan cabling` prints."""
-    return Document(report, lambda _: Body(f"{report.design}: cabling", _cabling(report)), lambda: report.cables)
+    return Document(report, lambda told: Body(f"{report.design}: cabling", _cabling(told)), lambda: report.cables)
 
 
 def size_document(report: SizeReport) -> Document:
     """Return what `ffplan size` prints."""
     ports = f"{report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
     head = f"{report.endpoints:,} endpoints on {report.switch}, {ports}"
-    return Document(report, lambda _: Body(head, _size(report)), lambda: report.options)
+    return Document(report, lambda told: Body(head, _size(told)), lambda: report.options)

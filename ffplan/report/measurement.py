@@ -109,7 +109,7 @@ def measured_document(report: MeasuredFit) -> Document:
         report: constants and errors.
     """
     head = f"measure: {report.accelerator} by {report.device}, {report.date}, {plural(len(report.kernels), 'kernel')}"
-    return Document(report, lambda _: Body(head, _fit(report)), lambda: report.kernels)
+    return Document(report, lambda told: Body(head, _fit(told)), lambda: report.kernels)
 
 
 def _plan(report: MeasurePlan) -> list[Block]:
@@ -132,4 +132,4 @@ def plan_document(report: MeasurePlan) -> Document:
         report: the plan.
     """
     head = f"measure: {report.sizes} sizes, {plural(report.kernels, 'kernel')}, {report.seconds / 60:.1f} minutes"
-    return Document(report, lambda _: Body(head, _plan(report)), lambda: report.groups)
+    return Document(report, lambda told: Body(head, _plan(told)), lambda: report.groups)

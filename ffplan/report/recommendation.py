@@ -221,9 +221,9 @@ def recommendation_document(report: RecommendReport) -> Document:
     """Return the report as a document."""
     return Document(
         value=report,
-        made=lambda _: Body(
+        made=lambda told: Body(
             title=f"Recommendation for {report.model}",
-            blocks=_blocks(report),
+            blocks=_blocks(told),
             footer=f"ffplan {report.tool.version}, prices {report.price_book}",
         ),
         rows=lambda: report.designs,
