@@ -95,7 +95,7 @@ class Examined:
             InputError: where the ownership is wrong.
         """
         workload = self.study.design.workload
-        if self.timed is None or workload.tokens is None:
+        if workload is None or self.timed is None or workload.tokens is None:
             return None
         from ffplan.studies.cost.asked import Asked
         from ffplan.studies.cost.cost import study_run
@@ -113,7 +113,7 @@ class Examined:
             InputError: where the reliability of the design is wrong.
         """
         workload = self.study.design.workload
-        if self.timed is None:
+        if workload is None or self.timed is None:
             return None
         from ffplan.studies.operate.goodput_job import timed_recovery
         from ffplan.studies.train.workload import workload_gpus

@@ -71,7 +71,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
     own_workload("cost", [design])
     design = with_tokens(design, None if tokens is None else tokens_of(tokens, "cost"))
-    return _shown(lambda: timed_workload(design, parts, design.workload), design.workload.model)
+    return _shown(lambda: timed_workload(design, parts, design.stated_workload), design.stated_workload.model)
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:

@@ -59,7 +59,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
     tokens_s, refused = None, None
     if wishes.model is not None:
         try:
-            job = workload_report(built.design, catalog.fresh(), built.design.workload)
+            job = workload_report(built.design, catalog.fresh(), built.design.stated_workload)
             tokens_s = job.rows[0].tokens_s
         except (RefusedError, UncalibratedError) as error:
             refused = str(error)

@@ -56,7 +56,7 @@ def job_asked(
         if gpus is not None:
             raise UsageError(f"ffplan {command}: --gpus has an effect with --model, or a `workload` in the design")
         return None
-    name = work.model if model is None else model
+    name = design.stated_workload.model if model is None else model
     part_of(parts, Model, name, f"ffplan {command}: --model")
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)

@@ -6,7 +6,7 @@ Where many designs are assessed at once, counts and figures are arrays of one sh
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import Number, ceil_div, maximum, minimum, real
 from ffplan.base.record import record
@@ -17,6 +17,11 @@ from ffplan.catalog.prices import PriceBook
 from ffplan.design.rails import shared_rails
 from ffplan.design.schema import Design, NodeGroup, OtherNetwork
 from ffplan.inputs.document import Document
+
+if TYPE_CHECKING:  # a design without these sections loads none of their schemas
+    from ffplan.design.ownership_schema import Ownership, Rent
+    from ffplan.design.reliability_schema import Reliability
+    from ffplan.design.workload_schema import Workload
 
 
 @record
@@ -116,14 +121,20 @@ class ResolvedDesign:
     """Switch of the cores, where it is not that of the spines."""
     networks: tuple[ResolvedNetwork, ...] = ()
     """Networks beside the fabric."""
-    ownership: Any = None
-    """What the design says of ownership, an `Ownership`; None where it says nothing."""
-    rent: Any = None
-    """What it says of rent, a `Rent`; None where it is bought."""
-    workload: Any = None
-    """What it says of the job, a `Workload`; None where it says nothing."""
-    reliability: Any = None
-    """What it says of failures, a `Reliability`; None where it says nothing."""
+    ownership: Ownership | None = None
+    """What the design says of ownership; None where it says nothing."""
+    rent: Rent | None = None
+    """What it says of rent; None where it is bought."""
+    workload: Workload | None = None
+    """What it says of the job; None where it says nothing."""
+    reliability: Reliability | None = None
+    """What it says of failures; None where it says nothing."""
+
+    @property
+    def stated_workload(self) -> Workload:
+        """The job of a design that is known to state one."""
+        assert self.workload is not None
+        return self.workload
 
     @property
     def radix(self) -> int:

@@ -45,7 +45,7 @@ def _tokens_s(built: Sized, catalog: Catalog) -> float | None:
     from ffplan.training.constraints import RefusedError
 
     try:
-        return workload_report(built.design, catalog.fresh(), built.design.workload).rows[0].tokens_s
+        return workload_report(built.design, catalog.fresh(), built.design.stated_workload).rows[0].tokens_s
     except (RefusedError, UncalibratedError):
         return None
 
@@ -77,6 +77,6 @@ def rounder(
     own = next((f"{rate:,.0f}" for rate, item in rates if item is most), "none")
     reached = next(rate for rate, item in rates if item is found)
     return found, (
-        f"{most.assessment.accelerators:,} accelerators would fit the wishes; {found.design.workload.model} has "
+        f"{most.assessment.accelerators:,} accelerators would fit the wishes; {found.design.stated_workload.model} has "
         f"{reached:,.0f} tokens/s on {found.assessment.accelerators:,}, and {own} on all"
     )

@@ -190,7 +190,7 @@ def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
 
     design, catalog = _resolved(question)
     try:
-        return design, catalog, workload_report(design, catalog, design.workload)
+        return design, catalog, workload_report(design, catalog, design.stated_workload)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"ffplan explain: {error}") from None
 
@@ -211,7 +211,7 @@ def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step
         used=catalog,
         report=report,
         plan=keep(report),
-        gpus=workload_gpus(design, design.workload),
+        gpus=workload_gpus(design, design.stated_workload),
         batch_given=question.workload is not None and question.workload.batch is not None,
     )
 

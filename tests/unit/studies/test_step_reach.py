@@ -24,7 +24,7 @@ def far() -> Reach:
     document = read_document(ROOT / "tests" / "golden" / "tight.yaml", "tight.yaml")
     used = catalog.fresh()
     design = resolve(document, used)
-    report = workload_report(design, used, design.workload)
+    report = workload_report(design, used, design.stated_workload)
     job = KeptPlan(
         document=document,
         catalog=catalog,
