@@ -19,9 +19,9 @@ from ffplan.design.schema import Design, NodeGroup, OtherNetwork
 from ffplan.inputs.document import Document
 
 if TYPE_CHECKING:  # a design without these sections loads none of their schemas
-    from ffplan.design.ownership_schema import Ownership, Rent
-    from ffplan.design.reliability_schema import Reliability
-    from ffplan.design.workload_schema import Workload
+    from ffplan.design.ownership_schema import Ownership, Rent  # noqa: TC004
+    from ffplan.design.reliability_schema import Reliability  # noqa: TC004
+    from ffplan.design.workload_schema import Workload  # noqa: TC004
 
 
 @record
