@@ -100,7 +100,6 @@ def located(rule: str, file: str, place: tuple[int, int], message: str, remedy: 
 
     Args:
         rule: id of the rule.
-        file: the file.
         place: line and column, from 1.
         message: what is wrong.
         remedy: what would be right.

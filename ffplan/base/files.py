@@ -38,9 +38,6 @@ def _refuse_odd(path: Path) -> None:
 def opened(path: Path) -> BinaryIO:
     """Return a file, or a pipe of the shell, open for reading; other pipes and devices are refused at once.
 
-    Args:
-        path: the file.
-
     Raises:
         OSError: where it cannot be opened.
     """

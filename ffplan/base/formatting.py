@@ -53,7 +53,6 @@ def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
 
     Args:
         middle: the figure, such as a median.
-        low: its low end.
         high: its high end; where both ends are equal, none is shown.
         unit: unit after the figure.
     """

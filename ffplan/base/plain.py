@@ -60,7 +60,6 @@ def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
     """Return the number at a path of plain data or of records; None where there is none.
 
     Args:
-        data: the data.
         steps: field names and list positions from the root.
     """
     for step in steps:

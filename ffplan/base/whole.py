@@ -10,7 +10,6 @@ def whole(text: str, digits: int = DIGITS) -> int | None:
     """Return a whole number of a few digits; None where a text is none.
 
     Args:
-        text: the text.
         digits: most digits [1].
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= digits else None

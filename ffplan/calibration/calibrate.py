@@ -105,7 +105,6 @@ def calibrate(
     """Fit the constants of one accelerator: of training, or of its links where the files hold collectives.
 
     Args:
-        catalog: the parts.
         query: accelerator, files and the constants to keep.
         progress: callback, called with the number of replays.
 

@@ -172,7 +172,6 @@ def fit_collectives(
     """Fit the constants of an accelerator's collectives to measured ones.
 
     Args:
-        part: the accelerator.
         runs: collectives on it.
         names: constants to fit; all that the rows tell if None.
         progress: callback, called with the number of replays.

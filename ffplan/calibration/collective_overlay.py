@@ -57,9 +57,7 @@ def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
     """Return the text of an accelerator's file with fitted rates of collectives.
 
     Args:
-        text: the file.
         name: its name, for messages.
-        made: the fit.
 
     Raises:
         FitError: where the file is written in a way that cannot be edited.
@@ -97,8 +95,6 @@ def calibrate_collectives(
     """Fit the rates of an accelerator's links to measured collectives.
 
     Args:
-        catalog: the parts.
-        accelerator: its catalogue id.
         cases: files of measured collectives.
         names: constants to fit; all that the rows tell if None.
         progress: callback, called with the number of replays.

@@ -67,7 +67,6 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
     """Return the constants that the runs can tell.
 
     Args:
-        replays: the runs.
         launches: also fit the launch times of the host.
     """
     kinds = {replay.plans.precision for replay in replays}
@@ -155,7 +154,6 @@ def errors(replays: Sequence[TrainingReplay], rates: TrainingRates | None = None
     """Return signed errors of the time of every row [1].
 
     Args:
-        replays: the runs.
         rates: constants in place of the catalogue's.
     """
     return np.concatenate([relative_times(replay, rates) - 1 for replay in replays])
@@ -167,8 +165,6 @@ def undetermined(
     """Return the constants that no row depends on: half and twice their value leave every time unchanged.
 
     Args:
-        replays: the runs.
-        values: the constants.
         base: those that are not fitted.
         units: multiprocessors of the accelerator.
     """
@@ -214,8 +210,6 @@ def fit(
     square, which is 9 % of a row among ten and 23 % of one among 450.
 
     Args:
-        replays: the runs.
-        names: the constants to fit.
         units: multiprocessors of the accelerator.
         base: constants that are not fitted.
         progress: callback, called with the number of replays.

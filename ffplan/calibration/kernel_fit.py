@@ -148,12 +148,7 @@ def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *
 
 
 def timed_groups(recording: Recording, part: Accelerator) -> dict[str, TimedKernels]:
-    """Return the rows of a recording by group: GEMMs of each precision, streams, element-wise kernels, small ones.
-
-    Args:
-        recording: the recording.
-        part: the accelerator.
-    """
+    """Return the rows of a recording by group: GEMMs of each precision, streams, element-wise kernels, small ones."""
     units = units_of(part, recording)
     groups = {f"gemm {dtype}": _gemm_group(recording, part, dtype, units) for dtype in gemm_types(recording, part)}
     small = any(row.operation == "small" for row in recording.memory)
@@ -197,7 +192,6 @@ def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] =
     whose standard error is large.
 
     Args:
-        recording: the recording.
         part: the accelerator that was measured.
         wanted: names of the constants to fit; the others are kept.
 

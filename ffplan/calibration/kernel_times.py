@@ -93,8 +93,6 @@ def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> Accelerator
     """Return the rates of an accelerator with other constants.
 
     Args:
-        part: the accelerator.
-        rates: the constants.
         dtype: precision of GEMMs.
 
     Raises:
@@ -107,7 +105,6 @@ def attention_seconds(call: AttentionCall, at: AcceleratorRates) -> float:
     """Return the modelled time of a call of attention [s].
 
     Args:
-        call: the call.
         at: rates, with those of its kernel.
     """
     shape = ModelShape(
@@ -144,7 +141,6 @@ def attention_operations(call: AttentionCall, at: AcceleratorRates) -> float:
     """Return the operations of a call of attention, as the model counts them [FLOP].
 
     Args:
-        call: the call.
         at: any rates.
     """
     return attention_seconds(call, replace(at, attention=1.0, curve=None))
@@ -156,7 +152,6 @@ def with_kernel(
     """Return rates with those of one attention kernel; None where the table has none of it.
 
     Args:
-        at: the other rates.
         table: measured rates of a generation.
         kernel: kernel.
         half: dense 16-bit peak of the accelerator [FLOP/s].

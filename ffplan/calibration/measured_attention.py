@@ -86,8 +86,6 @@ def measured_attention(
     of kernels that were not measured; else it is a new part.
 
     Args:
-        recording: the recording.
-        part: the accelerator.
         base: table of kernels that the accelerator names; None where it names none.
         at: any rates of the accelerator.
         source: source of the figures.

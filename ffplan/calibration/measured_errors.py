@@ -57,8 +57,6 @@ def kernel_errors(
 
     Args:
         group: name of the group.
-        timed: its rows.
-        fitted: the fitted constants.
         catalogue: those of the catalogue; None where it has none.
     """
     after = timed.model(fitted)
@@ -78,7 +76,6 @@ def attention_errors(
     """Return calls of attention beside the rates of the catalogue; their own are taken as measured.
 
     Args:
-        recording: the recording.
         at: any rates of the accelerator.
         table: rates of the catalogue; None where it has none.
         half: dense 16-bit peak [FLOP/s].
@@ -96,7 +93,6 @@ def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: floa
     """Return copies over the link to the host.
 
     Args:
-        recording: the recording.
         links: fits by way.
         catalogue: rate of the catalogue [byte/s].
     """

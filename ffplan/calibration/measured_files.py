@@ -82,8 +82,6 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
     """Return the files of a catalogue by their names.
 
     Args:
-        catalog: the parts.
-        part: the accelerator.
         figures: what is to be written.
 
     Raises:

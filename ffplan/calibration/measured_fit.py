@@ -57,8 +57,6 @@ def fit_recording(catalog: Catalog, recording: Recording, document: Document, as
     """Fit constants to a recording.
 
     Args:
-        catalog: the parts.
-        recording: the recording.
         document: its file, for faults.
         asked: accelerator, and what is to be written.
 

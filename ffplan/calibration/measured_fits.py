@@ -32,7 +32,6 @@ def usual_rates(part: Accelerator, units: float) -> AcceleratorRates:
     """Return rates of an accelerator, with constants of the catalogue or usual ones.
 
     Args:
-        part: the accelerator.
         units: its multiprocessors [1].
     """
     return rates_at(part, rates_of(starting_values(part), part, units), next(iter(part.peak)))
@@ -67,8 +66,6 @@ def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: M
     """Return all fits of a recording.
 
     Args:
-        catalog: the parts.
-        recording: the recording.
         part: the accelerator that was measured.
         source: source of the figures.
 

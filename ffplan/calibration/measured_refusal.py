@@ -24,12 +24,6 @@ RULE = "measured-recording"
 def refuse_recording(catalog: Catalog, recording: Recording, document: Document, part: Accelerator) -> None:
     """Refuse a recording that says nothing of an accelerator.
 
-    Args:
-        catalog: the parts.
-        recording: the recording.
-        document: its file.
-        part: the accelerator.
-
     Raises:
         InputError: with a finding for each fault.
     """

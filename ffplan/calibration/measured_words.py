@@ -54,7 +54,6 @@ def doubts_of(made: RecordingFits, written: tuple[str, ...], kernels: list[Kerne
     """Return reasons not to use the constants.
 
     Args:
-        made: the fits.
         written: constants that are to be written.
         kernels: errors of every kernel.
     """

@@ -37,7 +37,6 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
     """Return the lines of `training`.
 
     Args:
-        fitted: the fitted constants.
         base: constants that were not.
         units: multiprocessors, where `base` has none.
         own: the constants of `base` are the part's own, and keep their sources.
@@ -67,9 +66,7 @@ def with_training(text: str, sources: list[str], block: list[str]) -> str:
     """Return the text of an accelerator's file with another `training` and more sources.
 
     Args:
-        text: the file.
         sources: lines to add under `sources`.
-        block: the lines of `training`.
     """
     found = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
     found = re.sub(rf"^  (?:{KEY}|{START}): .*\n", "", found, flags=re.MULTILINE)

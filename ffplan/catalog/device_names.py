@@ -52,7 +52,6 @@ def is_another(text: str, part: Accelerator) -> bool:
 
     Args:
         text: the name that a driver prints.
-        part: the accelerator.
     """
     said, known = device_name(text), device_name(part.name)
     if not said.models or not known.models:

@@ -49,7 +49,6 @@ def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Findi
     """Yield what a profile cannot change of the one that it extends.
 
     Args:
-        document: its file.
         base: the whole data of the other.
     """
     own = document.data

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
 
 
 def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
-    """Yield printed sums of a failure study that its classes do not make.
-
-    Args:
-        study: the study.
-        document: its file.
-    """
+    """Yield printed sums of a failure study that its classes do not make."""
     assert isinstance(study, FailureStudy)
     for name, printed in study.printed.items():
         classes = study.sums.get(name, tuple(study.events))

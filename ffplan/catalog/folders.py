@@ -108,7 +108,6 @@ def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes,
     """Return what a folder of the user's holds, by what its files state.
 
     Args:
-        root: the folder.
         content: reads a file, which it is given with its name in messages.
         strict: whether a file that cannot be placed is refused; if not, it is left out.
 
@@ -174,7 +173,6 @@ def unknown_kind(document: Document, kind: object) -> Finding:
     """Return the finding on a file of a catalogue folder that is of no known kind.
 
     Args:
-        document: the file.
         kind: the kind that it states; None where it states none.
     """
     what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"

@@ -18,8 +18,6 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
 
     Args:
         catalog: where to look.
-        kind: the kind of part.
-        name: its id.
         option: command and option, for messages.
 
     Raises:

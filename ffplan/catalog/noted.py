@@ -63,7 +63,6 @@ def noted(entry: Entry, seen: set[Place]) -> Entry:
     """Return a part whose figures note that they are read.
 
     Args:
-        entry: the part.
         seen: takes the places of the figures that are read from now on.
     """
     return replace(entry, part=_noted(entry.part, (entry.part.id, ()), seen))

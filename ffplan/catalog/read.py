@@ -78,7 +78,6 @@ def read_part(document: Document, base: Entry | None = None, *, shipped: bool = 
     """Return a part as its file has it.
 
     Args:
-        document: the file.
         base: the reliability profile that it extends.
         shipped: the file is one of ours, as is what it extends, and was checked before it shipped.
 

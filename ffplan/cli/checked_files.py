@@ -187,12 +187,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
 
 def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
-    """Return what a part still has of the file that it was begun from.
-
-    Args:
-        document: its file.
-        part: the part.
-    """
+    """Return what a part still has of the file that it was begun from."""
     texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
     texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
     return tuple(

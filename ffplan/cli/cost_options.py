@@ -55,8 +55,6 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
 
     Args:
         text: such as $40M.
-        book: the prices.
-        option: its option.
         command: for messages.
 
     Raises:
@@ -78,8 +76,6 @@ def require_transformer(parts: Catalog, name: str, command: str) -> None:
     """Refuse a model whose work is not counted in tokens.
 
     Args:
-        parts: the catalogue.
-        name: the model.
         command: for messages.
 
     Raises:

@@ -39,8 +39,6 @@ def job_asked(
 
     Args:
         command: for messages.
-        design: the design.
-        parts: its catalogue.
         model: catalogue id of the model; None for the design's workload.
         gpus: accelerators [1].
 

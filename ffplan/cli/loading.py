@@ -90,7 +90,6 @@ def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
     """Open a file that another program printed: its content, or its parts where it is too large to hold.
 
     Args:
-        file: the file.
         held: size from which it is read in parts [byte].
         most: largest file [byte].
 
@@ -145,8 +144,6 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
     """Return a design with another reliability profile; as it is where none is given.
 
     Args:
-        design: the design.
-        catalog: its parts.
         profile: catalogue id of the profile.
 
     Raises:

@@ -94,8 +94,6 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     """Write a result in one of the formats.
 
     Args:
-        document: the result.
-        form: the format.
         output: file, or None for standard output.
     """
     from ffplan.report.formats import render

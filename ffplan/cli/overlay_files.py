@@ -17,9 +17,7 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
     """Return the file of a part to write: a new one, or the part's own in a folder of the catalogue.
 
     Args:
-        folder: the folder.
         name: id of the part.
-        parts: the catalogue.
         command: the command, for messages.
 
     Raises:
@@ -45,9 +43,7 @@ def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
     """Write the file of a part; return its path.
 
     Args:
-        path: the file.
         folder: the folder as the user wrote it.
-        text: its content.
         command: the command, for messages.
 
     Raises:

@@ -34,7 +34,6 @@ def with_extras(
     """Return a document that can be made a page; any other format pays nothing for it.
 
     Args:
-        document: the result.
         form: format asked for.
         files: designs behind it.
         catalogs: folders of parts.

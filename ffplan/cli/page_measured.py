@@ -23,9 +23,7 @@ def measured_curves(
 
     Args:
         at: place of the design among those of the result.
-        design: the design.
         found: its assessment first; empty where the result has none.
-        base: the parts.
     """
     reports = found[0].communication if found else ()
     if not reports or design.compute.accelerator is None:
@@ -58,7 +56,6 @@ def _mark(point: MeasuredPoint, expected: dict[int, float]) -> MeasuredMark:
     """Return a measurement with what its mark says.
 
     Args:
-        point: the measurement.
         expected: what the engine expects of the design by number of GPUs [GB/s].
     """
     rate = number(point.gbyte_s, 3)

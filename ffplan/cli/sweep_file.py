@@ -59,7 +59,6 @@ class PointsTarget(ABC):
         """Name it.
 
         Args:
-            name: the file or folder.
             key: what tells the sweep from any other.
         """
         self.name, self.key = name, key
@@ -183,7 +182,6 @@ class PointsTarget(ABC):
         """Append a chunk, and note it where the last note is old; a chunk without a note is evaluated again.
 
         Args:
-            data: its points.
             total: what all chunks up to it came to.
 
         Raises:
@@ -225,9 +223,7 @@ class PointsFile(PointsTarget):
         """Name it.
 
         Args:
-            name: the file.
             key: what tells the sweep from any other.
-            header: its first line.
         """
         super().__init__(name, key)
         self.header = header

@@ -124,8 +124,6 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     """Return the job that a design states, with what the command line has in place of it.
 
     Args:
-        design: the design.
-        parts: its catalogue.
         document: the file of a plan, which stands in for the design's.
         job: the command line, without a model.
 
@@ -162,8 +160,6 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     """Return a job of so many tokens as `ffplan cost` takes it: a usual batch, the fastest plan where none is given.
 
     Args:
-        design: the design.
-        parts: its catalogue.
         document: the file of a plan.
         job: the command line, with a model.
 

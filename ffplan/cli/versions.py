@@ -80,7 +80,6 @@ def saved_version(file: str, command: str) -> Version:
     """Return a version from a report that `ffplan design -f json` saved.
 
     Args:
-        file: the report.
         command: for messages.
 
     Raises:

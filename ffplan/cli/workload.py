@@ -22,7 +22,6 @@ def workload_of(
     Args:
         command: for messages.
         catalog: where the model is looked up.
-        model: its id.
         tokens: tokens to train on, as written.
         batch: sequences of a step [1].
         gpus: accelerators [1].
@@ -65,7 +64,6 @@ def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[Resol
 
     Args:
         command: for messages.
-        designs: the designs.
 
     Raises:
         UsageError: where none states one, or two state different jobs; their tokens may differ.

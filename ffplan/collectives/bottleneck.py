@@ -115,7 +115,6 @@ def sustained_rate(
 
     Args:
         known: the resources; a line on one that is not there does not count.
-        lines: the ledger.
         trees: several flows meet at each NIC.
         at_line_rate: use line rates, as bounds do.
 
@@ -130,7 +129,6 @@ def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees:
 
     Args:
         known: the resources; a line on one that is not there does not count.
-        lines: the ledger.
         trees: several flows meet at each NIC.
 
     Returns:
@@ -145,7 +143,6 @@ def lacking(host: Host, lines: Iterable[Line]) -> tuple[str, ...]:
     """Return the CPUs whose root ports a ledger loads and whose limit is unknown, so that no bound has that term.
 
     Args:
-        host: the node.
         lines: the ledger, of plain numbers.
     """
     loaded = {key[1] for key, use in totals(lines).items() if key[0] == "root_port" and use[0] + use[1] > LEAST_USE}

@@ -24,7 +24,6 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
 
     Args:
         operation: all-to-all.
-        job: the ranks.
         rail: gather inside the node first, so that only NICs of the same rail exchange (NVLink forwarding).
 
     Returns:
@@ -76,7 +75,6 @@ def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: all-to-all.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].
@@ -120,7 +118,6 @@ def star(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: gather or scatter.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1]; a gather comes in, a scatter goes out.
@@ -160,7 +157,6 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: sendrecv.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].

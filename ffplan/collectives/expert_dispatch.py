@@ -153,7 +153,6 @@ def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     """Return the nodes and the GPUs that a token reaches, its own included.
 
     Args:
-        job: the ranks.
         routing: routing of tokens to experts.
 
     Returns:
@@ -193,7 +192,6 @@ def copying_fault(host: Host, sms: float, algorithm: str | None = None) -> str |
     """Return why a number of multiprocessors cannot copy tokens on a server, or None.
 
     Args:
-        host: a node.
         sms: multiprocessors [1].
         algorithm: the way of sending tokens that is forced, if any.
     """
@@ -212,7 +210,6 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
     """Return the copies of a token that DeepEP counts when it prints a rate.
 
     Args:
-        job: the ranks.
         routing: routing of tokens to experts.
         algorithm: node-limited or straight.
 
@@ -271,7 +268,6 @@ def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     """Return the ledger of dispatch or combine with node-limited routing and NVLink forwarding.
 
     Args:
-        job: the ranks.
         routing: routing of tokens to experts.
 
     Returns:
@@ -297,7 +293,6 @@ def straight(job: RankLayout, routing: Routing, operation: str) -> list[Line]:
     """Return the ledger of dispatch or combine that sends every token straight to each of its experts' GPUs.
 
     Args:
-        job: the ranks.
         routing: routing of tokens to experts.
         operation: dispatch or combine, which decides how many bytes a token has.
 

@@ -95,9 +95,6 @@ def one_way_ledger(operation: str, copies: Number, h2d_reads: Number, up: Number
 def ledger_total(lines: tuple[LedgerLine, ...]) -> Number:
     """Return the sum of a ledger.
 
-    Args:
-        lines: the ledger.
-
     Returns:
         Host-memory operations per byte of message [1].
 
@@ -121,7 +118,6 @@ def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
     """Return the size of each set of GPUs that reduces over NVLink before a copy leaves for host memory.
 
     Args:
-        host: the node.
         nvlink: whether the library reduces over NVLink first.
     """
     if nvlink and host.joined:

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 def link_factor(job: RankLayout) -> Number:
     """Return how often a byte of a ring counts on all links of a GPU, of which a job uses those to its own ranks.
 
-    Args:
-        job: the ranks.
-
     Returns:
         Factor [1]; 1 where a switch joins the GPUs.
 
@@ -80,9 +77,6 @@ def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number,
 def exchange_factor(job: RankLayout) -> Number:
     """Return how often a byte of an all-to-all counts on all links of a GPU.
 
-    Args:
-        job: the ranks.
-
     Returns:
         Factor [1]; on a torus, and on single links, the hops of the mean pair, else that of rings.
 
@@ -126,9 +120,6 @@ def bridged(job: RankLayout) -> Number:
 def one_pair(job: RankLayout) -> Number:
     """Return 1 where the job is a single bridged pair, else 0 [1].
 
-    Args:
-        job: the ranks.
-
     Equation:
         bridged, p = 2, N = 1
 
@@ -140,9 +131,6 @@ def one_pair(job: RankLayout) -> Number:
 
 def bridged_hops(job: RankLayout) -> Number:
     """Return the fraction of a ring's hops inside a node that cross a bridge [1].
-
-    Args:
-        job: the ranks.
 
     Equation:
         1 for a single pair, 1 / 2 where all ranks are bridged, else 0
@@ -185,7 +173,6 @@ def ring_lines(job: RankLayout, step: str, load: Number, nics: Number, *, bridge
     pair receives over PCIe and sends over the bridge, the second the other way round: each uses PCIe one way.
 
     Args:
-        job: the ranks.
         step: the step, in words.
         load: bytes that each rank sends per byte of message [1].
         nics: bytes that each NIC sends per byte of message [1].
@@ -220,7 +207,6 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
     """Return the ledger of a chain inside a node without switch or mesh, up and down, with NICs at its head.
 
     Args:
-        job: the ranks.
         chain: bytes in and out of the busiest GPU on the chain per byte of message [1].
         between: bytes in and out of the node [1].
         nics: bytes that each NIC sends [1].
@@ -249,11 +235,6 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
 
 
 def unpaired_peers(job: RankLayout, port: Port) -> Number:
-    """Return the GPUs of a port whose bridged partner sits at another port, where all ranks are bridged [1].
-
-    Args:
-        job: the ranks.
-        port: a root port.
-    """
+    """Return the GPUs of a port whose bridged partner sits at another port, where all ranks are bridged [1]."""
     apart = [pair for pair in job.host.pairs if (pair[0] in port.gpus) != (pair[1] in port.gpus)]
     return len(apart) * bridged(job)

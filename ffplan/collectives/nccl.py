@@ -190,10 +190,7 @@ def choices_of(
 
     Args:
         library: constants.
-        job: the ranks.
         known: the resources of its nodes and link cuts.
-        operation: the collective.
-        algorithm: the algorithm.
         protocols: of `algorithm.protocols`.
     """
     rate, guess = _rates(library, job, known, operation, algorithm)
@@ -247,8 +244,6 @@ def choices(
 
     Args:
         library: constants.
-        job: the ranks.
-        operation: the collective.
         in_network: the network's switches reduce (SHARP).
         algorithm: the only one allowed, or None.
         protocol: the only one allowed, or None.

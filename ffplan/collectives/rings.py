@@ -30,7 +30,6 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: allreduce, reduce-scatter, all-gather, broadcast or reduce.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].
@@ -65,7 +64,6 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: allreduce.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].

@@ -29,7 +29,6 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
 
     Args:
         operation: allreduce.
-        job: the ranks.
         between: bytes that a node sends and receives per byte of message [1].
         step: what happens between nodes.
 
@@ -64,7 +63,6 @@ def nvls_tree(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: allreduce.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].
@@ -83,7 +81,6 @@ def sharp(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: allreduce.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].

@@ -126,8 +126,6 @@ def dispatch_ledger(query: CollectiveQuery, job: RankLayout, algorithm: str) -> 
 
     Args:
         query: operation, library and routing.
-        job: the ranks.
-        algorithm: the way.
     """
     assert query.routing is not None
     if algorithm == "node-limited":
@@ -245,7 +243,6 @@ def grid_of(found: Coefficients, sizes: Floats) -> TimingGrid:
     """Return the times of messages, from what holds for messages of any size.
 
     Args:
-        found: the coefficients.
         sizes: messages [byte], one axis.
     """
     import numpy as np

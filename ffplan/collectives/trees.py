@@ -30,7 +30,6 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
 
     Args:
         operation: allreduce.
-        job: the ranks.
 
     Returns:
         Lines in bytes per byte of message [1].

@@ -129,7 +129,6 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
     """Return the price of the purchase by kind.
 
     Args:
-        account: the account.
         v: inputs by name.
 
     Returns:
@@ -165,7 +164,6 @@ def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
     """Return IT power in training, and without load.
 
     Args:
-        account: the account.
         v: inputs by name.
 
     Returns:
@@ -185,7 +183,6 @@ def account_year(account: Account, v: Values) -> YearAccount:
     """Return what a cluster costs to buy and a year to run.
 
     Args:
-        account: the account.
         v: inputs by name.
 
     Returns:
@@ -252,7 +249,6 @@ def embodied_kg(account: Account, v: Values) -> Number:
     """Return the embodied carbon of the hardware.
 
     Args:
-        account: the account.
         v: inputs by name.
 
     Returns:
@@ -276,8 +272,6 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     """Return what a job takes on a cluster: its part of the year's cost by accelerator-hours.
 
     Args:
-        account: the account.
-        job: the job.
         year: the cluster's year, from the same inputs.
         v: inputs by name; `speed` and `speed_own` are the model's errors.
 

@@ -93,10 +93,6 @@ def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str,
     """Return (category, link, pieces) of a fabric alone, without networks beside it: cables as they are sold.
 
     They come from the floor plan where the design has one; else there is one type for each kind.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
     """
     if design.spec.floor is None:
         return [
@@ -131,23 +127,13 @@ def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
 
 
 def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, pieces) of the fabric and the networks beside it, as `fabric_cables` has each.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-    """
+    """Return (category, link, pieces) of the fabric and the networks beside it, as `fabric_cables` has each."""
     others = (fabric_cables(net.design, net.plan) for net in plan_networks(design, fabric))
     return [item for links in (fabric_cables(design, fabric), *others) for item in links]
 
 
 def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switch, int]]:
-    """Return each model of switch with its number, over the roles that use it and the networks beside the fabric.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-    """
+    """Return each model of switch with its number, over the roles that use it and the networks beside the fabric."""
     models: dict[str, Switch] = {}
     counts: dict[str, int] = {}
     for role, count in fabric.switches_by_role.items():
@@ -167,8 +153,6 @@ def bill_of_materials(
     """Return every part the cluster is bought from, in or out of the cost scope.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         links: its cables, as `cable_items` returns them.
     """
     items = [Item(_category(group), group.server.id, group.group.count) for group in design.groups]
@@ -195,10 +179,6 @@ def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, fl
     """Return the price of one compute node without the NICs that it is bought without: likely, low and high [currency].
 
     None where its server has no price, or is not in the scope.
-
-    Args:
-        design: the design.
-        plan: its priced bill.
 
     Equation:
         price of the server less those of the NICs left out, at the same end of each range
@@ -254,8 +234,6 @@ def price(
     A part without a price is listed as missing, and the sums are of what has one.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         links: its cables, where they are known already.
     """
     scope, book = design.spec.cost, design.prices

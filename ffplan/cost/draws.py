@@ -121,7 +121,6 @@ def quantile(found: Input, probability: Any) -> Any:
     """Return an input at probabilities, within its bounds.
 
     Args:
-        found: the input.
         probability: probabilities [1], any shape.
 
     Returns:
@@ -153,7 +152,6 @@ def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Nu
     """Return the draws of one input.
 
     Args:
-        found: the input.
         draws: number of draws [1].
         seed: seed of everything.
         known: draws of inputs before it, which it is looked up in and put into.
@@ -175,7 +173,6 @@ def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None =
     """Return draws of every input by name.
 
     Args:
-        inputs: the inputs.
         draws: number of draws [1].
         seed: seed of everything.
         known: draws of inputs before them, where several jobs share most of theirs.

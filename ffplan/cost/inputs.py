@@ -154,7 +154,6 @@ def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...]) -> list[I
     """Return the prices of parts as inputs.
 
     Args:
-        book: the price book.
         rate: value of a unit of its currency [currency].
         parts: catalogue ids; those without a price are left out.
     """

@@ -156,9 +156,6 @@ def _components(group: ResolvedGroup) -> Iterator[_Component]:
 def component_sum(group: ResolvedGroup) -> float:
     """Return the sum over the components of one node whose power is known.
 
-    Args:
-        group: a node group.
-
     Returns:
         Accelerators and CPUs at thermal design power, memory modules, NICs, drives, and the rest [W].
 
@@ -188,7 +185,6 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     """Return the power of a node in training, and what it rests on.
 
     Args:
-        group: a node group.
         fraction: power in training over rated maximum, where it is not measured [1].
 
     Returns:
@@ -215,7 +211,6 @@ def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
     """Return the power of one node of a group.
 
     Args:
-        group: the group.
         fraction: power in training over rated maximum, where it is not measured [1].
     """
     power, total = group.server.power, component_sum(group)
@@ -267,8 +262,6 @@ def plan_power(
     """Return the power of the whole cluster, network and storage included.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         links: its cables, where they are known already.
     """
     cables = cable_items(design, fabric) if links is None else links

@@ -74,7 +74,6 @@ def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
 
     Args:
         metric: the figure from inputs by name; it broadcasts.
-        inputs: the inputs.
     """
     import numpy as np
 
@@ -121,7 +120,6 @@ def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip,
 
     Args:
         metric: the difference from inputs by name; it broadcasts [any unit].
-        inputs: the inputs.
         currency: currency of their amounts, for people.
 
     Equation:

@@ -142,8 +142,6 @@ def plan_site(
     """Return what stands around the fabric.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         nodes: power of its groups, and last of the storage that it does not plan, where there is any.
         links: cables of its fabric [1].
         owned: what owning it takes.

@@ -51,14 +51,7 @@ def coolings_of(share: float) -> tuple[Cooling, ...]:
 def cooling_faults(
     spec: Design, owned: Ownership | None, groups: Sequence[ResolvedGroup], document: Document
 ) -> Iterator[Finding]:
-    """Yield a cooling that compute servers of the design are not built for: its PUE would be that of other hardware.
-
-    Args:
-        spec: the design.
-        owned: its section `ownership`.
-        groups: its groups of nodes.
-        document: its file.
-    """
+    """Yield a cooling that compute servers of the design are not built for: its PUE would be that of other hardware."""
     cooling = spec.site.cooling
     stated = float(owned.liquid.value) if owned and owned.liquid else None
     if cooling is None:

@@ -68,7 +68,6 @@ def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
     Args:
         spec: the design, or one whose fabric is that of a network.
-        document: its file.
     """
     yield from _tier_faults(spec, document)
     if spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
@@ -245,9 +244,6 @@ def breakout_faults(
     """Yield a fault for each link that names the rate after the split, which would be divided again.
 
     Args:
-        spec: the design.
-        document: its file.
-        switch: the switch.
         links: links by their field under `fabric.link`.
         catalog: where a link of the whole port is looked for.
     """
@@ -396,7 +392,6 @@ def group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) 
     """Yield faults of a server seen with its parts, placed in the server's own file.
 
     Args:
-        group: the node group.
         catalog: where its server was read.
         communicates: whether communication is bounded on it.
     """

@@ -39,7 +39,6 @@ def without_nics(
     """Return a server, and its NICs, without some: slots gone, and powers lower by what these NICs draw.
 
     Args:
-        server: the server.
         nics: its NICs, one per slot.
         left_out: positions of the slots that go.
     """

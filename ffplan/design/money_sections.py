@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, Rent | None]:
     """Return what a design file says of ownership and rent; None of what it has not.
 
-    Args:
-        spec: the design.
-        document: its file.
-
     Raises:
         InputError: with a located finding for every fault.
     """
@@ -52,10 +48,6 @@ def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, 
 def workload_section(spec: Design, document: Document) -> Workload | None:
     """Return what a design file says of its workload; None where it says nothing.
 
-    Args:
-        spec: the design.
-        document: its file.
-
     Raises:
         InputError: with a located finding for every fault.
     """
@@ -68,10 +60,6 @@ def workload_section(spec: Design, document: Document) -> Workload | None:
 
 def reliability_section(spec: Design, document: Document) -> Reliability | None:
     """Return what a design file says of failures and checkpoints; None where it says nothing.
-
-    Args:
-        spec: the design.
-        document: its file.
 
     Raises:
         InputError: with a located finding for every fault.

@@ -58,12 +58,7 @@ def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> Resolve
 
 
 def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Finding]:
-    """Yield storage servers with fewer NICs than ports on the network that carries storage.
-
-    Args:
-        design: the design.
-        found: the network.
-    """
+    """Yield storage servers with fewer NICs than ports on the network that carries storage."""
     wanted = found.network.ports.storage
     for group in design.groups:
         nics = sum(slot.network in CARRIED.get(found.network.name, ()) for slot in group.server.nics)
@@ -77,12 +72,7 @@ def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Findi
 
 
 def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:
-    """Return what a compute node carries on a network, one direction [GB/s].
-
-    Args:
-        design: the design.
-        found: the network.
-    """
+    """Return what a compute node carries on a network, one direction [GB/s]."""
     seen = network_design(design, found, 0)
     return float(sum(seen.compute.nic_rates(seen.port_gbyte_s, seen.stripes)))
 
@@ -101,8 +91,6 @@ def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int
     """Return a design whose fabric is a network beside that of the given one.
 
     Args:
-        design: the design.
-        found: the network.
         switches: switches of the compute fabric and of the networks before this one [1].
     """
     network: OtherNetwork = found.network

@@ -327,8 +327,6 @@ def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assu
     """Return a price of a book as an input.
 
     Args:
-        book: the book.
-        figure: one of its prices.
         rate: value of a unit of its currency [currency].
     """
     source = book.sources[figure.source]
@@ -378,7 +376,6 @@ def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool 
     """Return what owning or renting a design takes.
 
     Args:
-        design: the design.
         catalog: where its profile and rents are looked up.
         offers: read the offers that owning is set against.
 

@@ -40,9 +40,6 @@ def _bought(share: float, design: ResolvedDesign) -> int:
 def stated_spares(design: ResolvedDesign) -> int | None:
     """Return the spare nodes that a design's reliability states [1]; None of one that states none.
 
-    Args:
-        design: the design.
-
     Raises:
         InputError: where its ownership states another number.
     """
@@ -68,7 +65,6 @@ def usual_storage(
     """Return the storage servers of a design that plans none, as many as its accelerators want; None of any other.
 
     Args:
-        design: the design.
         catalog: where the server is looked up.
         profile: the ownership profile, which names the server.
         each: accelerators that one server serves [1]; None where nothing says it.
@@ -89,7 +85,6 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     """Return what the ownership profile of a design sizes.
 
     Args:
-        design: the design.
         catalog: where the profile and its parts are looked up.
 
     Raises:

@@ -20,7 +20,6 @@ class PlanFieldsError(Exception):
         """Take the field that is wrong.
 
         Args:
-            field: its name.
             words: the fault, and its remedy after a semicolon.
         """
         super().__init__(words)
@@ -64,9 +63,6 @@ def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
 
 def with_preset(fields: dict[str, Any]) -> PlanFields:
     """Return a plan in which the settings of its preset stand in for the fields that are not given.
-
-    Args:
-        fields: the fields given.
 
     Raises:
         PlanFieldsError: where they do not go together.

@@ -72,7 +72,6 @@ def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDe
     """Return a design with another reliability profile.
 
     Args:
-        design: the design.
         profile: catalogue id of the profile.
         changes: other fields of its section that are replaced.
     """

@@ -136,7 +136,6 @@ class _Resolver:
 
         Args:
             spec: the design, or one whose fabric is that of a network.
-            document: its file.
         """
         fabric, before = spec.fabric, len(self.faults)
 
@@ -257,7 +256,6 @@ def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: 
     Args:
         document: that file.
         catalog: where its parts are looked up.
-        group: the group.
         path: where the file names its server.
 
     Raises:

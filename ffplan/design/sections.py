@@ -19,7 +19,6 @@ class Section:
 
         Args:
             home: its module in this room.
-            name: its name there.
         """
         self.home, self.name = f"ffplan.design.{home}", name
 

@@ -22,12 +22,7 @@ RAILED = ("rail-optimised", "top-of-rack")
 
 
 def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield fields of tiers that the fabric does not have, or that contradict each other.
-
-    Args:
-        spec: the design.
-        document: its file.
-    """
+    """Yield fields of tiers that the fabric does not have, or that contradict each other."""
     fabric = spec.fabric
 
     def wrong(message: str, remedy: str, *path: str) -> Finding:
@@ -68,7 +63,6 @@ def no_split(switch: Switch, parts: int) -> str | None:
     """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
 
     Args:
-        switch: the switch.
         parts: parts of a port [1].
     """
     most = switch.splits.value if switch.splits is not None else MOST_SPLIT
@@ -150,8 +144,6 @@ def tier_switch_faults(
     """Yield faults between the switches of the tiers.
 
     Args:
-        spec: the design.
-        document: its file.
         leaf: switch of the leaves.
         spine: switch of the spines, where it is another.
         core: switch of the cores, where it is another.

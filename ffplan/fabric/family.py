@@ -82,9 +82,6 @@ FAMILIES = {name: family for family in (TREES, DRAGONFLY) for name in family.nam
 def plan_fabric(design: ResolvedDesign) -> FabricPlan:
     """Return the fabric that the design needs.
 
-    Args:
-        design: the design.
-
     Raises:
         InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
@@ -98,8 +95,6 @@ def fabric_cuts(
     """Return the links that a collective over `nodes` nodes crosses.
 
     Args:
-        design: the design.
-        plan: its fabric.
         nodes: nodes of the job, any shape.
         zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
     """
@@ -110,7 +105,6 @@ def wire(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     """Return the wired fabric of a design.
 
     Args:
-        design: the design.
         plan: its fabric, sized.
     """
     return FAMILIES[plan.family].wire(design, plan)
@@ -120,7 +114,6 @@ def routing_of(fabric: WiredFabric, alive: Bools | None = None) -> Routing:
     """Return the router of a wired fabric.
 
     Args:
-        fabric: the wired fabric.
         alive: which links still work, shape (links,); all of them if omitted.
     """
     return FAMILIES[fabric.family].route(fabric, alive)

@@ -32,10 +32,6 @@ class NetworkPlan:
 def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPlan, ...]:
     """Return the networks of a design beside its compute fabric, in their order.
 
-    Args:
-        design: the design.
-        fabric: its compute fabric.
-
     Raises:
         InputError: where a network cannot hold what joins it.
     """
@@ -48,12 +44,7 @@ def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPl
 
 
 def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
-    """Return the network that carries the storage; None where the compute fabric does.
-
-    Args:
-        design: the design.
-        fabric: its compute fabric.
-    """
+    """Return the network that carries the storage; None where the compute fabric does."""
     return next((found for found in plan_networks(design, fabric) if found.name == "storage"), None)
 
 

@@ -47,7 +47,6 @@ def unit_of(meaning: str, currency: str = "currency") -> str:
     """Return the unit that a description names in brackets; an empty text for pure numbers, and for bare amounts.
 
     Args:
-        meaning: the description.
         currency: currency of amounts, where it is known.
     """
     unit = _UNIT.search(meaning.replace("[currency", f"[{currency}"))
@@ -58,7 +57,6 @@ def said(row: InputRow, currency: str) -> str:
     """Return an input of an account with range, source, date and status.
 
     Args:
-        row: the input.
         currency: currency of amounts.
     """
     unit = row.unit.replace("currency", currency)
@@ -128,7 +126,6 @@ class Origins:
         """Take a result.
 
         Args:
-            value: the result.
             described: path, number and description of every number of it.
             sources: figures of the catalogue behind it.
             derivation: takes a figure apart by path, value and meaning; None where no derivation is known.

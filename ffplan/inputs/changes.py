@@ -23,9 +23,6 @@ class NoPlaceError(LookupError):
 def steps(path: str) -> list[str | int]:
     """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings have it.
 
-    Args:
-        path: the path.
-
     Raises:
         UsageError: where it is none.
     """
@@ -45,8 +42,6 @@ def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
 
     Args:
         data: mappings and lists, changed in place.
-        path: the path.
-        value: the value.
         create: make mappings that lead there and are missing; otherwise they must exist.
 
     Raises:

@@ -14,9 +14,6 @@ def value_spans(text: str) -> list[tuple[int, int]]:
     """Return where the scalars of a YAML text begin and end, keys too; up to its first fault where it is none.
 
     The line on which a block of text begins may end in a comment, and is no part of its span.
-
-    Args:
-        text: the file.
     """
     found: list[tuple[int, int]] = []
     with suppress(yaml.YAMLError):

@@ -240,9 +240,6 @@ def _character(text: str, line: int, column: int) -> str:
 def raw_events(text: str) -> Iterator[Any]:
     """Yield the events of a YAML text.
 
-    Args:
-        text: the file.
-
     Raises:
         yaml.YAMLError: where it is none.
     """
@@ -280,7 +277,6 @@ def compose(text: str, file: str) -> Node:
     """Compose one YAML document into a tree of located values.
 
     Args:
-        text: the decoded file.
         file: its name as the user wrote it, for error messages.
 
     Raises:

@@ -93,7 +93,6 @@ def read_bytes(path: Path, file: str) -> bytes:
 
     Args:
         path: where the file lies.
-        file: its name in messages.
 
     Raises:
         InputError: where it is missing, unreadable or too large.
@@ -133,10 +132,6 @@ def read_document(path: Path, file: str | None = None) -> Document:
 
 def parse_document(raw: bytes, file: str) -> Document:
     """Read the content of one YAML file within the limits.
-
-    Args:
-        raw: its bytes.
-        file: its name in messages.
 
     Raises:
         InputError: where it is not text or not YAML 1.2.

@@ -115,7 +115,6 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
 
     Args:
         value: the value in the file, for example `"200 Gb/s"`.
-        dimension: the dimension wanted.
 
     Raises:
         PydanticCustomError: with a message and a remedy, where it is not such a quantity.

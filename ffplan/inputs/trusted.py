@@ -25,7 +25,6 @@ def trusted(model: type[M], data: dict[str, Any]) -> M:
     """Return data as a model, unchecked.
 
     Args:
-        model: the model.
         data: fields that are known to do for it.
     """
     rewrite, readers = _readers(model)

@@ -214,9 +214,7 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
     """Return a section of a document as `model`.
 
     Args:
-        model: the model.
         document: the whole file, which has the section.
-        name: its field.
 
     Raises:
         InputError: with one located finding for every fault in the section.
@@ -238,7 +236,6 @@ def validate(model: type[M], document: Document, data: Any = None) -> M:
     """Return the document as `model`.
 
     Args:
-        model: the model.
         document: the file, in which faults are placed.
         data: its data with those of a file that it extends; its own if None.
 

@@ -49,7 +49,6 @@ def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -
     Args:
         torch: PyTorch.
         device: its name of the device.
-        kernel: the kernel.
         cache: size of the last cache; 0 where unknown [byte].
 
     Raises:

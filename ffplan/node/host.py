@@ -214,8 +214,6 @@ def host_of(
     """Return the resources of one server.
 
     Args:
-        server: the server.
-        accelerator: its accelerators.
         cpus: its CPUs, one per socket.
         nics: name, part and rate [GB/s] of each NIC on the fabric.
         forwarding: NCCL reaches another GPU's NIC over NVLink.
@@ -260,7 +258,6 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
     """Return the resources of one node of the group.
 
     Args:
-        group: the node group.
         port_gbyte_s: rate of a switch port with its link [GB/s].
 
     Raises:

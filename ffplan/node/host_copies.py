@@ -57,7 +57,6 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
     """Return what every resource between accelerators and host memory leaves to each, while all copy at once.
 
     Args:
-        host: the node.
         running: accelerators of the node that run, its first [1].
 
     Returns:
@@ -85,9 +84,6 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
 
 def host_copies(host: Host) -> HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
-
-    Args:
-        host: the node.
 
     Returns:
         Rates of an accelerator [GB/s]; None where its PCIe link is unknown.

@@ -47,8 +47,6 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
     """Return the units that jobs use.
 
     Args:
-        design: the design.
-        plan: its fabric.
         nodes: compute nodes of each job [1]; more than the design has are given its fabric in proportion.
 
     Equation:

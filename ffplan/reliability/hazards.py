@@ -55,7 +55,6 @@ def exposure_years(study: FailureStudy, unit: Unit) -> float | None:
     """Return the exposure of a study.
 
     Args:
-        study: the study.
         unit: what the rate is over.
 
     Returns:
@@ -76,7 +75,6 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
     """Return the rate of classes of events.
 
     Args:
-        study: the study.
         events: classes that count.
         unit: what the rate is over.
 
@@ -179,7 +177,6 @@ def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
     """Return a hazard as a job of a size has it: its rate less what such a job does not reach.
 
     Args:
-        rate: the hazard.
         gpus: accelerators of the job [1].
     """
     if rate.growth is None:

@@ -173,7 +173,6 @@ def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
     """Return the time from an interruption to the first new step.
 
     Args:
-        job: the job.
         v: inputs by name.
         load: time to read a checkpoint [s].
 
@@ -243,7 +242,6 @@ def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
     """Return the part of the rate that lost paths take, which the job survives.
 
     Args:
-        job: the job.
         v: inputs by name, `path.` of every hazard that it survives [s].
         rates: events a year of one unit, by hazard [1/year].
 
@@ -265,7 +263,6 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     """Return what failures, checkpoints and restarts leave of a job.
 
     Args:
-        job: the job.
         v: inputs by name: rates, parts and times.
 
     Returns:

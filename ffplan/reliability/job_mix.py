@@ -104,7 +104,6 @@ def job_count(jobs: JobDraw, work_gpu_s: float) -> int:
     """Return the jobs that bring some work in the mean, at least one [1].
 
     Args:
-        jobs: their distribution.
         work_gpu_s: accelerator-seconds [s].
     """
     return max(1, round(work_gpu_s / jobs.mean_work))
@@ -117,7 +116,6 @@ def drawn_jobs(jobs: JobDraw, *, work_gpu_s: float, seconds: float, seed: int) -
     keep thousands of others away.
 
     Args:
-        jobs: their distribution.
         work_gpu_s: accelerator-seconds that should arrive in the mean [s].
         seconds: time over which they arrive [s].
         seed: seed of everything.
@@ -144,7 +142,6 @@ def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> J
 
     Args:
         table: jobs that arrive.
-        jobs: their distribution.
         gpus: accelerators that running jobs hold [1].
         seed: seed of the draw.
 

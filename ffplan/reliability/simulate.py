@@ -103,7 +103,6 @@ def kept_work(run_s: float, job: SimulatedJob) -> float:
 
     Args:
         run_s: time since the last restart [s].
-        job: the job.
 
     Returns:
         Work [s], of a job with all its nodes.
@@ -364,7 +363,6 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     """Return one simulated run.
 
     Args:
-        job: the job.
         seconds: time to simulate [s].
         seed: seed of its failures.
 

@@ -143,7 +143,6 @@ def swapped(short: Shortage, swapping: Any) -> Shortage:
     """Return a shortage where nodes lack until a spare is in their place too.
 
     Args:
-        short: the shortage beside it.
         swapping: expected nodes that wait for their spare [1].
 
     Equation:
@@ -164,7 +163,6 @@ def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool,
     """Return the part of its rate that a job keeps beside its shortage of nodes.
 
     Args:
-        short: its shortage.
         nodes: nodes of the job [1].
         replica_nodes: nodes that stop with one of them: those of a data-parallel replica [1].
         shrinks: the job goes on without the replicas that lack a node; otherwise it waits.

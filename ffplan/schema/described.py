@@ -18,7 +18,6 @@ def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
     """Yield (path, number, description) of every number of a result.
 
     Args:
-        value: the result.
         name: name of its schema.
     """
     whole = json_schema(name)

@@ -92,7 +92,6 @@ def accelerator_rates(
     """Return the rates that an accelerator reaches in training.
 
     Args:
-        part: the accelerator.
         precision: precision of GEMMs.
         stack: the software; its constants stand before the accelerator's.
         kernels: measured rates of attention kernels of its generation; its one rate of attention without.

@@ -107,8 +107,6 @@ def violations(
     """Return which plans have which fault, True where they have it.
 
     Args:
-        shape: the model.
-        plans: the plans.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """

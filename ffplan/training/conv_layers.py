@@ -38,9 +38,6 @@ result. A bias is added in place behind cuDNN's convolution; its gradient is a s
 def image_flops(layers: Sequence[Convolution]) -> float:
     """Return the operations of one image, forward and backward.
 
-    Args:
-        layers: the network.
-
     Returns:
         Operations [FLOP].
 
@@ -58,7 +55,6 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     """Return the bytes of all gradients.
 
     Args:
-        layers: the network.
         each: bytes of a gradient [byte].
 
     Returns:
@@ -135,7 +131,6 @@ def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
     """Return the bytes that a network keeps of an image for the backward pass.
 
     Args:
-        layers: the network.
         width: bytes of a number w [byte].
 
     Returns:
@@ -160,7 +155,6 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
     """Return the buckets that gradients are reduced in, in the order in which they are full.
 
     Args:
-        layers: the network.
         each: bytes of a gradient [byte].
         least: size from which a bucket is full [byte].
 

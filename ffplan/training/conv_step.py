@@ -85,8 +85,6 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
     """Return a plan with its batch and micro-batch for `gpus` accelerators.
 
     Args:
-        model: the network.
-        plan: the plan as written.
         gpus: accelerators.
 
     Raises:

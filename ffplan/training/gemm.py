@@ -165,7 +165,6 @@ def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, N
     """Return columns and inner width of the GEMMs around attention on one rank.
 
     Args:
-        shape: the model.
         tensor: TP size t [1].
 
     Returns:
@@ -193,7 +192,6 @@ def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tupl
     """Return columns and inner width of the GEMMs of a feed-forward network on one rank.
 
     Args:
-        shape: the model.
         inner: inner width f [1].
         tensor: TP size t [1].
 

@@ -147,7 +147,6 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
     """Return the placement of groups.
 
     Args:
-        system: the machine.
         gpus: accelerators in use [1].
         size: ranks of a group [1].
         inside: ranks between neighbours of the group [1].
@@ -164,7 +163,6 @@ def overlap_cost(system: Cluster, share: float) -> float:
     GPT-2 under FSDP on Fire-Flyer 2 shows none (An et al., arXiv 2408.14158, Fig. 9).
 
     Args:
-        system: the machine.
         share: the fraction where a fabric joins them [1].
     """
     return share if system.host.joined else 0.0
@@ -231,7 +229,6 @@ def group_time(
     The call itself is not counted: the launch times of the host have a separate figure.
 
     Args:
-        system: the machine.
         operation: allreduce, reduce-scatter, all-gather, all-to-all or sendrecv.
         placement: placement of the groups.
         size: message as nccl-tests counts it [byte], any shape.
@@ -367,7 +364,6 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     """Return the time in which every rank sends a message to one of the next stage.
 
     Args:
-        system: the machine.
         size: message of a rank [byte].
         stages: pipeline stages p [1].
         placement: where the ranks of one pipeline lie: all on one node, or nodes apart.

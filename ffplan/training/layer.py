@@ -148,8 +148,6 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
     """Return the times of a layer without experts, forward.
 
     Args:
-        shape: the model.
-        plans: the plans.
         at: rates.
 
     Returns:
@@ -297,7 +295,6 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
 
     Args:
         shape: the model: vocabulary V, width h.
-        plans: the plans.
         at: rates.
 
     Returns:

@@ -119,8 +119,6 @@ def _passing(
     """Return the scores over the vocabulary, and what else comes and goes beyond them [byte].
 
     Args:
-        shape: the model.
-        plans: the plans.
         parts: parameters of a rank.
         held: layers of the stage, its copies of the embedding, and the fraction of its layers with experts [1].
         last_stage: whether it is the last.
@@ -146,8 +144,6 @@ def end_parameters(shape: ModelShape, plans: ParallelPlans, first: Number, last:
     """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
 
     Args:
-        shape: the model.
-        plans: the plans.
         first: whether it is the first stage.
         last: whether it is the last.
 
@@ -166,8 +162,6 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     """Return the memory of one stage, part by part.
 
     Args:
-        shape: the model.
-        plans: the plans.
         stage: position of the stage, the first 0 [1].
 
     Returns:
@@ -250,8 +244,6 @@ def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) 
     """Return the memory of stages of one plan, of plain numbers, all at once.
 
     Args:
-        shape: the model.
-        plan: the plan.
         stages: positions of the stages, the first 0 [1].
 
     Returns:
@@ -274,10 +266,6 @@ def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageByte
 def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the memory of the fullest stage.
 
-    Args:
-        shape: the model.
-        plans: the plans.
-
     Returns:
         Memory [byte].
 
@@ -292,10 +280,6 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return what host memory holds for a rank of the stage that leaves most to it.
-
-    Args:
-        shape: the model.
-        plans: the plans.
 
     Returns:
         Memory [byte].

@@ -42,7 +42,6 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
     """Return what the optimizer takes for a moment, on the stage where it is most.
 
     Args:
-        shape: the model.
         plans: the plans: o bytes of states a parameter.
         margins: t bytes of each parameter of a shard.
 

@@ -19,7 +19,6 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Numb
     """Return the operations of a step over all ranks.
 
     Args:
-        shape: the model.
         plans: the plans: batch and recomputation.
         convention: model (attention in full), causal (half of it), hardware (with recomputation) or 6n.
 

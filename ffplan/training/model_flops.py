@@ -36,7 +36,6 @@ def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths
     """Return the widths of queries, keys and values.
 
     Args:
-        shape: the model.
         tensor: TP size t [1].
 
     Returns:
@@ -59,9 +58,6 @@ def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths
 
 def attention_weights(shape: ModelShape) -> Number:
     """Return the weights of the matrices around attention in one layer.
-
-    Args:
-        shape: the model.
 
     Returns:
         Weights [1], without biases.
@@ -87,7 +83,6 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
     """Return the weights of copied heads of keys and values in one layer, over all ranks.
 
     Args:
-        shape: the model.
         tensor: TP size t [1].
 
     Returns:
@@ -105,9 +100,6 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
 
 def narrow_weights(shape: ModelShape) -> Number:
     """Return the weights of latent attention that tensor parallelism does not split.
-
-    Args:
-        shape: the model.
 
     Returns:
         Weights [1]; 0 without latent attention.
@@ -128,7 +120,6 @@ def feed_forward_weights(shape: ModelShape, inner: Number) -> Number:
     """Return the weights of a feed-forward network.
 
     Args:
-        shape: the model.
         inner: its inner width [1].
 
     Returns:
@@ -158,7 +149,6 @@ def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True
     """Return the parameters of one layer.
 
     Args:
-        shape: the model.
         active: only those that a token meets.
         dense: of a layer without experts, where the model has both kinds.
 
@@ -188,7 +178,6 @@ def parameters(shape: ModelShape, *, active: bool = False) -> Number:
     """Return the parameters of a transformer.
 
     Args:
-        shape: the model.
         active: only those that a token meets; embeddings count in full.
 
     Returns:
@@ -210,7 +199,6 @@ def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Number:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
-        shape: the model.
         dense: of a layer without experts, where the model has both kinds.
 
     Returns:
@@ -233,7 +221,6 @@ def attention_flops(shape: ModelShape, sequence: Number, *, causal: bool = False
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
-        shape: the model.
         sequence: length s [1].
         causal: count the half that a causal mask leaves.
 
@@ -257,7 +244,6 @@ def sequence_flops(
     """Return the operations of one sequence, forward and backward.
 
     Args:
-        shape: the model.
         sequence: length s [1].
         causal: count the half of attention that a causal mask leaves.
         head: count the output layer over the vocabulary.
@@ -284,9 +270,6 @@ def sequence_flops(
 def convolution_parameters(layer: Convolution) -> int:
     """Return the parameters of convolutions of one kind.
 
-    Args:
-        layer: the convolutions.
-
     Returns:
         Parameters of all of them [1].
 
@@ -302,9 +285,6 @@ def convolution_parameters(layer: Convolution) -> int:
 
 def convolution_flops(layer: Convolution) -> int:
     """Return the operations of convolutions of one kind for one image, forward.
-
-    Args:
-        layer: the convolutions.
 
     Returns:
         Operations of all of them [FLOP].

@@ -74,7 +74,6 @@ def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number
 
     Args:
         layers: layers of the model [1].
-        plans: the plans.
         stage: position of the stage i, the first 0 [1].
 
     Equation:

@@ -51,7 +51,6 @@ def fraction_again(shape: ModelShape, plans: ParallelPlans, operator: str) -> Nu
     """Return the fraction of an operator that the backward pass computes again.
 
     Args:
-        shape: the model.
         plans: the plans: policy and parts.
         operator: one of `OPERATORS`.
 

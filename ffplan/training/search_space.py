@@ -335,7 +335,6 @@ def _option_codes(run: TrainRun, plans: ParallelPlans, full: Truth, host_limit: 
 
     Args:
         run: workload and machine.
-        plans: the plans.
         full: where device memory does not hold them.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
@@ -356,7 +355,6 @@ def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | No
     of gradients counts half a step, idle accelerators ten.
 
     Args:
-        found: an evaluated space.
         asked: the plan that does not run, of plain numbers.
     """
     if not np.isfinite(found.step).any():

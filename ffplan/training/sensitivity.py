@@ -133,9 +133,6 @@ def without_path(run: AnyRun) -> AnyRun | None:
     """Return a run on which every NIC lacks one of its ports to several planes; None where a NIC has one.
 
     Every rank waits for the slowest: one NIC that lacks a port slows a step as all of them would.
-
-    Args:
-        run: the run.
     """
     paths = run.system.paths
     return faster(run, "nic", 1 - 1 / paths) if paths > 1 else None
@@ -152,7 +149,6 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     """Return a run on a machine with one resource faster.
 
     Args:
-        run: the run.
         name: one of `RESOURCES`.
         factor: how much faster [1].
     """

@@ -340,9 +340,7 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
     """Return every row of a file of cases.
 
     Args:
-        file: the cases.
         document: the file they come from.
-        catalog: the parts.
 
     Raises:
         InputError: where a case contradicts itself.

@@ -126,9 +126,7 @@ def measured_points(
     GPUs of every node take part, and the network's switches do not reduce.
 
     Args:
-        design: the design.
         report: its allreduce with one library, with the times by scale.
-        catalog: the parts.
         files: measured cases.
     """
     group, found = design.compute, []
@@ -178,7 +176,6 @@ def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, .
     """Return the times of a design's allreduce over other numbers of GPUs; those that cannot run are left out.
 
     Args:
-        design: the design.
         report: its allreduce with one library.
         gpus: numbers of GPUs, whole scale-up domains.
     """

@@ -32,7 +32,6 @@ class CaseParts:
 
         Args:
             catalog: where they are.
-            document: the file of cases.
             instead: an accelerator with other constants, in place of the catalogue's of its id.
         """
         self.catalog = catalog

@@ -63,7 +63,6 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
     Args:
         subject: communication, training or memory.
         files: path and name of each.
-        catalog: the parts.
 
     Raises:
         InputError: where a file is wrong.

@@ -171,8 +171,6 @@ def prepare_replay(
 
     Args:
         bench: the parts and the file.
-        file: the runs.
-        table: the table.
         path: its place in the file.
         estimate: the efficiencies of the nearest relative stand in where nothing was calibrated, as in `train`.
 

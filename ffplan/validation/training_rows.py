@@ -70,7 +70,6 @@ def replayed_times(
     """Return the seconds of a step of every row, and its parts.
 
     Args:
-        replay: the runs.
         rates: constants in place of the catalogue's.
         stack: constants of the stack in place of the catalogue's.
 
@@ -161,9 +160,7 @@ def replay_training(
     """Return every row of a file of training runs.
 
     Args:
-        file: the runs.
         document: the file they come from.
-        catalog: the parts.
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:

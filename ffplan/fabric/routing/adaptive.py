@@ -126,7 +126,6 @@ def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floa
     """Return the bytes on every directed link when flows are spread evenly.
 
     Args:
-        router: the router.
         src: sending endpoints, shape (flows,).
         dst: receiving endpoints, same shape.
         nbytes: bytes of each flow, same shape.

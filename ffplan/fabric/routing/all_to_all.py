@@ -100,7 +100,6 @@ def spread(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floa
     """Add the load of one flow from every source endpoint to every destination on another leaf of a healthy tree.
 
     Args:
-        paths: the tree.
         sources: source endpoints on each leaf [1], shape (leaves,).
         leaf: leaf of each destination, shape (destinations,).
         keys: keys of each destination.

@@ -46,7 +46,6 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
     """Return which links still work, shape (links,).
 
     Args:
-        network: the fabric.
         switches: numbers of the switches lost.
         links: numbers of the links lost.
     """
@@ -69,7 +68,6 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of each zone by itself [GB/s], shape (planes, zones).
 
     Args:
-        fabric: the wired fabric.
         alive: which links work, shape (links,).
 
     Equation:
@@ -105,7 +103,6 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
     """Return the bandwidth across an even split of the endpoints, by plane [GB/s], shape (planes,).
 
     Args:
-        fabric: the wired fabric.
         alive: which links work, shape (links,).
 
     Equation:

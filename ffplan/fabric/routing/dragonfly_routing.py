@@ -36,7 +36,6 @@ class DragonflyRouting:
         """Prepare the planes.
 
         Args:
-            fabric: a wired dragonfly.
             alive: must be omitted: ways round lost links are not modelled.
         """
         if alive is not None:

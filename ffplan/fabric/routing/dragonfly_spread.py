@@ -30,7 +30,6 @@ class GroupTraffic:
         """Return the traffic of flows between routers, numbered through the plane.
 
         Args:
-            shape: the dragonfly.
             src: router that sends, shape (flows,).
             dst: router that receives, same shape.
             nbytes: bytes of each flow, same shape.
@@ -49,7 +48,6 @@ class GroupTraffic:
         """Return the traffic when every member sends to every other.
 
         Args:
-            shape: the dragonfly.
             members: endpoints on each router that take part [1], shape (groups * routers,).
             nbytes: bytes from each to each [byte].
         """
@@ -130,9 +128,6 @@ def valiant_loads(traffic: GroupTraffic) -> Floats:
 
 def best_mixture(traffic: GroupTraffic) -> Floats:
     """Return the loads with the fraction of detours that leaves the least on the busiest link.
-
-    Args:
-        traffic: the traffic.
 
     Equation:
         min over f in [0, 1] of max over links of (1 - f) minimal + f Valiant, by halving where its slope changes sign

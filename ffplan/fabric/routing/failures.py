@@ -54,11 +54,7 @@ def _some(kind: str, count: int, pool: Ints) -> Loss:
 
 
 def usual_losses(fabric: WiredFabric) -> list[Loss]:
-    """Return the usual losses: one switch of each role, all between zones, a plane, 1 % of links.
-
-    Args:
-        fabric: the wired fabric.
-    """
+    """Return the usual losses: one switch of each role, all between zones, a plane, 1 % of links."""
     pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
     found = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
     between = pools["interzone"]
@@ -75,8 +71,6 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
     """Return a loss written as `spine`, `leaf:2`, `link:16`, `plane`, or as names of switches joined by commas.
 
     Args:
-        text: the loss as given.
-        fabric: the wired fabric.
         names: names of its devices.
 
     Raises:
@@ -108,8 +102,6 @@ def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[
     """Return the switches and links that one draw loses.
 
     Args:
-        loss: the loss.
-        fabric: the wired fabric.
         random: draws them.
     """
     nothing = np.zeros(0, np.int64)

@@ -52,8 +52,6 @@ def pick_job(
     """Return a job on the compute nodes that are alike.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         nodes: ranks wanted [1]; all nodes if None. They are taken in the order asked for.
         order: one of `placement.ORDERS`.
         seed: seed of a random order.
@@ -76,7 +74,6 @@ def tree_of(job: JobNodes, kind: str) -> Ints:
     """Return the double binary tree of a job, parents by rank, shape (2, ranks).
 
     Args:
-        job: the job.
         kind: `tree`, joined zone by zone where the ranks of a zone follow each other, or `library-tree`.
     """
     ranks = len(job.ports)
@@ -93,9 +90,6 @@ def flows_of(
     """Return the flows of one kind of traffic, all-to-all included.
 
     Args:
-        design: the design.
-        fabric: its fabric.
-        job: the job.
         kind: one of TRAFFIC.
         nbytes: bytes of each node [byte].
         seed: seed of a permutation.
@@ -151,7 +145,6 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
 
     Args:
         router: over the fabric.
-        flows: the flows.
         routing: one of `routing.ROUTING`.
         seed: seed of the hashing.
 
@@ -172,7 +165,6 @@ def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: s
 
     Args:
         router: over the fabric.
-        job: the job.
         nbytes: bytes of each node [byte].
         routing: one of `routing.ROUTING`.
 
@@ -193,9 +185,7 @@ def loads_for(
     """Return the bytes on every directed link for a kind of traffic, and how many flows do not arrive.
 
     Args:
-        design: the design.
         router: over its fabric.
-        job: the job.
         kind: one of TRAFFIC.
         routing: one of `routing.ROUTING`.
         nbytes: bytes of each node [byte].

@@ -84,7 +84,6 @@ def link_times(network: Network, load: Floats) -> Floats:
     """Return the time that each link needs for the bytes on it [s], shape (links, 2): up, down.
 
     Args:
-        network: the fabric.
         load: bytes on every directed link [byte], shape (2 * links,).
     """
     times: Floats = load.reshape(-1, 2) / (network.links.gbyte_s[:, None].astype(float) * 1e9)
@@ -95,7 +94,6 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
     """Return the busiest links and the time they take.
 
     Args:
-        network: the fabric.
         load: bytes on every directed link [byte], shape (2 * links,).
         lost: flows that do not arrive [1].
 

@@ -20,7 +20,6 @@ def aligned(network: Network, job: Ints) -> Ints:
     """Return the rows of a job zone by zone, pod by pod, leaf by leaf, port by port of the first NIC.
 
     Args:
-        network: the fabric.
         job: endpoints, shape (nodes, rails).
     """
     first = job[:, 0]
@@ -33,7 +32,6 @@ def alternating(network: Network, job: Ints) -> Ints:
     """Return the rows of a job with the leaves of all zones taken in turn.
 
     Args:
-        network: the fabric.
         job: endpoints, shape (nodes, rails).
     """
     base = aligned(network, job)
@@ -46,7 +44,6 @@ def in_order(network: Network, job: Ints, order: str, seed: int) -> Ints:
     """Return the rows of a job in one of ORDERS.
 
     Args:
-        network: the fabric.
         job: endpoints, shape (nodes, rails).
         order: one of ORDERS.
         seed: seed of the random order.

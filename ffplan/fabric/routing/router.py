@@ -50,7 +50,6 @@ class Router:
         """Prepare the trees.
 
         Args:
-            fabric: the wired fabric.
             alive: which links still work, shape (links,); all of them if omitted.
         """
         self.fabric = fabric

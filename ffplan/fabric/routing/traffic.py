@@ -33,7 +33,6 @@ def ports_of(endpoints: EndpointTable, groups: list[int]) -> Ints:
     """Return the endpoints of every node of some groups, shape (nodes, ports), ports in the order of the NICs.
 
     Args:
-        endpoints: all endpoints.
         groups: positions of groups whose nodes have equally many ports.
     """
     own = np.flatnonzero(np.isin(endpoints.group, groups))

@@ -43,11 +43,7 @@ class TreePaths:
     """Tables of one tree for routing."""
 
     def __init__(self, wired: WiredTree) -> None:
-        """Index the links of the tree.
-
-        Args:
-            wired: the tree.
-        """
+        """Index the links of the tree."""
         tree = wired.tree
         self.wired, self.tree = wired, tree
         self.plane = wired.plane

@@ -82,7 +82,6 @@ def capacity_finding(
     """Return the finding for a zone that needs more ports than its tree has.
 
     Args:
-        design: the design.
         rule: the rule that its trees share.
         wanted: endpoint ports wanted by zone.
         zone: position of the fullest zone.

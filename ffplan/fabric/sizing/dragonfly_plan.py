@@ -72,9 +72,6 @@ def _shape(design: ResolvedDesign, ports: int) -> DragonflyShape:
 def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
 
-    Args:
-        design: the design.
-
     Raises:
         InputError: where it cannot hold the endpoints, or NICs cannot be dealt evenly over planes.
     """

@@ -46,7 +46,6 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
     """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
 
     Args:
-        design: the design.
         zone: position of the zone.
         last: nodes of the last group in place of its count.
     """

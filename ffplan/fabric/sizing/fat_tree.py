@@ -198,7 +198,6 @@ def uplink_range(rule: TreeRule, least_downlinks: int) -> tuple[int, int]:
     """Return the step of the uplinks to choose from, whole ports where the two splits differ, and the most of them.
 
     Args:
-        rule: the rule.
         least_downlinks: downlinks that a leaf must keep [1].
     """
     down, up = rule.splits

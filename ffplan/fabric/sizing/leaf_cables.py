@@ -30,7 +30,6 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
     """Return the whole leaf ports that endpoints of a tree use; each takes one cable, split at its end.
 
     Args:
-        design: the design.
         tree: the tree of a zone of one plane.
         by_group: endpoint ports of each group in it.
         zone: position of the zone.

@@ -44,8 +44,6 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
     their own.
 
     Args:
-        design: the design.
-        tree: the tree.
         by_group: endpoint ports of each group.
     """
     rule = tree.rule
@@ -88,7 +86,6 @@ def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -
     """Return the links between switches as they are bought [1], without those between zones.
 
     Args:
-        design: the design.
         cables: cables as they are laid [1].
         below: links between leaf and spine, or inside groups of a dragonfly [1].
         above: links between spine and core, or between groups [1].
@@ -111,7 +108,6 @@ def tree_cables(tree: Tree, split: int) -> int:
     apart, and further up, each link has its own.
 
     Args:
-        tree: the tree.
         split: links of a whole port at both ends, as `pair_split` returns them [1].
     """
     rule, cables = tree.rule, tree.spine_core

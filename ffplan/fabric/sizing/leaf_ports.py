@@ -115,7 +115,6 @@ def leaf_ports(design: ResolvedDesign, tree: Tree, zone: int) -> LeafPorts:
     """Return leaf and port of each endpoint in one zone of one plane.
 
     Args:
-        design: the design.
         tree: the tree of that zone.
         zone: position of the zone.
     """
@@ -154,7 +153,6 @@ def ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) 
     """Return the port of each endpoint on its node, and its rate [GB/s], both in the shape of the endpoints.
 
     Args:
-        design: the design.
         group: node group of each endpoint.
         rail: which of the node's ports in this plane each endpoint is.
         plane: position of the plane.

@@ -65,8 +65,6 @@ def tree_cuts(
     the tree has too few leaves for every rail.
 
     Args:
-        design: the design.
-        plan: its fabric.
         nodes: nodes of the job, any shape.
         zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
     """
@@ -124,10 +122,7 @@ def dragonfly_cuts(
     groups, so that adaptive routing sends them round through a third, over two global links each.
 
     Args:
-        design: the design.
-        plan: its fabric.
         nodes: nodes of the job, any shape.
-        zones: a dragonfly has one.
 
     Source:
         Kim et al., ISCA 2008, section 4: Valiant routing carries half of the global bandwidth under any traffic.

@@ -79,7 +79,6 @@ def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
     """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None where both fail.
 
     Args:
-        design: the design.
         plan: its fabric, with uneven links.
     """
     tree = max(plan.trees, key=lambda item: item.leaf)

@@ -84,7 +84,6 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     """Return the rule that all trees of the design's fabric share.
 
     Args:
-        design: the design.
         ports: endpoint ports to build in each zone of one plane [1].
     """
     fabric, rule = design.spec.fabric, base_rule(design)
@@ -258,8 +257,6 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     """Return the bandwidth across an even split of one tree [GB/s].
 
     Args:
-        design: the design.
-        tree: the tree.
         zone: endpoint ports wanted by each group.
         leaving: bandwidth of all of them [GB/s].
         link_rate: rate of a link between switches [GB/s].
@@ -311,7 +308,6 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
     """Return the counts of a fabric of trees, for one design or for arrays of them.
 
     Args:
-        design: the design.
         sized: the trees of a plane of it.
     """
     fabric = design.spec.fabric

@@ -49,7 +49,6 @@ def cable_legs(network: Network, names: Names, table: CableTable) -> Iterator[Ca
     Args:
         network: the network, port by port.
         names: names of its devices.
-        table: its cables.
     """
     first, switches, endpoints = len(network.switches), names.switches(), names.endpoints()
     kinds = table.kind.tolist()

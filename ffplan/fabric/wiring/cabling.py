@@ -122,10 +122,6 @@ def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, 
 
     The endpoints on one whole leaf port share a cable that is split at their end. Links between leaf and spine share
     one where all of a pod share whole ports at both ends; otherwise, and further up, each link has its own.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
     """
     k, split, pairs = fabric.network.links, design.spec.fabric.breakout, pair_split(design)
     if split == pairs == 1:
@@ -143,10 +139,6 @@ def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, 
 def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     """Return every cable of a design: the link that it names for the tier; with a floor, places, the length and the
     cheapest type that reaches.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
 
     Raises:
         InputError: where something does not fit its rack, or no type reaches.
@@ -232,11 +224,7 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
 
 
 def pieces_sold(table: CableTable) -> Iterator[tuple[int, int, int]]:
-    """Yield tier, position in `types` and pieces of the cables of a fabric, as they are sold.
-
-    Args:
-        table: its cables.
-    """
+    """Yield tier, position in `types` and pieces of the cables of a fabric, as they are sold."""
     for tier in np.unique(table.tier).tolist():
         inside = table.tier == tier
         pieces = np.bincount(table.kind[inside], weights=table.pieces[inside], minlength=len(table.types))
@@ -246,12 +234,7 @@ def pieces_sold(table: CableTable) -> Iterator[tuple[int, int, int]]:
 
 
 def quantities(design: ResolvedDesign, fabric: WiredFabric) -> dict[tuple[str, str], int]:
-    """Return the pieces of each type to endpoints and between switches, by (category, catalogue id).
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-    """
+    """Return the pieces of each type to endpoints and between switches, by (category, catalogue id)."""
     table = cables(design, fabric)
     counts: dict[tuple[str, str], int] = {}
     for tier, kind, count in pieces_sold(table):

@@ -57,7 +57,6 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
     """Return the global port, numbered through its group, of link `turn` of those between two groups.
 
     Args:
-        shape: the dragonfly.
         here: group of the port, any shape.
         there: group at the other end.
         turn: number of the link, from 0 to `each` - 1 [1].
@@ -73,11 +72,7 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
 
 
 def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
-    """Return the links between routers: links of each group by pair of routers, then of each pair of groups.
-
-    Args:
-        shape: the dragonfly.
-    """
+    """Return the links between routers: links of each group by pair of routers, then of each pair of groups."""
     p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
     one, two = np.triu_indices(a, 1)
     first = np.arange(g)[:, None] * a

@@ -71,7 +71,6 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     """Return the wired dragonfly of a design.
 
     Args:
-        design: the design.
         plan: its fabric, sized.
     """
     shape = plan.dragonfly

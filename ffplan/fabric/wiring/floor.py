@@ -101,7 +101,6 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
 
     Args:
         design: a design with a floor.
-        fabric: its fabric.
 
     Raises:
         InputError: where nodes do not fit a rack, or leaf switches do not fit the racks meant for them.

@@ -27,7 +27,6 @@ class Names:
 
         Args:
             design: the design, as seen from the network.
-            fabric: its fabric.
             beside: name of the network; empty for the compute fabric.
             joined: names of the switches of other networks, which may join this one as nodes.
         """

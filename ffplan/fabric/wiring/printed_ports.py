@@ -52,12 +52,7 @@ class PrintedPorts:
 
 
 def printed_ports(design: ResolvedDesign, fabric: WiredFabric) -> PrintedPorts:
-    """Return the ports of the switches of a fabric, as printed on them.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-    """
+    """Return the ports of the switches of a fabric, as printed on them."""
     rule = fabric.trees[0].tree.rule if fabric.trees else None
     return PrintedPorts(
         role=fabric.network.switches.role.tolist(),

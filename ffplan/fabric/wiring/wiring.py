@@ -233,7 +233,6 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     """Return the wired trees of a design.
 
     Args:
-        design: the design.
         plan: its fabric, sized.
     """
     spec = design.spec.fabric
@@ -264,7 +263,6 @@ def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
     """Return one tree wired for nodes with one NIC each, without a design: for tests, benchmarks and sizing.
 
     Args:
-        tree: its counts.
         endpoints: endpoint ports in use [1].
         gbyte_s: rate of every link [GB/s].
     """

@@ -191,10 +191,7 @@ def design_assumptions(
     """Return every assumption that changes a result, one sentence each.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         sold: cables between its switches as they are sold [1].
-        power: its power.
         left_out: sentences on terms that the bounds on communication leave out.
     """
     return (

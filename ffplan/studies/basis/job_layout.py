@@ -20,7 +20,6 @@ def node_of(design: ResolvedDesign, nic_gbyte_s: float | None = None) -> Host:
     """Return a compute node of a design.
 
     Args:
-        design: the design.
         nic_gbyte_s: most that each NIC carries [GB/s]; its port's rate if omitted.
     """
     rate = design.port_gbyte_s * design.stripes
@@ -51,9 +50,6 @@ def job_layout(
     """Return the layout of jobs that fill node after node, leaf after leaf, zone after zone.
 
     Args:
-        design: the design.
-        plan: its fabric.
-        node: a compute node.
         ranks: ranks of each job [1], any shape; domains of several nodes are filled one after the other.
         zones: zones that each job spans [1]; as few as hold it if omitted.
         by_domain: a scale-up switch makes one of several nodes, as NCCL sees it; HFReduce works node by node.

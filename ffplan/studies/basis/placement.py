@@ -28,7 +28,6 @@ def nics_near(host: Host, devices: Sequence[int]) -> float:
     """Return the NICs that some accelerators of a node send through [1].
 
     Args:
-        host: the node.
         devices: numbers of the accelerators; several of them may share a NIC.
 
     Equation:

@@ -99,13 +99,7 @@ def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, 
 
 
 def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
-    """Return the draft of a design; None where its fabric does not hold it.
-
-    Args:
-        text: its file.
-        idea: the idea behind it.
-        catalog: the parts.
-    """
+    """Return the draft of a design; None where its fabric does not hold it."""
     try:
         design, used = _resolved(text, idea, catalog)
         ledger = ledger_for(design, used, NO_DRAWS)
@@ -116,13 +110,7 @@ def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
 
 
 def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
-    """Return a design as built; None where it cannot be.
-
-    Args:
-        text: its file.
-        idea: the idea behind it.
-        catalog: the parts.
-    """
+    """Return a design as built; None where it cannot be."""
     try:
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment

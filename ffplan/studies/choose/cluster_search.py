@@ -50,8 +50,6 @@ class ClusterSearch:
 
         Args:
             target: what is wanted.
-            catalog: the parts.
-            accelerator: the accelerator.
             step: called with what is tried.
 
         Raises:
@@ -139,7 +137,6 @@ class ClusterSearch:
         Args:
             idea: the way to build the fabric.
             first: nodes to begin with [1].
-            days: the days.
         """
         found, slow = smallest(self._sizes(idea), first, days)
         full = self.tried(idea, found) if found else None
@@ -180,9 +177,6 @@ class ClusterSearch:
         """Return the smallest round size below a design that is in time too; None where there is none.
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
-
-        Args:
-            found: the design.
         """
         nodes = rounder(self._sizes(found.built.idea), found.nodes, self.target.days)
         return self.tried(found.built.idea, nodes) if nodes else None
@@ -227,7 +221,6 @@ def with_nics(idea: Idea, nics: int) -> Idea:
     """Return an idea with fewer NICs in each node.
 
     Args:
-        idea: the idea.
         nics: NICs of a node on the fabric [1].
     """
     own = "each with its whole rate at once" if idea is IDEAS[0] else idea.words

@@ -226,7 +226,6 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
     """Return a design with arrays in place of numbers.
 
     Args:
-        design: the design.
         axes: `nodes[i].count`, `fabric.oversubscription`, `site.pue`, `site.electricity_price`, `prices.<part>`, or a
             figure of a part it uses, such as `qm8700.power` or `connectx-6-200g.line_efficiency`, in the unit of the
             catalogue's canonical values; arrays of one shape.
@@ -275,7 +274,6 @@ def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
     """Return a design with another price, or another figure of a part it uses.
 
     Args:
-        design: the design.
         path: `prices.<part>`, or a part and its figure, such as `qm8700.power`.
         value: the figure, a number or an array [unit of the catalogue].
 

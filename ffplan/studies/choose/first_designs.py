@@ -76,9 +76,6 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded:
     """Return the server with an accelerator whose price for each is least.
 
     Args:
-        catalog: the parts.
-        accelerator: its catalogue id.
-        book: the prices.
         excluded: servers that are not bought.
 
     Raises:
@@ -208,7 +205,6 @@ class Builder:
 
         Args:
             wishes: accelerator, prices and site.
-            catalog: the parts.
             prefix: start of the names.
 
         Raises:
@@ -229,7 +225,6 @@ class Builder:
         """Return an idea with some nodes from every switch that holds them, the cheapest first.
 
         Args:
-            idea: the idea.
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
@@ -250,7 +245,6 @@ class Builder:
         """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them.
 
         Args:
-            idea: the idea.
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
@@ -261,7 +255,6 @@ class Builder:
         """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
 
         Args:
-            idea: the idea.
             first: the design whose protocol an idea of the other one must not have.
             most: nodes that it has at most [1].
         """
@@ -290,7 +283,6 @@ def why_not(built: Draft | Built, wishes: Wishes) -> str:
     """Return which wishes a design does not meet; an empty text where it meets all.
 
     Args:
-        built: the design.
         wishes: what is wanted.
     """
     found = []
@@ -323,7 +315,6 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
 
     Args:
         wishes: what is wanted.
-        catalog: the parts.
         prefix: start of the names.
 
     Raises:

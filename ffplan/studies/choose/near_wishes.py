@@ -29,7 +29,6 @@ class NearSearch:
 
         Args:
             wishes: what was wanted.
-            catalog: the parts.
             prefix: start of the names.
 
         Raises:
@@ -57,11 +56,7 @@ class NearSearch:
         return best
 
     def unmet(self, near: tuple[int, list[Built], list[str]] | None) -> UnmetWishes:
-        """Return what the wishes take, and wishes that can be met.
-
-        Args:
-            near: the smaller designs.
-        """
+        """Return what the wishes take, and wishes that can be met."""
         wishes = self.wishes
         found = [NearWishes(f"--gpus {near[0]}", self._kept("budget", "watts"), len(near[1]))] if near else []
         found += self._raised()

@@ -100,7 +100,6 @@ class _Pool:
         """Size clusters of an accelerator.
 
         Args:
-            name: its catalogue id.
             peak: its dense peak [FLOP/s].
         """
         target = self.target
@@ -161,11 +160,7 @@ class _Pool:
         return bool(meet) and least * book.items[search.server.id].value > meet[0].capex
 
     def looser(self, limit: KeptLimit) -> LooserLimit:
-        """Return the best design where a limit is looser; for more time, the best accelerators are sized again.
-
-        Args:
-            limit: the limit.
-        """
+        """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
         target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
             found = self.best(target)
@@ -203,7 +198,6 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
 
     Args:
         target: what is wanted.
-        catalog: the parts.
         tell: called with what is tried.
     """
     pool = _Pool(target, catalog, tell)

@@ -71,7 +71,6 @@ def grown(item: SizedCluster, search: ClusterSearch, target: Target, catalog: Ca
         item: the design, sized for the last purchase.
         search: what sized it.
         target: what is wanted.
-        catalog: the parts.
     """
     growth = _sized(item, search, target)
     bought = [now for at, now in enumerate(growth) if at == 0 or now.nodes > growth[at - 1].nodes]

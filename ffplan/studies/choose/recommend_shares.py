@@ -65,7 +65,6 @@ def chances(candidates: Sequence[SizedCluster], target: Target, catalog: Catalog
     Args:
         candidates: designs to choose from.
         target: what is wanted.
-        catalog: the parts.
         draws: number of draws [1].
 
     Returns:

@@ -122,7 +122,6 @@ class Target:
         """Return the target with another limit.
 
         Args:
-            name: the limit.
             most: what it is then [unit of the limit].
         """
         changed: dict[str, Any] = {"watts" if name == "power" else name: most}
@@ -210,7 +209,6 @@ def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
     """Return the limits that a design breaks, by name, each with its figure over the limit [1].
 
     Args:
-        candidate: the design.
         target: what is wanted.
     """
     ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, LEAST) for limit in target.limits}
@@ -221,7 +219,6 @@ def days_for(shape: ModelShape, sustained: float, tokens: float) -> float:
     """Return the days that a number of tokens take at a sustained rate.
 
     Args:
-        shape: the model.
         sustained: model operations a second, interruptions included [FLOP/s].
         tokens: the tokens [1].
 

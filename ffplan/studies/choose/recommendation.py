@@ -30,11 +30,7 @@ def _plan(candidate: SizedCluster) -> str:
 
 
 def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
-    """Return what is bought when; nothing where all is bought at once.
-
-    Args:
-        candidate: the design.
-    """
+    """Return what is bought when; nothing where all is bought at once."""
     rows, before, phases = [], 0, list(candidate.study.phases)
     each = candidate.built.assessment.accelerators // candidate.nodes
     for now in candidate.growth:
@@ -63,7 +59,6 @@ def row(
     """Return a candidate as a row.
 
     Args:
-        candidate: the design.
         target: what is wanted.
         best: the best design; None of one that breaks a limit.
         chance: how often it is the best, and in time.
@@ -161,10 +156,7 @@ def recommendation(
     Args:
         found: what was found.
         target: what was wanted.
-        catalog: the parts.
         currency: currency of the price book.
-        chosen: the designs to report.
-        files: the file of each.
     """
     best = found.meet[0] if found.meet else None
     grows = (

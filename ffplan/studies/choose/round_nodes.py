@@ -62,7 +62,6 @@ def rounder(
         most: the design with the most nodes that the wishes allow.
         build: returns the design of some nodes.
         step: nodes of a scale-up domain [1].
-        catalog: the parts.
     """
     nodes = most.assessment.nodes["compute"]
     fewer = {nodes // (unit * step) * unit * step for unit in ROUND}

@@ -98,9 +98,6 @@ class Sweep:
     def __init__(self, query: SweepQuery) -> None:
         """Read the design, and sort the axes into those that arrays carry and those that make another design.
 
-        Args:
-            query: the sweep.
-
         Raises:
             InputError: where the design is wrong.
             UsageError: where a path is none of the design.
@@ -260,11 +257,7 @@ class Sweep:
         return -(-self.points.count // self.size)
 
     def chunk(self, number: int) -> Chunk:
-        """Return the results of a chunk.
-
-        Args:
-            number: its number.
-        """
+        """Return the results of a chunk."""
         first = number * self.size
         last = min(first + self.size, self.points.count)
         indices = self.points.indices(first, last)

@@ -47,7 +47,6 @@ def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
     A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
 
     Args:
-        sweep: the sweep.
         first: number of the first chunk [1].
         workers: workers that share the tasks, each a few [1].
     """
@@ -124,7 +123,6 @@ def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
     Args:
         client: a client of the cluster.
         address: the scheduler's, for messages.
-        query: the sweep.
 
     Raises:
         UsageError: where a worker cannot read a folder, or has other files there.
@@ -144,7 +142,6 @@ def on_cluster(
     """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
 
     Args:
-        job: the sweep.
         sweep: the sweep, read.
         first: number of the first chunk.
         address: `local`, or the scheduler's, such as tcp://host:8786.

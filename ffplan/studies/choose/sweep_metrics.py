@@ -23,8 +23,6 @@ def studied(
     They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
 
     Args:
-        design: the design.
-        catalog: its parts.
         metrics: metrics wanted; the assessment alone where none is of another study.
 
     Raises:

@@ -67,8 +67,6 @@ def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) 
     """Return the points of a chunk as they are written.
 
     Args:
-        sweep: the sweep.
-        chunk: the points.
         names: metrics in the order of their columns.
         form: csv, jsonl or parquet; None where none are wanted.
     """
@@ -81,8 +79,6 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
     """Return the points of a chunk as a Parquet file: axes, metrics, and why a point cannot be built.
 
     Args:
-        sweep: the sweep.
-        chunk: the points.
         names: metrics in the order of their columns.
     """
     import pyarrow as pa
@@ -107,8 +103,6 @@ def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     """Return the lines of a chunk.
 
     Args:
-        sweep: the sweep.
-        chunk: the points.
         names: metrics in the order of their columns.
         form: csv or jsonl.
     """
@@ -157,8 +151,6 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
     """Return what is kept of a chunk.
 
     Args:
-        sweep: the sweep.
-        chunk: its points.
         names: metrics in the order of their columns.
         form: csv, jsonl or parquet; None where none are wanted.
         directions: min or max of each metric of the front.

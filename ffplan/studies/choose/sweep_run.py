@@ -39,7 +39,6 @@ def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
     """Return what tells a sweep, with its front, from any other.
 
     Args:
-        query: the sweep.
         directions: min or max of each metric of the front.
     """
     return "-".join([query.key, *(f"{name}:{way}" for name, way in directions.items())])
@@ -53,7 +52,6 @@ def work(job: SweepJob, number: int) -> Kept:
     """Return what is kept of a chunk; a process reads a sweep once.
 
     Args:
-        job: the sweep.
         number: number of the chunk.
     """
     if job.key not in _READY:
@@ -78,7 +76,6 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
     what the others evaluate goes from process to process.
 
     Args:
-        job: the sweep.
         sweep: the sweep, read.
         first: number of the first chunk.
         workers: processes, with this one [1].

@@ -45,7 +45,6 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
     """Return the grid of a sweep: its two axes with most values; None where there are no two.
 
     Args:
-        points: the points.
         names: metrics of the sweep.
         directions: min or max of each metric of the front; its first metric is shown, else the sweep's first.
     """
@@ -59,11 +58,6 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
 
 def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
     """Return the best value of a chunk in each cell of the grid, NaN where there is none.
-
-    Args:
-        sweep: the sweep.
-        chunk: its points.
-        axes: the grid.
 
     Returns:
         Shape (values down, values across); empty without a grid.
@@ -103,7 +97,6 @@ def merged(one: Floats, two: Floats, axes: GridAxes | None) -> Floats:
     """Return the better of two grids, cell by cell.
 
     Args:
-        one: a grid.
         two: another of its shape.
         axes: the grid; None without one.
     """

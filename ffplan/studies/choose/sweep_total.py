@@ -95,7 +95,6 @@ def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped:
     """Return the report of a sweep.
 
     Args:
-        sweep: the sweep.
         design: the design that its points vary.
         total: what it came to.
         stopped: whether it was interrupted.

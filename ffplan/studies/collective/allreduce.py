@@ -32,7 +32,6 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
     """Return the allreduce of a design with one library.
 
     Args:
-        design: the design.
         library: constants of the library.
         name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
@@ -50,7 +49,6 @@ def scales(node: Host, most: int) -> tuple[int, ...]:
     """Return the numbers of ranks of the table of scales: 16, 64, ... up to all, in whole scale-up domains.
 
     Args:
-        node: a compute node.
         most: ranks of all nodes that one job can span [1].
     """
     found, ranks = [], LEAST_RANKS
@@ -68,9 +66,6 @@ def rows_of(
 
     Args:
         query: the allreduce and its library.
-        design: the design.
-        plan: its fabric.
-        node: a compute node.
         ranks: ranks of each job.
         size: message [byte].
     """
@@ -130,9 +125,6 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
     """Return the time of the design's message between two accelerators of a pair, over the bridge and without it [s].
 
     None where the design has no bridged pairs, or names no library between accelerators.
-
-    Args:
-        design: the design.
     """
     asked = design.spec.communication
     library = next((item for item in design.libraries if item.method == "nccl"), None)
@@ -152,7 +144,6 @@ def allreduces(
     It spans all nodes of the group, or those of one zone where nothing joins the zones.
 
     Args:
-        design: the design.
         plan: its fabric; None where it has none that could be built, and then only faults are looked for.
         all_scales: time the message over fewer accelerators too.
 

@@ -33,7 +33,6 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
     """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
 
     Args:
-        design: the design.
         wanted: the libraries and message of the design.
     """
     group = design.compute
@@ -87,7 +86,6 @@ def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[BoundLedger]:
 
     Args:
         query: the allreduce and its library.
-        job: the ranks.
     """
     if query.library.method == "hfreduce":
         lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)

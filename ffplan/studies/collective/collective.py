@@ -68,8 +68,6 @@ def rank_layout(
     """Return the ranks of jobs on a design's compute nodes; numbers are arrays over the jobs.
 
     Args:
-        design: the design.
-        plan: its fabric.
         gpus: ranks of each job.
         zones: zones that each job spans; as few as hold it if omitted.
         nic_gbyte_s: most that each NIC carries [GB/s].
@@ -210,7 +208,6 @@ def collective_table(
     """Return the table of a collective on a design.
 
     Args:
-        design: the design.
         catalog: where the libraries are.
         libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
         wanted: operation and forced choices.

@@ -16,7 +16,6 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
 
     Args:
         query: operation and library.
-        job: the ranks.
     """
     host, library = job.host, query.library
     accelerator = host.accelerator

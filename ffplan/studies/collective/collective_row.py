@@ -52,7 +52,6 @@ def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[L
 
     Args:
         query: operation and library.
-        job: the ranks.
         algorithm: as the choices name it.
     """
     if algorithm == "hfreduce":

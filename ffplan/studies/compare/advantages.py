@@ -44,7 +44,6 @@ def advantages(
     """Return sentences on every design but the baseline: in what each of the two has the advantage.
 
     Args:
-        designs: their assessments.
         labels: label of each.
         baseline: position of the design that ratios refer to.
         ratios: ratios to it by label.
@@ -83,10 +82,8 @@ def _words(item: Measure, over: bool, mine: Assessment, theirs: Assessment) -> s
     """Return an advantage with both figures.
 
     Args:
-        item: the figure.
         over: whether its ratio is that of the side with the advantage over the other.
         mine: the side with the advantage.
-        theirs: the other.
     """
     assert item.ratio is not None
     ratio = item.ratio if over else 1 / item.ratio

@@ -253,11 +253,9 @@ def compare(
     """Return the comparison of designs.
 
     Args:
-        designs: their assessments.
         labels: label of each; all different.
         baseline: position of the design that ratios refer to.
         training: a job that was run on all of them.
-        money: the same in money.
     """
     base = designs[baseline]
     ratios = {label: _ratios(design, base) for label, design in zip(labels, designs, strict=True)}

@@ -162,7 +162,6 @@ def _crossing(sizes: list[tuple[int, float]], likely_size: int) -> float | None:
 
     Args:
         sizes: size and ratio of the two costs, in order.
-        likely_size: the size asked for.
     """
     from math import exp, log
 

@@ -41,7 +41,6 @@ def _capital(assessments: Sequence[Assessment], *, comparable: bool) -> _Capital
     """Return the purchase of an accelerator, or its share of the planned parts where a purchase has gaps.
 
     Args:
-        assessments: the designs.
         comparable: their planned parts are priced in one currency, over one scope, without gaps.
     """
     sites = [found.site for found in assessments if found.site is not None and not found.site.left_out]
@@ -148,7 +147,6 @@ def compare_training(
     """Return one job on every design, at three batches, and on all accelerators of each.
 
     Args:
-        assessments: the designs.
         labels: label of each design.
         baseline: position of the design that ratios refer to.
         reports: the job on every design, by accelerators and batch.

@@ -159,7 +159,6 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, s
     """Return a comparison in money with its answer in words.
 
     Args:
-        found: the comparison.
         labels: label of each design.
         base: label of the baseline.
         steps: the job on each design that runs it.

@@ -118,7 +118,6 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
 
     Args:
         ledger: the design with its account.
-        inputs: its inputs.
         timed: the job; None for the cluster alone.
         asked: draws and seed.
     """
@@ -258,8 +257,6 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
 
     Args:
         ledger: the design with its account.
-        timed: the job.
-        found: the account of both.
     """
     run, drawn = found.run, found.drawn_run
     if timed is None or run is None or drawn is None:
@@ -369,10 +366,8 @@ def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Tim
     """Return a training run on a cluster, without the rest of its cost study.
 
     Args:
-        design: the design.
         catalog: where its parts were looked up.
         asked: draws, seed and years.
-        timed: the job.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership is wrong.
@@ -385,7 +380,6 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
     """Return what a cluster costs, and a training run on it.
 
     Args:
-        design: the design.
         catalog: where its parts were looked up.
         asked: draws, seed and years.
         timed: the job; None for the cluster alone.

@@ -166,8 +166,6 @@ def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAcc
     """Return owning against one offer.
 
     Args:
-        ledger: the design.
-        name: the offer.
         found: rent of an accelerator-hour [currency], with its evidence.
         v: inputs by name.
         year: the cluster's year.

@@ -212,7 +212,6 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     """Return a design with its account.
 
     Args:
-        design: the design.
         catalog: where its profile, rents and side networks are looked up.
 
     Raises:
@@ -269,7 +268,6 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
     Designs of one accelerator share the error of the accelerator and its software; each has its own error besides.
 
     Args:
-        ledger: the design.
         band: mean of absolute errors [1].
         within: its part within the runs of one source [1].
         basis: runs that it was taken over.

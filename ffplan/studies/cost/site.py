@@ -22,7 +22,6 @@ def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | 
     """Return the whole site, or why it is not known: such as prices in a unit that no rate turns into money.
 
     Args:
-        design: the design.
         catalog: where its profile, prices and side networks are looked up.
     """
     try:
@@ -37,7 +36,6 @@ def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None
     None of a design without accelerators.
 
     Args:
-        design: the design.
         catalog: where its profile, prices and side networks are looked up.
 
     Raises:

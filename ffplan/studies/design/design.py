@@ -331,7 +331,6 @@ def study_design(
     """Return the study of a resolved design; its assessment has no findings yet.
 
     Args:
-        design: the design.
         catalog: where its parts were looked up.
         all_scales: time the allreduce over fewer accelerators too; no rule needs it.
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.

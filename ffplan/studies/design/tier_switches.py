@@ -37,12 +37,7 @@ def _unused(design: ResolvedDesign, role: str, down: int, up: int) -> int:
 
 
 def tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitches, ...]:
-    """Return the switches of each role that the fabric has.
-
-    Args:
-        design: the design.
-        plan: its fabric.
-    """
+    """Return the switches of each role that the fabric has."""
     rows, port = [], design.port_gbyte_s
     for role, count in plan.switches_by_role.items():
         if not count:

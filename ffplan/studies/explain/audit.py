@@ -112,7 +112,6 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.
 
     Args:
-        catalog: the catalogue.
         kind: kind of part; all if omitted.
         months: age of a price from which it is stale [month].
     """

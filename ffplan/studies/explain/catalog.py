@@ -111,7 +111,6 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
     Files that are wrong are named with their faults; they hide no other part.
 
     Args:
-        catalog: the catalogue.
         kind: kind of part; all if omitted.
     """
     entries, broken = [], []
@@ -129,11 +128,7 @@ def part_list(catalog: Catalog, kind: str | None = None) -> PartList:
 
 
 def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
-    """Return every offer of every rent book, by accelerator and price.
-
-    Args:
-        catalog: the catalogue.
-    """
+    """Return every offer of every rent book, by accelerator and price."""
     rows = []
     for name in catalog.ids_of("rent-book"):
         book = catalog.entry(name).part
@@ -200,7 +195,6 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
     """Return one part with the evidence of its figures.
 
     Args:
-        catalog: the catalogue.
         name: id of the part.
 
     Raises:

@@ -19,9 +19,7 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
     """Return the derivation of a figure of an assessment.
 
     Args:
-        found: the assessment.
         path: path of the figure.
-        value: its value.
         meaning: its description, which names its unit.
         places: files of the design and its parts, for the lines of what it is made of; none if omitted.
     """

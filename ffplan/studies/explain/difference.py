@@ -116,8 +116,6 @@ def difference(
     """Return what changed between two versions of a design, and what each change did.
 
     Args:
-        before: the version before.
-        after: the version after.
         assess: returns the figures of a design, given its file; raises `InputError` where it cannot be assessed.
         step: called with the number of each change, and how many there are.
         notes: what the reader should know besides.

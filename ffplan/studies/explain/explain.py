@@ -54,8 +54,6 @@ def derived(
 
     Args:
         label: what it is.
-        value: the value.
-        unit: its unit.
         place: module and function.
         steps: what it is made of.
         binds: it alone decides the value above.
@@ -73,8 +71,6 @@ def declared(
 
     Args:
         label: what it is.
-        value: the value.
-        unit: its unit.
         figure: its entry in the table.
         steps: what it is made of.
         how: how it follows, where the table names no function.
@@ -92,8 +88,6 @@ def given(
 
     Args:
         label: what it is.
-        value: the value.
-        unit: its unit.
         how: how it follows.
         source: where it is from.
         place: file and line of it.
@@ -168,8 +162,6 @@ def of_part(
 
     Args:
         value: returns the value with the part changed at one place; None where the design cannot stand.
-        entry: the part.
-        base: the value.
     """
     part: Part = entry.part
     for path, figure in part.figures():
@@ -227,7 +219,6 @@ def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> I
 
     Args:
         subject: what is explained.
-        base: the value.
         without: sections of the file that are left out.
     """
     document = subject.document
@@ -266,7 +257,6 @@ def influences(
 
     Args:
         subject: what is explained.
-        base: its value.
         entries: parts whose figures are tried.
         step: called after every part, with how many are done and in all.
     """

@@ -176,7 +176,6 @@ def run_parts(
     """Return what a run's cost is made of.
 
     Args:
-        run: the run.
         study: the cluster that it is on.
         effective: the effective training time as an input of the account, and where it stands.
         tokens_at: where the tokens stand.

@@ -151,11 +151,7 @@ def _of_assessment(
 
 
 def known_paths(found: Any) -> list[str]:
-    """Return the paths of an assessment's numbers.
-
-    Args:
-        found: the assessment.
-    """
+    """Return the paths of an assessment's numbers."""
     return [path for path in numbers(plain(found)) if not path.startswith("findings")]
 
 

@@ -137,7 +137,6 @@ def _influence(item: Input, at: Stand, currency: str, change: Callable[[dict[str
     """Return what a tenth of an input does.
 
     Args:
-        item: the input.
         at: where it stands.
         currency: currency of the account.
         change: returns the relative change of the figure with some inputs at other values [1].

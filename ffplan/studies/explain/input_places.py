@@ -42,7 +42,6 @@ def stated_at(document: Document, *path: str | int) -> str:
     """Return file and line of a value of a file; an empty text where the file does not state it.
 
     Args:
-        document: the file.
         path: field names and list positions from its root.
     """
     return f"{document.file}:{document.place(path)[0]}" if holds(document.data, path) else ""
@@ -52,7 +51,6 @@ def figure_at(entry: Entry, *path: str | int) -> str:
     """Return file and line of a figure of a part; a price book's may stand in the book that it extends.
 
     Args:
-        entry: the part.
         path: field names and list positions from the root of its file.
     """
     here = stated_at(entry.document, *path)
@@ -65,7 +63,6 @@ def grade_of(entry: Entry, *path: str | int) -> str:
     """Return the grade of a figure of a part, or of its source; an empty text where there is no such figure.
 
     Args:
-        entry: the part.
         path: field names and list positions from the root of its file.
     """
     part: Any = entry.part
@@ -96,13 +93,7 @@ def _errors_at() -> str:
 
 
 def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
-    """Return where an input of a design's account stands.
-
-    Args:
-        item: the input.
-        design: the design.
-        catalog: its parts.
-    """
+    """Return where an input of a design's account stands."""
     document, name = design.document, item.name
     if name.startswith("speed"):
         return Stand(_errors_at())

@@ -185,8 +185,6 @@ def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> 
     """Return a saved report against the same one made today.
 
     Args:
-        saved: the report.
-        file: its name.
         examine: assesses a design, given its file.
 
     Raises:

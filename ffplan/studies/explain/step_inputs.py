@@ -54,8 +54,6 @@ class Step:
         """Return the step on a changed design; None where its plan cannot run.
 
         Args:
-            design: the design.
-            parts: its parts.
             plan: another plan.
         """
         model = parts.get(Model, self.report.model, self.document, ("workload", "model"))

@@ -45,8 +45,6 @@ def paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: 
     """Return the pace of a plan of a transformer; None where it has no room, or cannot be laid out.
 
     Args:
-        design: the design.
-        catalog: its parts.
         asked: model, plan with its batch, and one number of accelerators.
         known: its pace on another machine; what is alike is not found again.
 

@@ -45,8 +45,6 @@ class KeptPlan:
         """Return the pace of the plan; None where it cannot run.
 
         Args:
-            design: the design.
-            parts: its parts.
             system: its machine, where it has been made.
             known: its pace on another machine.
         """
@@ -107,8 +105,6 @@ def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
     """Return how far the figures of the parts that a step uses reach into it.
 
     Args:
-        job: the step.
-        design: its design.
         used: the parts of the design, as read.
     """
     system = cluster_of(design, used, job.plan.reducer)

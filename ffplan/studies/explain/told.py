@@ -26,9 +26,6 @@ def told(value: Any) -> Any:
     """Return a tracked copy of a result whose sentences name the figures that they are made of.
 
     A sentence is made once more, by the function that made it, of the tracked copy.
-
-    Args:
-        value: the result.
     """
     copy = track(value)
     if isinstance(copy, CostStudy):

@@ -99,9 +99,6 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     """Return the cables of every network from port to port, a split one leg by leg; places and lengths where the design
     has a floor.
 
-    Args:
-        wired: the design.
-
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
@@ -112,9 +109,6 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
 
 def cabling(wired: WiredDesign) -> CablingReport:
     """Return every cable of a design with a floor.
-
-    Args:
-        wired: the design.
 
     Raises:
         InputError: where the design has no floor, something does not fit its rack, or no cable reaches.

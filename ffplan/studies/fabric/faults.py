@@ -82,7 +82,6 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
     """Return the remaining fabric after each loss.
 
     Args:
-        wired: the design.
         query: losses and draws.
         step: called with the number of each draw, the draws, and the loss.
 

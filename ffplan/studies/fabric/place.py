@@ -38,7 +38,6 @@ def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: 
     """Return the ranks of a job in one order, with one pair of nodes between zones, compared with other orders.
 
     Args:
-        wired: the design.
         order: one of `rank_order.ORDERS`.
         nodes: nodes of the job [1]; all that jobs run on if None.
         size: bytes of each node [byte].

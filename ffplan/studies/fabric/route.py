@@ -101,7 +101,6 @@ def holds_for(wired: WiredDesign, routing: str) -> str:
     """Return what a routing is, and how switches and engines may differ, in words.
 
     Args:
-        wired: the design.
         routing: static, ecmp or adaptive.
     """
     if routing == "adaptive":
@@ -128,7 +127,6 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     """Return the rates of traffic on a fabric.
 
     Args:
-        wired: the design.
         query: traffic, routing and job.
 
     Raises:

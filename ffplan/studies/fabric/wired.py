@@ -29,9 +29,6 @@ class WiredDesign:
 def wire_design(design: ResolvedDesign) -> WiredDesign:
     """Return a design with its wired fabric.
 
-    Args:
-        design: the design.
-
     Raises:
         InputError: as `plan_fabric` does.
     """
@@ -42,9 +39,6 @@ def wire_design(design: ResolvedDesign) -> WiredDesign:
 
 def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
     """Yield the networks beside the compute fabric, in their order, as designs of their own.
-
-    Args:
-        wired: the design.
 
     Raises:
         InputError: where a network cannot hold what joins it.

@@ -119,9 +119,6 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     """Return what failures leave of a job.
 
     Args:
-        design: the design.
-        catalog: its parts.
-        asked: the job.
         money: draws and seed.
 
     Raises:

@@ -137,9 +137,6 @@ def lever_rows(
 
     Args:
         basis: the design with its hazards.
-        job: the job.
-        inputs: its inputs.
-        outcome: its outcome.
         money: what its accelerators cost; None of a design without costs.
     """
     v = likely(inputs)

@@ -75,8 +75,6 @@ def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney |
     """Return what a job's accelerators cost; None of a design without costs.
 
     Args:
-        design: the design.
-        catalog: its parts.
         gpus: accelerators of the job [1].
 
     Raises:

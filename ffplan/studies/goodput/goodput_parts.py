@@ -65,7 +65,6 @@ def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
 
     Args:
         basis: the design with its hazards.
-        job: the job.
     """
     if basis.beside is None:
         return None

@@ -52,8 +52,6 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationA
     """Return how long a simulation will take [s].
 
     Args:
-        job: the job.
-        inputs: its inputs.
         asked: days and runs.
     """
     v = likely(inputs)
@@ -63,12 +61,7 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationA
 
 
 def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
-    """Return a job in the numbers of a simulation, every input at its likely value.
-
-    Args:
-        job: the job.
-        inputs: its inputs.
-    """
+    """Return a job in the numbers of a simulation, every input at its likely value."""
     v = likely(inputs)
     one = job_outcome(job, v)
     rates = hazard_rates(job, v)
@@ -159,8 +152,6 @@ def simulate(
     """Return simulated runs of a job.
 
     Args:
-        job: the job.
-        inputs: its inputs.
         hazards: the profile with its rates.
         asked: days, runs and seed.
         losses: what single losses leave of the fabric; None where that is not known.

@@ -206,8 +206,6 @@ def collective_points(
     """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
 
     Args:
-        design: the design.
-        catalog: its parts.
         operation: name of the operation.
         gpus: ranks.
         sizes: messages [byte].
@@ -275,7 +273,6 @@ def study_acceptance(
 
     Args:
         design: the design, with accelerators.
-        catalog: its parts.
         tolerance: part by which a rate may lie below the expected [1].
         measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.

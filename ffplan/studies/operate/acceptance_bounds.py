@@ -35,7 +35,6 @@ def collective_bound(operation: str, gpus: int, host: Host, placement: Placement
     Args:
         operation: allreduce, all-gather, reduce-scatter or all-to-all.
         gpus: ranks [1].
-        host: the node.
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Equation:

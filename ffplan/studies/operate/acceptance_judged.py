@@ -55,7 +55,6 @@ def _verdict(item: Measured, expected: float, least: float, most: float | None, 
     """Return a value with its verdict.
 
     Args:
-        item: the value.
         expected: what the model expects.
         least: what passes.
         most: what nothing exceeds; None where it is not known.
@@ -135,12 +134,10 @@ def judge(
     """Return every measured value with its verdict, failures first.
 
     Args:
-        rows: the sheet.
         measured: values of logs.
         tolerance: part by which a rate may lie below the expected [1].
         more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
         basis: the design with its storage.
-        host: a compute node.
         bounds: what nothing exceeds, by check; collectives have their own.
     """
     by_check = {row.check: row for row in rows if not row.gpus}
@@ -234,7 +231,6 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     """Return the answer, a sentence each.
 
     Args:
-        rows: the sheet.
         judged: measured values with their verdicts.
         slow: slow parts.
     """

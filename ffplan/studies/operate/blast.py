@@ -30,7 +30,6 @@ def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
     Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
 
     Args:
-        design: the design.
         plan: its fabric, sized.
     """
     network = wire(design, plan).network

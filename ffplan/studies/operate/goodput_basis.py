@@ -35,8 +35,6 @@ def goodput_basis(
     """Return what of a design failures and checkpoints rest on.
 
     Args:
-        design: the design.
-        catalog: its parts.
         fabric: its fabric, where it is sized already.
         beside: read the profile that stands beside its own too.
 
@@ -60,7 +58,6 @@ def spares_there(basis: GoodputBasis, nodes: float) -> int:
     """Return the spares that the ownership buys, and nodes that a job leaves [1].
 
     Args:
-        basis: the design.
         nodes: nodes of the job [1].
     """
     return basis.bought_spares + max(basis.design.compute.group.count - int(nodes), 0)

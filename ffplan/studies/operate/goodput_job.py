@@ -78,7 +78,6 @@ def path_lost(design: ResolvedDesign, report: TrainReport | None) -> float:
     all of it where a NIC has one port, whose loss stops the job.
 
     Args:
-        design: the design.
         report: the job's training; of one that is not timed, the port's part of the NIC's rate is taken, the most.
     """
     if design.stripes == 1:
@@ -192,7 +191,6 @@ def recovery(basis: GoodputBasis, job: JobCase) -> JobRecovery:
 
     Args:
         basis: the design with its hazards.
-        job: the job.
     """
     inputs = job_inputs(basis, int(job.gpus))
     return JobRecovery(basis, job, inputs, job_outcome(job, likely(inputs)))
@@ -210,8 +208,6 @@ def job_recovery(
     """Return what failures and checkpoints leave of a job.
 
     Args:
-        design: the design.
-        catalog: its parts.
         gpus: accelerators that it holds [1].
         parameters: parameters of the model [1].
         report: its training, whose first row is its plan; None where it could not be timed, and a replica is taken
@@ -240,7 +236,6 @@ def drawn_outcome(found: JobRecovery, draws: int, seed: int, known: Known | None
     Args:
         found: the job at its likely inputs.
         draws: number of draws [1].
-        seed: their seed.
         known: draws of the inputs of jobs before it.
     """
     if not draws:
@@ -263,9 +258,6 @@ def effective_input(
     """Return the effective training time of a job as an input of its cost: what the design states, or its goodput.
 
     Args:
-        design: the design.
-        catalog: its parts.
-        timed: the job.
         stated: the ownership's own input.
         drawn: find its range; without, it is as wide as a point.
 

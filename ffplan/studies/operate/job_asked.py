@@ -32,8 +32,6 @@ def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpu
     """Return a job with its fastest plan, or without where it cannot be timed; None where there is none.
 
     Args:
-        design: the design.
-        catalog: its parts.
         model: catalogue id of a model; None for the design's workload.
         gpus: accelerators [1]; the workload's, or the most that a job can span, if None.
 

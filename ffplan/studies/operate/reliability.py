@@ -42,7 +42,6 @@ def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
     """Return the reliability profile of a design.
 
     Args:
-        design: the design.
         catalog: where the profile is looked up.
 
     Raises:
@@ -57,7 +56,6 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     """Return the hazards of a design.
 
     Args:
-        design: the design.
         catalog: where its profile and studies are looked up.
 
     Raises:
@@ -98,7 +96,6 @@ def hazards_beside(design: ResolvedDesign, catalog: Catalog, own: Hazards) -> Ha
     What the design states of its fleet is over the rates of its own profile, and does not go with the other.
 
     Args:
-        design: the design.
         catalog: where profiles and studies are looked up.
         own: the design's hazards.
 

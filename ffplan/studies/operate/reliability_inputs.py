@@ -38,10 +38,7 @@ def estimate_input(name: str, label: str, unit: str, found: Figure, owner: Part,
     """Return a figure of a profile, of another part, or of a design, as an input.
 
     Args:
-        name: its name in formulas.
         label: what it is called.
-        unit: its unit.
-        found: the figure.
         owner: the part whose sources it names.
         part: it is a part of a whole, at most 1.
     """

@@ -103,8 +103,6 @@ def study_storage(
     """Return the storage of a design, with what a job asks of it.
 
     Args:
-        design: the design.
-        catalog: its parts.
         asked: the job; None for the storage alone.
         images: images a second that jobs read, each a file of its own; None for none [1/s].
 

@@ -106,8 +106,6 @@ def storage_basis(
     """Return the storage of a design; None where it plans none and none stands for it.
 
     Args:
-        design: the design.
-        plan: its fabric.
         usual: servers that stand for storage which the design does not plan.
         beside: what a node carries to them over a network of their own [GB/s].
     """

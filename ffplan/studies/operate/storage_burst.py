@@ -62,8 +62,6 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
 
     Args:
         basis: the design with its hazards.
-        storage: its storage.
-        asked: the job.
     """
     job = job_on(basis, asked.gpus, model_parameters(asked.model), replicated=is_replicated(asked.model))
     save = _save(basis, job)

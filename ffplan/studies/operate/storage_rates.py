@@ -165,7 +165,6 @@ def job_terms(basis: GoodputBasis, job: JobCase, way: Way) -> list[StorageTerm]:
 
     Args:
         basis: the design with its storage.
-        job: the job.
         way: read or write.
     """
     servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s

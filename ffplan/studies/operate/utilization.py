@@ -66,7 +66,6 @@ def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str
     """Return a design as a scheduler sees it.
 
     Args:
-        design: the design.
         asked: what to simulate.
         policy: fifo, backfill or time-sharing.
         zoned: gangs keep to the design's zones; otherwise all nodes are one pool.
@@ -90,7 +89,6 @@ def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> J
     """Return the jobs of a run: those given, or drawn from the mix.
 
     Args:
-        design: the design.
         asked: what to simulate.
         seed: seed of the draw.
     """
@@ -120,7 +118,6 @@ def jobs_of_a_run(design: ResolvedDesign, asked: UtilizationRequest) -> int:
     """Return the jobs that arrive in a run [1].
 
     Args:
-        design: the design.
         asked: what to simulate.
 
     Raises:
@@ -148,7 +145,6 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
     """Return how long the simulation will take [s].
 
     Args:
-        design: the design.
         asked: what to simulate.
 
     Raises:
@@ -218,7 +214,6 @@ def study_utilization(
 
     Args:
         design: the design, with accelerators.
-        catalog: its parts.
         asked: what to simulate.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.

@@ -36,7 +36,6 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
     nodes as its ranks need.
 
     Args:
-        design: the design.
         catalog: where the libraries are.
         reducer: library for gradients; the design's first if omitted.
     """

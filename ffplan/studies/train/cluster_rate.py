@@ -18,7 +18,6 @@ def cluster_tflops(
     """Return the rate of all accelerators of a design, by precision.
 
     Args:
-        design: the design.
         rates: rates of one accelerator, by precision [TFLOP/s].
 
     Returns:

@@ -38,11 +38,6 @@ def conv_run(
     """Return a network on a machine, with the plan as written.
 
     Args:
-        model: the network.
-        plan: the plan.
-        part: the accelerator.
-        system: the machine.
-        software: the stack.
         margins: what its runtime takes of device memory beyond tensors.
 
     Raises:

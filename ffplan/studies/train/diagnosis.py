@@ -55,7 +55,6 @@ def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) 
     """Return the memory that does not fit, and its largest part; None where it exceeds the limit by no more than that.
 
     Args:
-        shape: the model.
         plans: one plan, plain numbers.
         limit: device memory [byte].
         over: part of the limit by which device memory may exceed it [1].
@@ -182,7 +181,6 @@ def diagnose(
     """Return why one plan cannot run, or None.
 
     Args:
-        shape: the model.
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.

@@ -39,11 +39,7 @@ class Level:
 
 
 def inside_rate(system: Cluster) -> float:
-    """Return the rate from an accelerator to the others of its node [GB/s]: the specified scale-up links, or PCIe.
-
-    Args:
-        system: the machine.
-    """
+    """Return the rate from an accelerator to the others of its node [GB/s]: the specified scale-up links, or PCIe."""
     host, part = system.host, system.host.accelerator
     if host.joined and part is not None and part.nvlink is not None:
         return float(part.nvlink.range[1])
@@ -54,7 +50,6 @@ def levels_of(system: Cluster, gpus: float) -> list[Level]:
     """Return the levels of switches that a job spans, from the inside out.
 
     Args:
-        system: the machine.
         gpus: accelerators of the job [1].
 
     Returns:
@@ -84,7 +79,6 @@ def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow,
     """Return the level table of a design's first compute group; nothing without accelerators of a 16-bit peak.
 
     Args:
-        design: the design.
         catalog: where its libraries are.
     """
     accelerator = design.compute.accelerator

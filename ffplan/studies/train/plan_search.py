@@ -227,8 +227,6 @@ def search(
     """Return the best plans on a number of accelerators.
 
     Args:
-        design: the design.
-        catalog: the parts.
         asked: model, fixed fields of the plan, and one number of accelerators.
         top: how many plans.
         gains: find what limits each plan.

@@ -27,7 +27,6 @@ def distance(one: Accelerator, two: Accelerator) -> float:
     """Return how unlike two accelerators are [1].
 
     Args:
-        one: an accelerator.
         two: another.
 
     Equation:
@@ -54,7 +53,6 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
     """Return whether the constants of an accelerator are of a fit that stands in the shipped catalogue.
 
     Args:
-        part: an accelerator with constants.
         catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
             and memory bandwidth it repeats.
     """
@@ -70,7 +68,6 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     """Return the calibrated accelerator that is nearest; None where there is none.
 
     Args:
-        part: an accelerator.
         catalog: the parts; those that are looked at only count as not read.
     """
     seen = catalog.fork()
@@ -119,7 +116,6 @@ def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float |
     """Return the fraction of the peak that the best measured GEMM reaches [1]; None where none is measured.
 
     Args:
-        part: an accelerator.
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
         of_any: of any source, in place of the search that other parts have, too.
     """
@@ -141,7 +137,6 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
     """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one energy over the other's.
 
     Args:
-        part: an accelerator.
         relative: another.
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
 
@@ -166,8 +161,6 @@ def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, frac
     """Return the fraction of its peak that large GEMMs reach on an accelerator, from that of a relative [1].
 
     Args:
-        part: an accelerator.
-        relative: one that is calibrated.
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
         fraction: what the relative reaches at this precision [1].
 
@@ -202,10 +195,6 @@ def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str
 
     Peaks and memory bandwidth stay its own; efficiencies, latencies and multiprocessors are the relative's, and at a
     precision that the relative lacks its efficiency at 16 bits. Those of GEMMs follow the best measured GEMM of both.
-
-    Args:
-        part: an accelerator.
-        catalog: the parts.
     """
     if part.training is not None:
         return part, None

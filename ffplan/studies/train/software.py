@@ -92,7 +92,6 @@ class Software:
         """Return what an accelerator reaches under a plan.
 
         Args:
-            part: the accelerator.
             plan: the plan: precision and attention kernel.
 
         Raises:
@@ -115,11 +114,8 @@ def software_of(
     """Return the software of a plan.
 
     Args:
-        catalog: the parts.
-        part: the accelerator.
         named: the stack that the plan names, if it does.
         document: the file that names it.
-        path: its place there.
         usual: take the stack of most published runs on the accelerator where none is named, as measured runs do. A
             prediction takes the values that stacks have in common: two accelerators under two stacks would differ by
             their software.

@@ -84,8 +84,6 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
     """Return one plan on several numbers of accelerators.
 
     Args:
-        design: the design.
-        catalog: the parts.
         asked: model, plan and numbers.
         gains: find what limits the plan of a transformer.
 
@@ -218,7 +216,6 @@ def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list
     Args:
         plan: the requested plan, as written.
         asked: the same as plain numbers.
-        near: the other.
     """
     found = [
         f"{axis.option} {int(getattr(near, axis.array))}"

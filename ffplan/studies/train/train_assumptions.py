@@ -101,7 +101,6 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
 
     Args:
         run: workload and machine.
-        plan: the plan as written.
         given: True where the limit of device memory is an input.
     """
     hidden = ", ".join(plan.overlap) or "nothing"
@@ -192,7 +191,6 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
 
     Args:
         run: network and machine.
-        plan: the plan as written.
         given: True where the limit of device memory is an input.
     """
     hidden = "gradients" in plan.overlap

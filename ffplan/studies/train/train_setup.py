@@ -84,8 +84,6 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
     [byte]; without limit where the catalogue lacks the size of host memory.
 
     Args:
-        design: the design.
-        plan: the plan.
         gpus: accelerators of the job, of which those on a node share it [1].
 
     Raises:
@@ -272,9 +270,7 @@ def _band(own: Accelerator, near: Accelerator | None, model: Model, *, by_fit: b
     The class counts, not the options: a named stack may be another release, and narrows nothing.
 
     Args:
-        own: the accelerator.
         near: the relative whose efficiencies it has; None where it is calibrated.
-        model: the model.
         by_fit: its constants, or the relative's, are of a fit that stands in the catalogue.
     """
     experts = model.transformer is not None and model.transformer.experts is not None
@@ -309,10 +305,6 @@ def train_report(
     """Return the report.
 
     Args:
-        design: the design.
-        catalog: the parts.
-        asked: the request.
-        part: the accelerator.
         size: parameters of the model [1].
         rows: plans with time and memory.
         assumptions: assumptions behind the result.

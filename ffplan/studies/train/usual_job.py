@@ -35,7 +35,6 @@ def usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
     """Return the batch that comes near a usual step: a multiple of the accelerators [1].
 
     Args:
-        model: a transformer.
         sequence: length of a sequence; the model's usual one if None.
         gpus: accelerators of the job [1].
     """
@@ -66,9 +65,6 @@ def job_report(
     """Return a job with its fastest plan, or the one given.
 
     Args:
-        design: the design.
-        catalog: its parts.
-        model: the model.
         plan: fields that stay as they are; its batch is given.
         gpus: accelerators that the job holds [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
@@ -91,9 +87,6 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
     """Return a convolutional network with the largest power of two of images a rank that fits.
 
     Args:
-        design: the design.
-        catalog: its parts.
-        model: the network.
         gpus: accelerators that the job holds [1].
 
     Raises:
@@ -165,9 +158,6 @@ def timed_on(
     """Return a job on a design with its step time; a usual batch, and the most accelerators, where none are given.
 
     Args:
-        design: the design.
-        catalog: its parts.
-        model: a transformer.
         plan: fields that stay as they are.
         gpus: accelerators that the job holds [1].
         tokens: tokens to train on [1].
@@ -200,7 +190,6 @@ class JobReports:
 
         Args:
             designs: the designs with their parts.
-            model: the model.
             plan: fields that every job keeps; its batch is replaced.
             searching: find the fastest plan of each.
             step: called after every job that was searched.

@@ -28,7 +28,6 @@ def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
     """Return a design whose workload has other tokens; the design itself where it has none, or no tokens are given.
 
     Args:
-        design: the design.
         tokens: tokens to train on [1].
     """
     if tokens is None or design.workload is None:
@@ -41,7 +40,6 @@ def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any
 
     Args:
         design: the design, for messages.
-        workload: the workload.
 
     Raises:
         InputError: where it gives the batch twice.
@@ -86,8 +84,6 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
     """Return the workload with its fastest plan, or the one that the design gives.
 
     Args:
-        design: the design.
-        catalog: its parts.
         workload: what the design says of it.
         gains: find what limits the plan.
 
@@ -114,8 +110,6 @@ def timed_workload(design: ResolvedDesign, catalog: Catalog, workload: Workload)
     """Return the workload with its step time, as a job over its tokens.
 
     Args:
-        design: the design.
-        catalog: its parts.
         workload: what the design says of it, tokens included.
 
     Raises:

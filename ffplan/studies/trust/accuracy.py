@@ -66,7 +66,6 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
     Args:
         subject: the kind of cases replayed.
         titles: name of every source, by id.
-        rows: every row.
     """
     by_source = [score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
     sized = [row for row in rows if row.size_bytes is not None]
