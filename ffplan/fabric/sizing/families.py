@@ -328,7 +328,7 @@ FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
 
 
 def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:
-    """Return the families that hold the endpoints, fewest switches first, and those that do not, with their capacity."""
+    """Return the families that hold the endpoints, fewest switches first; and the others, with their capacity."""
     found: list[Candidate] = []
     small: list[str] = []
     for family in FAMILIES:
