@@ -25,6 +25,7 @@ from ffplan.cost.run import (
     site_water,
 )
 from ffplan.cost.site import PDUS_PER_RACK
+from ffplan.cost.yearly import SHARES_OF_HARDWARE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -219,7 +220,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         yearly = {
             "hardware": yearly_capital(hardware, v["residual"], rate, life),
             "installation": yearly_capital(adders, 0.0, rate, life),
-            "support": v.get("support", 0.0) * hardware,
+            **{name: v.get(share, 0.0) * hardware for name, share in SHARES_OF_HARDWARE.items()},
             "licences": v.get("licence", 0.0) * account.accelerators,
             "staff": v.get("staff", 0.0) * account.accelerators / 1000 * v.get("salary", 0.0),
             "electricity": energy * 1e3 * v["electricity"],

@@ -21,6 +21,8 @@ class YearlyCost:
     """Function that states its equation."""
     capital: bool = False
     """It pays for the purchase, and is no running cost."""
+    of_hardware: str = ""
+    """Input that it is a share of the hardware by, discount taken off; empty where the account has a formula for it."""
 
 
 YEARLY = {
@@ -46,6 +48,7 @@ YEARLY = {
         label="support and maintenance",
         inputs=("support", "discount", "price."),
         how="share of the hardware after discount",
+        of_hardware="support",
     ),
     "licences": YearlyCost(label="software licences", inputs=("licence",), how="licence * accelerators"),
     "staff": YearlyCost(
@@ -75,3 +78,5 @@ YEARLY = {
     ),
 }
 """Kinds of cost of a year by their stable names."""
+SHARES_OF_HARDWARE = {name: kind.of_hardware for name, kind in YEARLY.items() if kind.of_hardware}
+"""Kinds that are shares of the hardware, with the input of each."""
