@@ -229,16 +229,15 @@ def export(
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
+    part = (None if plane is None else plane - 1, None if zone is None else zone - 1)
     if target in _OTHERS:
-        text = _OTHERS[target](wired, None if plane is None else plane - 1, None if zone is None else zone - 1)
-    elif target in _OF_SUBNET:
-        text = _subnet(target, wired, None if plane is None else plane - 1, None if zone is None else zone - 1)
-    else:
-        _whole(plane, zone, f"{target.value} takes the whole fabric")
-        text = _whole_fabric(target, table, wired)
+        write(_OTHERS[target](wired, *part), output)
+        return
+    if target in _OF_SUBNET:
+        write(_subnet(target, wired, *part), output)
+        return
+    _whole(plane, zone, f"{target.value} takes the whole fabric")
     try:
-        write(text, output)  # some texts are made line by line, and find only then that they cannot be
+        write(_whole_fabric(target, table, wired), output)  # a text made line by line may fail late
     except ValueError as error:
-        if target in (*_OTHERS, *_OF_SUBNET):
-            raise
         raise UsageError(f"ffplan export: {error}") from None

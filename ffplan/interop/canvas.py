@@ -35,7 +35,7 @@ class Canvas:
         """Write words."""
         look = f' class="{kind}"' if kind else ""
         self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
-        width = len(words) * (8.2 if kind == "h" else 6.6)
+        width = len(words) * (8.2 if kind == "h" else 6.6)  # mean width of a letter: SVG cannot measure text
         self.reach(x + (width if anchor == "start" else width / 2), y + 6)
 
     def box(
@@ -67,7 +67,7 @@ class Canvas:
 
     def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
         """Draw links as one line, thicker the more there are."""
-        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5
+        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5  # square root: thick bundles would hide their switches
         self.items.append(
             f'<path class="l" stroke-width="{width:.1f}" d="M{x1:g} {y1:g}C{x1:g} {(y1 + y2) / 2:g} {x2:g} '
             f'{(y1 + y2) / 2:g} {x2:g} {y2:g}"/>'

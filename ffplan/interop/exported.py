@@ -72,7 +72,7 @@ def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     own = np.concatenate([k.a[kept], k.b[kept]])
     port = np.concatenate([k.a_port[kept], k.b_port[kept]])
     rate = np.round(8 * np.concatenate([k.gbyte_s[kept]] * 2)).astype(np.int64)
-    order = np.lexsort((port, own))
+    order = np.lexsort((port, own))  # device by device, ports ascending: the last key sorts first
     start = np.searchsorted(own[order], np.arange(len(inside) + 1))
     port, peer, peer_port, rate = (
         column[order]

@@ -152,7 +152,7 @@ def _netbox_devices(wired: Exported) -> Iterator[str]:
 def _netbox_interfaces(wired: Exported) -> Iterator[str]:
     """Yield the interfaces that have a cable, with type and rate [kb/s]; a split port has one for each part."""
     head = ("device", "name", "type", "speed")
-    return _csv_rows(head, ((*port, rate * 1_000_000) for *port, rate in _ports_of(wired)))
+    return _csv_rows(head, ((*port, rate * 1_000_000) for *port, rate in _ports_of(wired)))  # Gb/s to kb/s
 
 
 def _netbox_cables(wired: Exported) -> Iterator[str]:
@@ -208,7 +208,7 @@ def _length(length_m: float | None) -> tuple[object, str]:
     """Return a length as a whole number with its unit, rounded up; empty where it is not known."""
     if length_m is None:
         return "", ""
-    centimetres = math.ceil(round(100 * length_m, 6))
+    centimetres = math.ceil(round(100 * length_m, 6))  # rounded first: 100 * 0.29 is 28.999999999999996
     return (centimetres, "cm") if centimetres <= _MOST_LENGTH else (math.ceil(length_m), "m")
 
 

@@ -76,7 +76,7 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
     with tempfile.TemporaryDirectory(prefix="ffplan-opensm-") as scratch:
         folder = Path(scratch)
         (folder / "net").write_text("".join(netlist(network, names, inside)))
-        ports = len(switches) * (network.radix + 1) + 2 * len(hosts)
+        ports = len(switches) * (network.radix + 1) + 2 * len(hosts)  # port 0 of each device is for management
         socket = f"ffplan-{os.getpid()}-{folder.name}"
         common = {"IBSIM_SOCKNAME": socket}
         sizes = ["-N", str(len(hosts) + len(switches) + 8), "-S", str(len(switches) + 8), "-P", str(ports + 64)]

@@ -189,7 +189,7 @@ def _patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Itera
         ports: endpoints by rank, shape (ranks,).
     """
     count, ranks = len(ports), np.arange(len(ports))
-    words = str(_MESSAGE // 4)
+    words = str(_MESSAGE // 4)  # the program counts floats
     yield _Pattern("ring allreduce", ["allreduce", words, "1"], [_ring(ranks, _MESSAGE)])
     one, two = _pairs(count)
     each = _MESSAGE // count

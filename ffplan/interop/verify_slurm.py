@@ -100,7 +100,7 @@ def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
         for name in ("state", "spool"):
             (folder / name).mkdir()
         nodes = f"NodeName={fold(hosts)} NodeAddr=127.0.0.1 Port=[20001-{20000 + len(hosts)}] CPUs=1 State=UNKNOWN"
-        if len(hosts) == 1:
+        if len(hosts) == 1:  # Slurm takes no range of one port
             nodes = nodes.replace("[20001-20001]", "20001")
         conf = _CONF.format(port=_free_port(), user=getpass.getuser(), folder=folder, nodes=nodes)
         (folder / "slurm.conf").write_text(conf)

@@ -103,7 +103,7 @@ def matched(
     for _ in range(_ROUNDS):
         if not _settled(place, known, votes, forwards):
             break
-    place = np.maximum(place, -1)
+    place = np.maximum(place, -1)  # -2 marked switches whose guesses failed
     return Matched(place=place, confidence=_agreeing(place, votes), known=known)
 
 
@@ -178,7 +178,7 @@ def _anchored(
         if fit == 0:
             break
         trial = place.copy()
-        trial[first] = -number
+        trial[first] = -number  # numbers are negative here, so that ties go to the first device
         _spread(trial, votes, forwards)
         if _agreement(trial, place, votes) >= _AGREEING:
             place[:] = trial

@@ -290,7 +290,7 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
     for name, items in groups.items():
         told = Counter(designed[at].partition("/")[0].lower() for _, n in items if (at := int(where.place[n])) >= 0)
         best = told.most_common(1)
-        if len(items) > 1 and best and best[0][1] > len(items) / 2:
+        if len(items) > 1 and best and best[0][1] > len(items) / 2:  # a tie would move adapters at random
             chosen[name] = best[0][0]
     if not chosen:
         return where

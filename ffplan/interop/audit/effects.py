@@ -91,6 +91,7 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
 
 
 def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
+    # Parts are sums of fractions: a lost link counts 1 but for rounding.
     cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * len(have.ends[host])]
     words = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
     slowed = {host: parts for host, parts in hosts.items() if host not in cut}

@@ -166,7 +166,9 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     host = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}"
     return Measured(
         check=operation,
-        value=busbw if busbw or not time else size / time / 1e3 * factor,
+        value=busbw
+        if busbw or not time
+        else size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
         host=host,
         part="",
         file=file,

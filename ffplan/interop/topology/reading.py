@@ -165,7 +165,7 @@ class _Walk:
         if text and not _SPEED.fullmatch(text):
             self.unreadable.note(net, "speed")
             return None
-        rate = float(text or 0) / 8000
+        rate = float(text or 0) / 8000  # Mb/s to GB/s
         return rate if rate > 0 else None
 
 

@@ -107,7 +107,7 @@ class _Writer:
             f'{indent}<pci busid="{self.next_bus("0001")}" class="{kind}" {self.ids(part.pci_ids)}> '
             f"<!-- {_remark(f'{slot}: {part_id}')} -->"
         )
-        speed = round(part.rate.value * 8000)
+        speed = round(part.rate.value * 8000)  # GB/s to Mb/s
         net = f'<net name={quoteattr(slot)} dev="{place}" speed="{speed}" port="1" guid="0x{place + 1:x}" gdr="1"/>'
         self.lines += [f"{indent}  <nic>", f"{indent}    {net}", f"{indent}  </nic>", f"{indent}</pci>"]
 
