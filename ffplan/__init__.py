@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
+    from ffplan.api.fabric import wire
     from ffplan.api.many import assess_many
     from ffplan.api.recovery import goodput, storage
     from ffplan.api.search import recommend, sweep
@@ -39,6 +40,7 @@ _HOMES = {
     "storage": "ffplan.api.recovery",
     "sweep": "ffplan.api.search",
     "train": "ffplan.api.studies",
+    "wire": "ffplan.api.fabric",
 }
 __all__ = [
     "Catalog",
@@ -59,6 +61,7 @@ __all__ = [
     "storage",
     "sweep",
     "train",
+    "wire",
 ]
 
 

@@ -123,7 +123,7 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     from datetime import date as day
     from pathlib import Path
 
-    from ffplan.interop.logs.cases import cases_text
+    from ffplan.interop.logs.read import cases_text
 
     try:
         known = re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", date) and day.fromisoformat(f"{date}-01-01"[:10])

@@ -111,6 +111,14 @@ def _report_bug(error: BaseException) -> int:
     return EXIT_BUG
 
 
+_FORMER = {
+    f"{program}-{table}": f"--to {program} --table {table}"
+    for program in ("netbox", "nautobot")
+    for table in ("devices", "interfaces", "cables")
+}
+"""Choices that went, and what to write in their place."""
+
+
 def _choice_words(text: str) -> str:
     """Return the message of a refused choice in the words of our other messages; any other message as it is."""
     found = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
@@ -118,6 +126,8 @@ def _choice_words(text: str) -> str:
         return text
     from ffplan.inputs.suggest import did_you_mean
 
+    if found[1] in _FORMER:
+        return f"no `{found[1]}`; write `{_FORMER[found[1]]}`"
     known = re.findall(r"'([^']*)'", found[2])
     return f"no `{found[1]}`; {did_you_mean(found[1], known, what='choice')}"
 

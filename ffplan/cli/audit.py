@@ -83,14 +83,13 @@ def audit(
 
     Devices are told by name, else by what they are wired to. Exit code 1 where they differ.
     """
-    from ffplan.interop.asbuilt.adapters import apart
-    from ffplan.interop.asbuilt.chassis import joined
+    from ffplan.interop.asbuilt.composite import join_cards, split_adapters
     from ffplan.interop.asbuilt.model import MOST_BYTES
     from ffplan.interop.asbuilt.names import read_map
     from ffplan.interop.audit.report import audit as audited
     from ffplan.interop.audit.report import placed
     from ffplan.interop.audit.sides import designed
-    from ffplan.interop.ibsim import subnet
+    from ffplan.interop.exported import subnet
     from ffplan.report.audit import audit_document
 
     wired = wired_design(file, catalog)
@@ -101,8 +100,8 @@ def audit(
     rules = read_map(read_text(names, MOST_BYTES), names) if names else []
     found, wanted = read_files(as_built, "audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in found.devices if device.kind == "switch"), default=0) > 0:
-        found = joined(found)  # the design has switches that are larger than any one found: chassis of cards
-    found = apart(found, wanted.kinds.count("host"))
+        found = join_cards(found)  # the design has switches that are larger than any one found: chassis of cards
+    found = split_adapters(found, wanted.kinds.count("host"))
     where = placed(wanted, found, rules, names or "")
     if not where.known and (where.place >= 0).sum() < len(wanted.names) / 2:
         raise UsageError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from importlib import import_module
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,12 +38,8 @@ class Target(StrEnum):
     SLURM_YAML = "slurm-yaml"
     KUBERNETES = "kubernetes"
     KUBERNETES_OLD = "kubernetes-0.5"
-    NETBOX_DEVICES = "netbox-devices"
-    NETBOX_INTERFACES = "netbox-interfaces"
-    NETBOX_CABLES = "netbox-cables"
-    NAUTOBOT_DEVICES = "nautobot-devices"
-    NAUTOBOT_INTERFACES = "nautobot-interfaces"
-    NAUTOBOT_CABLES = "nautobot-cables"
+    NETBOX = "netbox"
+    NAUTOBOT = "nautobot"
     CONTAINERLAB = "containerlab"
     PTM = "ptm"
     ASTRA_SIM = "astra-sim"
@@ -50,19 +47,12 @@ class Target(StrEnum):
     INFRAGRAPH = "infragraph"
 
 
-def _ibsim(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
-    from ffplan.interop.ibsim import netlist, subnet
+class Table(StrEnum):
+    """Tables of an inventory, in the order in which it imports them."""
 
-    network = wired.fabric.network
-    return netlist(network, wired.names, subnet(network, plane, zone))
-
-
-def _opensm_qos(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
-    from ffplan.interop.ibsim import subnet
-    from ffplan.interop.qos import policy
-
-    network = wired.fabric.network
-    return policy(network, wired.names, subnet(network, plane, zone))
+    DEVICES = "devices"
+    INTERFACES = "interfaces"
+    CABLES = "cables"
 
 
 def _opensm_conf(design: ResolvedDesign, share: float | None) -> str:
@@ -74,26 +64,10 @@ def _opensm_conf(design: ResolvedDesign, share: float | None) -> str:
 
 
 def _slurm(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
-    from ffplan.interop.slurm import topology_conf
+    from ffplan.interop.schedulers import topology_conf
 
     _whole(plane, zone, "Slurm's tree covers the whole fabric")
     return topology_conf(wired.fabric, wired.names)
-
-
-def _graphml(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
-    from ffplan.interop.graph import graphml
-    from ffplan.interop.ibsim import subnet
-
-    network = wired.fabric.network
-    return graphml(network, wired.names, subnet(network, plane, zone))
-
-
-def _dot(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
-    from ffplan.interop.graph import dot
-    from ffplan.interop.ibsim import subnet
-
-    network = wired.fabric.network
-    return dot(network, wired.names, subnet(network, plane, zone))
 
 
 def _hosts(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
@@ -147,127 +121,75 @@ def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
     return tuple(Exported(network.design, network.fabric, network.names) for network in wired_networks(wired))
 
 
-def _slurm_block(whole: Exported) -> str:
-    from ffplan.interop.slurm_blocks import block_conf
-
-    return block_conf(whole)
-
-
-def _slurm_yaml(whole: Exported) -> str:
-    from ffplan.interop.slurm_blocks import topology_yaml
-
-    return topology_yaml(whole)
-
-
-def _kubernetes(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.kubernetes import node_labels
-
-    return node_labels(whole, old=False)
-
-
-def _kubernetes_old(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.kubernetes import node_labels
-
-    return node_labels(whole, old=True)
-
-
-def _netbox_devices(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.netbox import devices
-
-    return devices(whole)
-
-
-def _netbox_interfaces(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.netbox import interfaces
-
-    return interfaces(whole)
-
-
-def _netbox_cables(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.netbox import cables
-
-    return cables(whole)
-
-
-def _nautobot_devices(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.nautobot import devices
-
-    return devices(whole)
-
-
-def _nautobot_interfaces(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.nautobot import interfaces
-
-    return interfaces(whole)
-
-
-def _nautobot_cables(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.nautobot import cables
-
-    return cables(whole)
-
-
-def _containerlab(whole: Exported) -> str:
-    from ffplan.interop.labs import containerlab
-
-    return containerlab(whole)
-
-
-def _ptm(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.labs import topology_dot
-
-    return topology_dot(whole)
-
-
-def _astra_sim(whole: Exported) -> str:
-    from ffplan.interop.simulators import astra_sim
-
-    return astra_sim(whole)
-
-
-def _simai(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.simulators import simai
-
-    return simai(whole)
-
-
-def _infragraph(whole: Exported) -> Iterator[str]:
-    from ffplan.interop.simulators import infragraph
-
-    return infragraph(whole)
-
-
-_WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
-    Target.SLURM_BLOCK: _slurm_block,
-    Target.SLURM_YAML: _slurm_yaml,
-    Target.KUBERNETES: _kubernetes,
-    Target.KUBERNETES_OLD: _kubernetes_old,
-    Target.NETBOX_DEVICES: _netbox_devices,
-    Target.NETBOX_INTERFACES: _netbox_interfaces,
-    Target.NETBOX_CABLES: _netbox_cables,
-    Target.NAUTOBOT_DEVICES: _nautobot_devices,
-    Target.NAUTOBOT_INTERFACES: _nautobot_interfaces,
-    Target.NAUTOBOT_CABLES: _nautobot_cables,
-    Target.CONTAINERLAB: _containerlab,
-    Target.PTM: _ptm,
-    Target.ASTRA_SIM: _astra_sim,
-    Target.SIMAI: _simai,
-    Target.INFRAGRAPH: _infragraph,
+_OF_SUBNET = {
+    Target.IBSIM: ("exported", "netlist"),
+    Target.OPENSM_QOS: ("qos", "policy"),
+    Target.GRAPHML: ("graph", "graphml"),
+    Target.DOT: ("graph", "dot"),
 }
-"""Targets that take the whole fabric."""
-_INVENTORIES = tuple(target for target in Target if target.value.startswith(("netbox-", "nautobot-")))
-"""Targets that list the networks beside the compute fabric as well."""
-_MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
-    Target.IBSIM: _ibsim,
-    Target.OPENSM_QOS: _opensm_qos,
+"""Targets that take a plane or a zone: module of `ffplan.interop`, imported when it is needed, and function."""
+_OF_WHOLE: dict[Target, tuple[str, str, dict[str, bool]]] = {
+    Target.SLURM_BLOCK: ("schedulers", "block_conf", {}),
+    Target.SLURM_YAML: ("schedulers", "topology_yaml", {}),
+    Target.KUBERNETES: ("schedulers", "node_labels", {"old": False}),
+    Target.KUBERNETES_OLD: ("schedulers", "node_labels", {"old": True}),
+    Target.CONTAINERLAB: ("simulators", "containerlab", {}),
+    Target.PTM: ("simulators", "topology_dot", {}),
+    Target.ASTRA_SIM: ("simulators", "astra_sim", {}),
+    Target.SIMAI: ("simulators", "simai", {}),
+    Target.INFRAGRAPH: ("simulators", "infragraph", {}),
+}
+"""Targets that take the whole fabric: module, function and its options."""
+_OTHERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.SLURM: _slurm,
-    Target.GRAPHML: _graphml,
-    Target.DOT: _dot,
     Target.HOSTS: _hosts,
     Target.SVG: _svg,
     Target.CABLES: _cables,
     Target.NCCL: _nccl,
 }
+
+
+def _subnet(target: Target, wired: WiredDesign, plane: int | None, zone: int | None) -> str | Iterator[str]:
+    """Export the devices of one plane and zone, or of all."""
+    from ffplan.interop.exported import subnet
+
+    module, function = _OF_SUBNET[target]
+    network = wired.fabric.network
+    text: str | Iterator[str] = _interop(module, function)(network, wired.names, subnet(network, plane, zone))
+    return text
+
+
+def _whole_fabric(target: Target, table: Table | None, wired: WiredDesign) -> str | Iterator[str]:
+    """Export the whole fabric; an inventory lists the networks beside it as well."""
+    from ffplan.interop.exported import Exported
+
+    if table is not None:
+        from ffplan.interop.inventory import inventory_table
+
+        every = Exported(wired.design, wired.fabric, wired.names, _beside(wired))
+        return inventory_table(every, target.value, table.value)
+    module, function, options = _OF_WHOLE[target]
+    whole = Exported(wired.design, wired.fabric, wired.names)
+    text: str | Iterator[str] = _interop(module, function)(whole, **options)
+    return text
+
+
+def _interop(module: str, function: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(import_module(f"ffplan.interop.{module}"), function)
+    return found
+
+
+def _check_table(target: Target, table: Table | None) -> None:
+    """Refuse a table without an inventory, and an inventory without a table.
+
+    Raises:
+        UsageError: for either.
+    """
+    inventories = (Target.NETBOX, Target.NAUTOBOT)
+    if table is not None and target not in inventories:
+        raise UsageError("ffplan export: --table goes with --to netbox and --to nautobot")
+    if table is None and target in inventories:
+        raise UsageError(f"ffplan export: --to {target.value} needs --table: {', '.join(Table)}")
 
 
 def export(
@@ -281,6 +203,9 @@ def export(
             "--share", min=0.01, max=0.99, help="opensm-conf: fraction of a link for the job; half if omitted."
         ),
     ] = None,
+    table: Annotated[
+        Table | None, typer.Option("--table", help="netbox, nautobot: the table; import them in this order.")
+    ] = None,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
@@ -289,11 +214,12 @@ def export(
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
     block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
     drawing. cables: list from port to port of every network, with lengths where the design has a floor. nccl: topology
-    XML of the compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV of every network. containerlab,
-    ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    XML of the compute server. kubernetes: labels of nodes. netbox, nautobot: CSV of every network, by --table.
+    containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
+    _check_table(target, table)
     if target is Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
         _whole(plane, zone, "the options are those of every subnet")
         design, _ = resolved_design(file, catalog)
@@ -303,15 +229,15 @@ def export(
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
             raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
-    if target in _WHOLE:
-        from ffplan.interop.exported import Exported
-
-        _whole(plane, zone, f"{target.value} takes the whole fabric")
-        whole = Exported(wired.design, wired.fabric, wired.names, _beside(wired) if target in _INVENTORIES else ())
-        try:
-            write(_WHOLE[target](whole), output)
-        except ValueError as error:
-            raise UsageError(f"ffplan export: {error}") from None
+    part = (None if plane is None else plane - 1, None if zone is None else zone - 1)
+    if target in _OTHERS:
+        write(_OTHERS[target](wired, *part), output)
         return
-    text = _MAKERS[target](wired, None if plane is None else plane - 1, None if zone is None else zone - 1)
-    write(text, output)
+    if target in _OF_SUBNET:
+        write(_subnet(target, wired, *part), output)
+        return
+    _whole(plane, zone, f"{target.value} takes the whole fabric")
+    try:
+        write(_whole_fabric(target, table, wired), output)  # a text made line by line may fail late
+    except ValueError as error:
+        raise UsageError(f"ffplan export: {error}") from None

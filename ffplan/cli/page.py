@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from enum import StrEnum
 
     from ffplan.catalog.store import Catalog
-    from ffplan.interop.racks import RackKind
+    from ffplan.interop.canvas import RackKind
     from ffplan.report.chart import Drawing, Extras, MeasuredCurve
     from ffplan.report.document import Document
     from ffplan.results.design import Assessment
@@ -123,8 +123,8 @@ def _read(value: Any, catalog: Catalog) -> Catalog:
 
 def _drawings(design: Any) -> list[Drawing]:
     from ffplan.fabric.family import plan_fabric
+    from ffplan.interop.canvas import rack_drawing
     from ffplan.interop.drawing import drawing
-    from ffplan.interop.racks import rack_drawing
     from ffplan.report.chart import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
@@ -142,7 +142,7 @@ def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
     """Return the kinds of racks that a design describes, by its floor or by nodes per rack."""
     from ffplan.cost.power import plan_power
     from ffplan.fabric.wiring.floor import nodes_per_rack
-    from ffplan.interop.racks import RackKind
+    from ffplan.interop.canvas import RackKind
 
     floor, limit = design.spec.floor, design.spec.limits.power_per_rack
     found = []

@@ -78,7 +78,7 @@ def route(
     wired = wired_design(file, catalog)
     flows = None
     if traffic not in TRAFFIC:
-        from ffplan.interop.matrix import MOST_BYTES, read_matrix
+        from ffplan.interop.workloads import MOST_BYTES, read_matrix
 
         flows = read_matrix(read_text(traffic, MOST_BYTES), traffic, wired.names)
     query = study.RouteRequest(

@@ -47,7 +47,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 
     if not jobs.lower().endswith(".csv"):
         return part_of(parts, JobMix, jobs, "ffplan utilization: --jobs"), None
-    from ffplan.interop.job_log import read_jobs
+    from ffplan.interop.workloads import read_jobs
 
     return None, JobTable(*read_jobs(read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
 

@@ -55,8 +55,9 @@ def verify(
     from ffplan.fabric.family import routing_of
     from ffplan.interop.opensm import ENGINES
     from ffplan.interop.programs import ended_in_order
-    from ffplan.interop.verify import verify_opensm, verify_slurm
+    from ffplan.interop.verify_opensm import verify_opensm
     from ffplan.interop.verify_simgrid import NODES, verify_simgrid
+    from ffplan.interop.verify_slurm import verify_slurm
     from ffplan.report.fabric import verify_document
 
     if nodes is not None and program is not Program.SIMGRID:

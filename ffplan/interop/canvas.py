@@ -1,14 +1,17 @@
-"""An SVG canvas for fabrics: squares for switches, bundles for links, words."""
+"""An SVG canvas with squares, bundles and text, and the racks of a design drawn on it."""
 
 from __future__ import annotations
 
 from xml.sax.saxutils import escape
 
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+
 SQUARE, GAP, PAD = 9, 3, 14
 COLUMNS = 20
 """Squares in a row of a pod."""
 COLOURS = {"leaf": "#2b7a78", "spine": "#3d5a98", "core": "#8c4a86", "interzone": "#b5651d", "router": "#2b7a78"}
-STYLE = (
+_STYLE = (
     "text{font:12px system-ui,sans-serif;fill:#222}.h{font-weight:600;font-size:15px}.s{fill:#555;font-size:11px}"
     ".p{fill:#fff}.b{fill:#f6f7f9;stroke:#c9ced6}.z{fill:none;stroke:#9aa3b2;stroke-dasharray:4 3}"
     ".l{stroke:#9aa3b2;fill:none}.n{fill:none;stroke:#667}"
@@ -32,7 +35,7 @@ class Canvas:
         """Write words."""
         look = f' class="{kind}"' if kind else ""
         self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
-        width = len(words) * (8.2 if kind == "h" else 6.6)
+        width = len(words) * (8.2 if kind == "h" else 6.6)  # mean width of a letter: SVG cannot measure text
         self.reach(x + (width if anchor == "start" else width / 2), y + 6)
 
     def box(
@@ -64,7 +67,7 @@ class Canvas:
 
     def bundle(self, x1: float, y1: float, x2: float, y2: float, links: int, most: int) -> None:
         """Draw links as one line, thicker the more there are."""
-        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5
+        width = 1.5 + 8.5 * (links / max(1, most)) ** 0.5  # square root: thick bundles would hide their switches
         self.items.append(
             f'<path class="l" stroke-width="{width:.1f}" d="M{x1:g} {y1:g}C{x1:g} {(y1 + y2) / 2:g} {x2:g} '
             f'{(y1 + y2) / 2:g} {x2:g} {y2:g}"/>'
@@ -75,6 +78,55 @@ class Canvas:
         width, height = self.width + PAD, self.height + PAD
         return (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {height:g}" width="{width:g}" '
-            f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{STYLE}</style>'
+            f'height="{height:g}" role="img"><title>{escape(title)}</title><style>{_STYLE}</style>'
             f'<rect class="p" width="100%" height="100%" fill="#fff"/>{"".join(self.items)}</svg>\n'
         )
+
+
+_RACK_UNIT, _RACK_WIDTH = 7, 150
+"""Height of a rack unit, and width of a rack, in the drawing."""
+
+
+@record
+class RackKind:
+    """A kind of rack."""
+
+    server: str
+    """Catalogue id of its nodes."""
+    racks: int
+    """Racks of the kind [1]."""
+    nodes: int
+    """Nodes of a rack [1]."""
+    units: int
+    """Rack units of a node [1]."""
+    height: int
+    """Rack units of the rack [1]."""
+    watts: float
+    """Power of the rack at its nodes' maximum [W]."""
+    limit: float | None
+    """Power that it may draw [W]; None where the design states none."""
+
+
+def rack_drawing(name: str, kinds: tuple[RackKind, ...]) -> str | None:
+    """Return the drawing as SVG; None where the design says nothing of racks."""
+    if not kinds:
+        return None
+    canvas = Canvas()
+    canvas.text(PAD, 26, f"{name}: racks", "h")
+    x, tallest = float(PAD), max(kind.height for kind in kinds)
+    for kind in kinds:
+        top = 44.0 + (tallest - kind.height) * _RACK_UNIT
+        canvas.box(x, top, _RACK_WIDTH, kind.height * _RACK_UNIT, kind="z")
+        for number in range(kind.nodes):
+            y = top + (kind.height - (number + 1) * kind.units) * _RACK_UNIT
+            canvas.box(x + 6, y + 1, _RACK_WIDTH - 12, kind.units * _RACK_UNIT - 2)
+        if kind.units * _RACK_UNIT > 12:
+            y = top + (kind.height - kind.units / 2) * _RACK_UNIT + 4
+            canvas.text(x + _RACK_WIDTH / 2, y, f"{kind.units} U", "s", "middle")
+        foot = 44.0 + tallest * _RACK_UNIT + 18
+        of = f" of {kind.limit / 1e3:,.0f}" if kind.limit else ""
+        canvas.text(x, foot, f"{plural(kind.racks, 'rack')} of {plural(kind.nodes, 'node')}")
+        canvas.text(x, foot + 16, kind.server, "s")
+        canvas.text(x, foot + 32, f"{kind.watts / 1e3:,.1f}{of} kW at maximum", "s")
+        x += max(_RACK_WIDTH, 7 * len(kind.server)) + 3 * PAD
+    return canvas.svg(f"{name}: racks")

@@ -1,4 +1,4 @@
-"""The fabric as an SVG drawing: every switch a square, nodes below their leaves, links as bundles with their number.
+"""The fabric as an SVG drawing: a square for each switch, nodes below their leaves, links as bundles.
 
 One plane is drawn, since planes are equal. Zones are drawn in a row, with their pods inside; where a zone has many
 equal pods, a few are drawn and the rest are counted. Groups of a dragonfly form a circle. Links are drawn as bundles,
@@ -7,6 +7,7 @@ since single links of a thousand switches cannot be read.
 
 from __future__ import annotations
 
+from math import cos, pi, sin
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,13 +16,54 @@ from ffplan.base.formatting import listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import LEAF, ROLES, SPINE
 from ffplan.interop.canvas import COLOURS, COLUMNS, GAP, PAD, SQUARE, Canvas
-from ffplan.interop.dragonfly_drawing import draw_groups
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.wiring.wiring import WiredFabric, WiredTree
 
-MOST_PODS = 5
+_MOST_GROUPS = 12
+"""Groups drawn one by one."""
+_ROUTERS_ACROSS = 10
+"""Routers in a row of a group."""
+_GROUP_WIDTH = 150.0
+
+
+def _draw_groups(canvas: Canvas, fabric: WiredFabric, top: float) -> None:
+    """Draw one plane of a dragonfly.
+
+    Args:
+        fabric: a wired dragonfly.
+        top: upper edge of the drawing.
+    """
+    part = fabric.dragonflies[0]
+    shape = part.shape
+    endpoints = fabric.network.endpoints
+    held = np.bincount(fabric.network.switches.pod[endpoints.leaf[endpoints.plane == 0]], minlength=shape.groups)
+    shown = min(shape.groups, _MOST_GROUPS)
+    height = 44.0 + -(-shape.routers // _ROUTERS_ACROSS) * (SQUARE + GAP)
+    inside = shape.routers * (shape.routers - 1) // 2
+    join = "links join" if shape.each > 1 else "link joins"
+    canvas.text(PAD, top + 6, f"{inside:,} links inside a group; {shape.each} {join} two groups", "s")
+    radius_x = max(_GROUP_WIDTH, shown * (_GROUP_WIDTH + 60) / (2 * pi)) if shown > 2 else _GROUP_WIDTH
+    radius_y = max(height, shown * (height + 60) / (2 * pi)) if shown > 2 else 0.0
+    middle = (PAD + radius_x + _GROUP_WIDTH / 2, top + 34 + radius_y + height / 2)
+    turns = [2 * pi * number / shown - (pi / 2 if shown > 2 else 0.0) for number in range(shown)]
+    places = [(middle[0] + radius_x * cos(turn), middle[1] + radius_y * sin(turn)) for turn in turns]
+    for number, (x, y) in enumerate(places):
+        for u, v in places[:number]:
+            canvas.items.append(f'<path class="l" stroke-width="1.5" d="M{x:.1f} {y:.1f}L{u:.1f} {v:.1f}"/>')
+    for number, (x, y) in enumerate(places):
+        left, upper = x - _GROUP_WIDTH / 2, y - height / 2
+        canvas.box(left, upper, _GROUP_WIDTH, height)
+        canvas.text(left + 10, upper + 18, f"group {number + 1}")
+        canvas.squares(left + 10, upper + 25, shape.routers, "router", _ROUTERS_ACROSS)
+        canvas.text(left + 10, upper + height - 6, f"{int(held[number]):,} endpoints", "s")
+    if shown < shape.groups:
+        words = f"and {shape.groups - shown} groups more, joined alike"
+        canvas.text(PAD, max(y for _, y in places) + height / 2 + 24, words)
+
+
+_MOST_PODS = 5
 """Pods of a zone drawn one by one."""
 
 
@@ -72,9 +114,9 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
 def _shown(pods: list[_Pod]) -> list[tuple[_Pod, str]]:
     """Return the pods to draw, with their names."""
     names = [f"pod {number + 1}" if len(pods) > 1 else "" for number in range(len(pods))]
-    if len(pods) <= MOST_PODS + 1:
+    if len(pods) <= _MOST_PODS + 1:
         return list(zip(pods, names, strict=True))
-    kept = [*range(MOST_PODS - 1), len(pods) - 1]
+    kept = [*range(_MOST_PODS - 1), len(pods) - 1]
     return [(pods[number], names[number]) for number in kept]
 
 
@@ -193,13 +235,13 @@ def _legend(canvas: Canvas, fabric: WiredFabric, y: float) -> None:
     for role in COLOURS:
         if role in ROLES and (s.role == ROLES.index(role)).any():
             canvas.squares(x, y - 9, 1, role)
-            canvas.text(x + 14, y, LABELS.get(role, role))
-            x += 30 + 8 * len(LABELS.get(role, role))
+            canvas.text(x + 14, y, _LABELS.get(role, role))
+            x += 30 + 8 * len(_LABELS.get(role, role))
     canvas.nodes(x, y - 9, 1)
     canvas.text(x + 14, y, "node")
 
 
-LABELS = {"interzone": "between zones"}
+_LABELS = {"interzone": "between zones"}
 """Words of roles whose names are not words."""
 
 
@@ -217,12 +259,7 @@ def _draw_between(canvas: Canvas, fabric: WiredFabric, y: float, spans: list[tup
 
 
 def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
-    """Return the drawing as SVG.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-    """
+    """Return the drawing as SVG."""
     canvas = Canvas()
     trees = fabric.trees[: fabric.zones]
     canvas.text(PAD, 26, design.spec.name, "h")
@@ -237,7 +274,7 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     canvas.text(PAD, 46, words, "s")
     _legend(canvas, fabric, 66.0)
     if fabric.dragonflies:
-        draw_groups(canvas, fabric, 84.0)
+        _draw_groups(canvas, fabric, 84.0)
         return canvas.svg(f"{design.spec.name}: fabric")
     top, x = 84.0, float(PAD)
     below = top + (84 if fabric.interzone else 0)

@@ -40,8 +40,6 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     The text is written as it is made: as a graph in memory, a fabric would take a hundred times its arrays.
 
     Args:
-        network: the fabric.
-        names: names of its devices.
         inside: which devices to list, shape (switches + endpoints,).
     """
     s, e, k, first = network.switches, network.endpoints, network.links, len(network.switches)
@@ -64,12 +62,12 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     yield "  </graph>\n</graphml>\n"
 
 
-MOST_DRAWN = 100
+_MOST_DRAWN = 100
 """Most switches that are drawn one by one; more are drawn in groups, which graphviz lays out in a second."""
-MOST_LABELS = 60
+_MOST_LABELS = 60
 """Edges up to which each has its own number of links: graphviz gives each label room between the tiers, and 512 of them
 make a page of 17,000 points."""
-ACROSS = 10
+_ACROSS = 10
 """Boxes of the widest tier for each inch between tiers, so that edges do not lie flat [1]."""
 
 
@@ -80,8 +78,6 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
     stand for equally many links, the drawing says so once, and edges that differ have their own number.
 
     Args:
-        network: the fabric.
-        names: names of its devices.
         inside: which devices to list, shape (switches + endpoints,).
     """
     k, first = network.links, len(network.switches)
@@ -99,7 +95,7 @@ def dot(network: Network, names: Names, inside: Bools) -> str:
     ends = np.sort(np.column_stack([group[k.a[between]], group[k.b[between]]]), axis=1)
     pairs = ends[:, 0].astype(np.int64) * len(titles) + ends[:, 1]
     edges = list(zip(*(column.tolist() for column in np.unique(pairs, return_counts=True)), strict=True))
-    usual = Counter(count for _, count in edges).most_common(1)[0][0] if len(edges) > MOST_LABELS else 1
+    usual = Counter(count for _, count in edges).most_common(1)[0][0] if len(edges) > _MOST_LABELS else 1
     if usual > 1:
         lines.append(f'  label="{usual} links between two switches, unless an edge says otherwise";')
     for pair, count in edges:
@@ -120,20 +116,18 @@ def _layout(titles: list[tuple[str, str]], *, flat: bool) -> str:
     if flat:
         return "layout=neato; overlap=false; splines=line;"
     widest = max(Counter(role for _, role in titles).values(), default=1)
-    return f"rankdir=BT; nodesep=0.1; ranksep={max(0.5, widest / ACROSS):.1f};"
+    return f"rankdir=BT; nodesep=0.1; ranksep={max(0.5, widest / _ACROSS):.1f};"
 
 
 def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tuple[str, str]]]:
     """Return the box of every switch, and name and role of every box.
 
     Args:
-        network: the fabric.
-        names: names of its devices.
         shown: the switches to draw.
     """
     s = network.switches
     group = np.zeros(len(s), np.int64)
-    if len(shown) <= MOST_DRAWN:
+    if len(shown) <= _MOST_DRAWN:
         group[shown] = np.arange(len(shown))
         return group, [(names.switch(n), ROLES[s.role[n]]) for n in shown.tolist()]
     keys = np.column_stack([s.plane, s.zone, s.pod, s.role])[shown]

@@ -13,7 +13,7 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.fabric.routing.forwarding import Forwarding
 from ffplan.fabric.wiring.network import LEAF
-from ffplan.interop.ibsim import netlist
+from ffplan.interop.exported import netlist
 from ffplan.interop.programs import find_library, find_program, run_program, running, wait_for
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _REASON = re.compile(
 )
 _ENGINE = re.compile(r"osm_ucast_mgr_process: (\S+) tables configured on all switches")
 _SIZE = re.compile(r"Fabric has (\d+) CAs, \d+ CA ports .*, (\d+) switches")
-FIRST_GUID = 0x200000
+_FIRST_GUID = 0x200000
 """GUID that ibsim gives the first switch of a netlist; the others follow."""
 ENGINES = ("ftree", "updn", "minhop", "dfsssp", "nue")
 """Routing engines of OpenSM 3.3.23 that route trees."""
@@ -61,8 +61,6 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
     """Bring up part of a fabric with OpenSM and read back its forwarding tables.
 
     Args:
-        network: the fabric.
-        names: names of its devices.
         inside: the devices of the subnet, shape (switches + endpoints,).
         run: routing engine of OpenSM, one of `ENGINES`, and the time limit of each program [s].
         rooted: name the top switches as roots (`root_guid_file`); ftree then takes trees that are not pure.
@@ -78,7 +76,7 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
     with tempfile.TemporaryDirectory(prefix="ffplan-opensm-") as scratch:
         folder = Path(scratch)
         (folder / "net").write_text("".join(netlist(network, names, inside)))
-        ports = len(switches) * (network.radix + 1) + 2 * len(hosts)
+        ports = len(switches) * (network.radix + 1) + 2 * len(hosts)  # port 0 of each device is for management
         socket = f"ffplan-{os.getpid()}-{folder.name}"
         common = {"IBSIM_SOCKNAME": socket}
         sizes = ["-N", str(len(hosts) + len(switches) + 8), "-S", str(len(switches) + 8), "-P", str(ports + 64)]
@@ -96,7 +94,7 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
             }
             command = [opensm, "-o", "-R", engine, "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
             if rooted:
-                own = FIRST_GUID + np.searchsorted(switches, roots(network, inside))
+                own = _FIRST_GUID + np.searchsorted(switches, _roots(network, inside))
                 (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in own.tolist()))
                 command += ["-a", str(folder / "roots")]
             run_program(command, folder, limit_s, env)
@@ -120,32 +118,20 @@ def _read(network: Network, names: Names, inside: Bools, folder: Path) -> Subnet
         hosts=int(size.group(1)) if size else len(set(_HOST.findall(dumped))),
         switches=int(size.group(2)) if size else len(_TABLE.findall(dumped)),
         switches_by_rank=tuple(ranks[key] for key in sorted(ranks)),
-        tables=read_tables(dumped, network, names, inside) if dumped else None,
+        tables=_read_tables(dumped, network, names, inside) if dumped else None,
     )
 
 
-def roots(network: Network, inside: Bools) -> Ints:
-    """Return the switches of the top tier of a subnet, shape (roots,).
-
-    Args:
-        network: the fabric.
-        inside: the devices of the subnet.
-    """
+def _roots(network: Network, inside: Bools) -> Ints:
+    """Return the switches of the top tier of a subnet, shape (roots,)."""
     switches: Ints = np.flatnonzero(inside[: len(network.switches)])
     role = network.switches.role[switches]
-    found: Ints = switches[role == role.max()]
-    return found
+    result: Ints = switches[role == role.max()]
+    return result
 
 
-def read_tables(text: str, network: Network, names: Names, inside: Bools) -> Forwarding:
-    """Return the forwarding tables of an `opensm-lfts.dump`.
-
-    Args:
-        text: the dump.
-        network: the fabric.
-        names: names of its devices.
-        inside: the devices of the subnet.
-    """
+def _read_tables(text: str, network: Network, names: Names, inside: Bools) -> Forwarding:
+    """Return the forwarding tables of an `opensm-lfts.dump`."""
     first = len(network.switches)
     switches, endpoints = np.flatnonzero(inside[:first]), np.flatnonzero(inside[first:])
     rows = {names.switch(int(number)): row for row, number in enumerate(switches)}

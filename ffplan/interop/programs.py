@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 
-ENDING = (signal.SIGTERM, signal.SIGHUP)
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
 """Signals that ask a process to end; an interrupt raises an exception by itself."""
 
 _starting: list[bool] = []
@@ -76,14 +76,14 @@ def ended_in_order() -> Iterator[None]:
     """Let the block clean up where a signal ends the process: programs are stopped, scratch folders removed."""
 
     def leave(number: int, _: object) -> None:
-        for kind in ENDING:
+        for kind in _ENDING:
             signal.signal(kind, signal.SIG_IGN)  # a second one would interrupt the cleaning
         if _starting:
             _asked.append(number)  # nobody would know the program that is just being started
         else:
             raise SystemExit(128 + number)
 
-    before = {kind: signal.signal(kind, leave) for kind in ENDING}
+    before = {kind: signal.signal(kind, leave) for kind in _ENDING}
     try:
         yield
     finally:

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ffplan.fabric.wiring.names import Names
     from ffplan.fabric.wiring.network import Network
 
-UNITS = 128
+_UNITS = 128
 """Units of 64 bytes that both lanes have in a turn of the arbiter [1]."""
-LEVELS = 16
+_LEVELS = 16
 """Service levels of InfiniBand [1]."""
-LINE = 8
+_LINE = 8
 """Ports in a line of the policy [1]."""
 NO_STORAGE = "ffplan export: no storage server has a port here, so that one class needs no lanes"
-POLICY = """
+_POLICY = """
 qos-levels
     qos-level
         name: DEFAULT
@@ -60,8 +60,6 @@ def policy(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     """Yield the policy file of a subnet.
 
     Args:
-        network: the fabric.
-        names: names of its devices.
         inside: its devices, shape (switches + endpoints,).
 
     Raises:
@@ -75,13 +73,13 @@ def policy(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     yield "# Names are descriptions of nodes: `host/port` for each NIC, port 1 of it.\n"
     yield "port-groups\n    port-group\n        name: storage\n        use: storage servers\n"
     ports = ["{}/{}/P1".format(*names.endpoint(number)) for number in found]
-    for at in range(0, len(ports), LINE):
-        yield f"        port-name: {', '.join(ports[at : at + LINE])}\n"
+    for at in range(0, len(ports), _LINE):
+        yield f"        port-name: {', '.join(ports[at : at + _LINE])}\n"
     yield "    end-port-group\nend-port-groups\n"
-    yield POLICY
+    yield _POLICY
 
 
-def weights(share: float) -> tuple[int, int]:
+def _weights(share: float) -> tuple[int, int]:
     """Return the units of the job's lane and of storage's in a turn of the arbiter, at least one each [1].
 
     Args:
@@ -93,8 +91,8 @@ def weights(share: float) -> tuple[int, int]:
     Source:
         Definition; a weight counts 64 bytes and is at most 255 (InfiniBand architecture, volume 1, section 7.6.9).
     """
-    own = min(max(round(share * UNITS), 1), UNITS - 1)
-    return own, UNITS - own
+    own = min(max(round(share * _UNITS), 1), _UNITS - 1)
+    return own, _UNITS - own
 
 
 def options(share: float) -> str:
@@ -103,8 +101,8 @@ def options(share: float) -> str:
     Args:
         share: fraction of a link that is the job's [1].
     """
-    own, other = weights(share)
-    lanes = ["1" if level == 1 else "0" for level in range(LEVELS - 1)] + [str(LEVELS - 1)]
+    own, other = _weights(share)
+    lanes = ["1" if level == 1 else "0" for level in range(_LEVELS - 1)] + [str(_LEVELS - 1)]
     lines = (
         "# Lane 0 is for the job, lane 1 for storage. The policy file is that of `ffplan export --to opensm-qos`.",
         "qos TRUE",

@@ -1,4 +1,4 @@
-"""A design as topologies of simulators: ASTRA-sim, SimAI and infragraph."""
+"""A design as input of labs (containerlab), link checks (PTM) and simulators (ASTRA-sim, SimAI, infragraph)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,67 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.interop.exported import Exported
 
-LATENCY = (500.0, 2000.0)
+_MOST_NODES = 2_000
+"""Most nodes of a lab: each is a container."""
+
+
+def _ends(wired: Exported) -> Iterator[tuple[tuple[str, int, str], tuple[str, int, str]]]:
+    """Yield the ends of every link, the upper first: device or host, port from 1, parts counted, and its name."""
+    k, first = wired.fabric.network.links, len(wired.fabric.network.switches)
+    switches, endpoints = wired.names.switches(), wired.names.endpoints()
+    number: dict[tuple[str, str], int] = {}
+    counts: dict[str, int] = {}
+    for host, port in endpoints:
+        counts[host] = number[host, port] = counts.get(host, 0) + 1
+    for a, p, b, q in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port"):
+        upper = (switches[b], q + 1, _swp(wired, b, q))
+        if a >= first:
+            host, port = endpoints[a - first]
+            yield upper, (host, number[host, port], port)
+        else:
+            yield upper, (switches[a], p + 1, _swp(wired, a, p))
+
+
+def _swp(wired: Exported, switch: int, port: int) -> str:
+    """Return the name of a port under Cumulus Linux: `swp7`, or `swp7s1` for the second part of a split one."""
+    whole, part, split = wired.names.printed.place(switch, port)
+    return f"swp{whole}" if split == 1 else f"swp{whole}s{part - 1}"
+
+
+def containerlab(wired: Exported) -> str:
+    """Return a containerlab topology: a container for every switch and node, `ethN` for port N.
+
+    Raises:
+        ValueError: where the fabric has more nodes than a lab can hold.
+    """
+    nodes = [*wired.names.switches(), *wired.names.hosts()]
+    if len(nodes) > _MOST_NODES:
+        raise ValueError(f"{len(nodes):,} containers; a lab holds {_MOST_NODES:,}: make a design of a small pod")
+    name = "".join(sign if sign.isalnum() else "_" for sign in wired.design.spec.name)
+    lines = [f"name: {name}", "topology:", "  kinds:", "    linux: {image: alpine:3}", "  nodes:"]
+    lines += [f"    {node}: {{kind: linux}}" for node in nodes]
+    lines.append("  links:")
+    for (switch, port, _), (device, other, _) in _ends(wired):
+        lines.append(f'    - endpoints: ["{switch}:eth{port}", "{device}:eth{other}"]')
+    return "\n".join(lines) + "\n"
+
+
+def topology_dot(wired: Exported) -> Iterator[str]:
+    """Yield a topology.dot of PTM: `swpN` of switches, parts of split ports as `swpNsM`, and the names of NICs.
+
+    `ffplan audit` reads it too.
+    """
+    yield "graph G {\n"
+    for (switch, _, port), (device, _, name) in _ends(wired):
+        yield f'  "{switch}":"{port}" -- "{device}":"{name}"\n'
+    yield "}\n"
+
+
+_LATENCY = (500.0, 2000.0)
 """Latency of a hop inside a domain, and between nodes [ns]: those of ASTRA-sim's own examples, not measured here."""
-ERROR = 0
+_ERROR = 0
 """Part of packets that a link of SimAI loses [1]."""
-LATENCY_MS = 0.000025
+_LATENCY_MS = 0.000025
 """Latency of a link in SimAI's templates [ms]."""
 
 
@@ -47,9 +103,6 @@ def _scale_up(wired: Exported) -> tuple[str, int, float]:
 def astra_sim(wired: Exported) -> str:
     """Return the network of ASTRA-sim 2's analytical backend: dimensions from the inside out.
 
-    Args:
-        wired: the design.
-
     Raises:
         ValueError: where the compute nodes have no accelerators.
     """
@@ -59,8 +112,8 @@ def astra_sim(wired: Exported) -> str:
     e = wired.fabric.network
     own = e.links.gbyte_s[e.links.tier == 0]
     nic = float(own.max()) * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
-    dimensions = [(kind, inside, rate, LATENCY[0])] if kind else []
-    dimensions.append(("Switch", max(total // inside, 1), nic, LATENCY[1]))
+    dimensions = [(kind, inside, rate, _LATENCY[0])] if kind else []
+    dimensions.append(("Switch", max(total // inside, 1), nic, _LATENCY[1]))
     shown = list(zip(*dimensions, strict=True))
     return (
         "# Analytical network of ASTRA-sim 2; bandwidth of an accelerator in GB/s, latency in ns from its examples.\n"
@@ -77,9 +130,6 @@ def simai(wired: Exported) -> Iterator[str]:
 
     An accelerator has the NICs at its own place among those of its node; where a node has fewer, every NIC is at one of
     its accelerators.
-
-    Args:
-        wired: the design.
 
     Raises:
         ValueError: where the compute nodes have no accelerators.
@@ -98,7 +148,7 @@ def simai(wired: Exported) -> Iterator[str]:
     lines = []
     if kind:
         lines += [
-            f"{n} {gpus + n // each // domain} {8 * rate:g}Gbps {LATENCY_MS:.6f}ms {ERROR}\n" for n in range(gpus)
+            f"{n} {gpus + n // each // domain} {8 * rate:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n" for n in range(gpus)
         ]
     k = network.links
     place = dict(zip(kept.tolist(), range(len(kept)), strict=True))
@@ -110,18 +160,14 @@ def simai(wired: Exported) -> Iterator[str]:
             at = a - first
             host, port = hosts[int(e.group[at]), int(e.node[at])], int(e.port[at])
             one = host * each + port * each // rails
-        lines.append(f"{one} {base + b} {8 * gbyte_s:g}Gbps {LATENCY_MS:.6f}ms {ERROR}\n")
+        lines.append(f"{one} {base + b} {8 * gbyte_s:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n")
     yield f"{gpus + chips + first} {each} {chips} {first} {len(lines)} {part.id}\n"
     yield " ".join(str(n) for n in range(gpus, gpus + chips + first)) + "\n"
     yield from lines
 
 
 def infragraph(wired: Exported) -> Iterator[str]:
-    """Yield an infrastructure of infragraph 3: a device for every kind of node and switch, instances, and edges.
-
-    Args:
-        wired: the design.
-    """
+    """Yield an infrastructure of infragraph 3: a device for every kind of node and switch, instances, and edges."""
     network, names = wired.fabric.network, wired.names
     k, first, e = network.links, len(network.switches), network.endpoints
     groups = wired.design.groups

@@ -1,18 +1,103 @@
-"""Lines of Slurm's `topology.conf`, and of what `scontrol show topology` prints of it."""
+"""Lines of Slurm's `topology.conf` and of `scontrol show topology`, and what Slurm would refuse of a topology."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from ffplan.base.formatting import first_few, plural
 from ffplan.base.hostlist import unfold
 from ffplan.base.record import record
-from ffplan.interop.slurm_faults import faults_of, levels_of, roots_of
 from ffplan.interop.slurm_includes import Includes, fault
 from ffplan.results.slurm_topology import SlurmBlock, SlurmSwitch, SlurmTopology
 
-MOST_NAMES = 1_000_000
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+
+def _levels_of(below: Mapping[str, Sequence[str]]) -> dict[str, int | None] | None:
+    """Return the levels below each switch, None of one with an unknown switch below; None where some form a ring.
+
+    Args:
+        below: the switches right below each.
+    """
+    above: dict[str, list[str]] = {}
+    for name, own in below.items():
+        for other in own:
+            above.setdefault(other, []).append(name)
+    waiting = {name: sum(other in below for other in own) for name, own in below.items()}
+    ready, found = [name for name, count in waiting.items() if not count], dict[str, int | None]()
+    while ready:
+        name = ready.pop()
+        levels = [found.get(other) for other in below[name]]
+        known = [level for level in levels if level is not None]
+        found[name] = None if len(known) < len(levels) else max(known, default=-1) + 1
+        for other in above.get(name, ()):
+            waiting[other] -= 1
+            ready += [other] if not waiting[other] else []
+    return found if len(found) == len(below) else None
+
+
+def _roots_of(switches: Sequence[SlurmSwitch]) -> tuple[str, ...]:
+    """Return the switches that are below no other."""
+    held = {name for switch in switches for name in switch.switches}
+    return tuple(dict.fromkeys(switch.name for switch in switches if switch.name not in held))
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def _faults_of(topology: SlurmTopology) -> list[str]:
+    """List what Slurm would refuse in a topology, and what makes it place jobs badly.
+
+    Sources: manual pages topology.conf(5) and topology.yaml(5) of Slurm 26.11.
+    """
+    title = f"`{topology.name}`: " if topology.name else ""
+    switches, blocks = topology.switches, topology.blocks
+    known = {switch.name for switch in switches}
+    lost = [name for switch in switches for name in switch.switches if name not in known]
+    both = [switch.name for switch in switches if switch.nodes and switch.switches]
+    bare = [switch.name for switch in switches if not switch.nodes and not switch.switches]
+    above = _twice([name for switch in switches for name in dict.fromkeys(switch.switches)])
+    groups = [*(switch.nodes for switch in switches), *(block.nodes for block in blocks)]
+    shared = _twice([node for nodes in groups for node in dict.fromkeys(nodes)])
+    names = _twice([*(switch.name for switch in switches), *(block.name for block in blocks)])
+    said = [
+        (names, "stand twice"),
+        (lost, "are below a switch, and are not in the file: slurmctld stops"),
+        (both, "have nodes and switches below them: slurmctld takes one or the other"),
+        (bare, "without nodes and switches below"),
+        (above, "are below several switches: a tree has one above each"),
+        (shared, "are nodes of several leaves or blocks: Slurm places them by one"),
+    ]
+    words = [f"{title}{first_few(f'`{name}`' for name in own)} {what}" for own, what in said if own]
+    if len(topology.roots) > 1:
+        words.append(f"{title}{plural(len(topology.roots), 'switch', 'switches')} are at the top: no job spans them")
+    return [*words, *(f"{title}{fault}" for fault in _sizes(topology))]
+
+
+def _sizes(topology: SlurmTopology) -> list[str]:
+    """List what is wrong with the sizes of blocks."""
+    if not topology.blocks:
+        return []
+    sizes = topology.block_sizes
+    if not sizes:
+        return ["no sizes of blocks are given: Slurm takes the smallest block"]
+    first, words = sizes[0], []
+    odd = [size for size in sizes[1:] if not first or size % first or (size // first) & (size // first - 1)]
+    if odd:
+        words.append(f"the size {odd[0]} is no power of two times the first, {first}: slurmctld stops")
+    if list(sizes) != sorted(set(sizes)):
+        words.append("the sizes of blocks do not grow")
+    small = [f"`{block.name}`" for block in topology.blocks if len(block.nodes) < first]
+    if small:
+        words.append(f"{first_few(small)} {'has' if len(small) == 1 else 'have'} fewer than {first} nodes")
+    return words
+
+
+_MOST_NAMES = 1_000_000
 """Most names that the host lists of a file may stand for [1]."""
 _WORD = re.compile(r'(\w+)\s*=\s*("[^"]*"|\S+)')
 _PRINTED = ("level", "blockindex", "blocksize")
@@ -29,7 +114,7 @@ _OWN = ("clustername", "slurmctldhost", "nodename", "partitionname", "topologypl
 
 
 @record
-class Row:
+class _Row:
     """A line of the file, or an item of the YAML."""
 
     file: str
@@ -54,9 +139,9 @@ class Reader:
         inside = "" if self.file == self.top else f"{self.file}, "
         self.remarks.append(f"{inside}line {line}: {words}")
 
-    def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> Row:
+    def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> _Row:
         """Return a row of the file that is being read."""
-        return Row(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
+        return _Row(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
 
     def hosts(self, given: object, line: int) -> tuple[str, ...]:
         """Return the names of a host list, or of a list of them.
@@ -67,7 +152,7 @@ class Reader:
         parts = given if isinstance(given, list) else [given if given is not None else ""]
         shown = ",".join(str(part).strip().strip('"') for part in parts).replace(" ", "")
         try:
-            found = unfold(_COMMAS.sub(",", shown).strip(","), MOST_NAMES - self.names)
+            found = unfold(_COMMAS.sub(",", shown).strip(","), _MOST_NAMES - self.names)
         except ValueError as error:
             raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
         if odd := next((name for name in found if not _NAME.fullmatch(name)), None):
@@ -87,13 +172,13 @@ class Reader:
             raise fault(self.file, line, f"`{str(text)[:40]}` are no sizes of blocks", "write them as 18,36,72")
         return tuple(map(int, digits))
 
-    def topology(self, name: str, kind: Any, rows: list[Row], sizes: tuple[int, ...] = ()) -> SlurmTopology:
+    def topology(self, name: str, kind: Any, rows: list[_Row], sizes: tuple[int, ...] = ()) -> SlurmTopology:
         """Return a topology; what Slurm would refuse of it is remarked.
 
         Raises:
             InputError: located, where switches are below themselves.
         """
-        levels = levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
+        levels = _levels_of({row.name: row.switches for row in rows}) if kind == "tree" else {}
         if levels is None:
             raise fault(rows[0].file, rows[0].line, "some switches are below themselves", "correct `Switches`")
         switches = tuple(SlurmSwitch(row.name, levels[row.name], row.nodes, row.switches) for row in rows if levels)
@@ -105,12 +190,12 @@ class Reader:
             name=name,
             kind=kind,
             nodes=len(named),
-            roots=roots_of(switches),
+            roots=_roots_of(switches),
             switches=switches,
             blocks=blocks,
             block_sizes=sizes,
         )
-        self.remarks += faults_of(made)
+        self.remarks += _faults_of(made)
         return made
 
 
@@ -140,15 +225,13 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
 
     Args:
         reader: takes names and remarks.
-        text: the file.
-        first: number of its first line.
         includes: the files that it may include.
 
     Raises:
         InputError: located, at a line that is of neither.
     """
-    switches: list[Row] = []
-    blocks: list[Row] = []
+    switches: list[_Row] = []
+    blocks: list[_Row] = []
     sizes: tuple[int, ...] = ()
     printed: set[int] = set()
     """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""

@@ -32,11 +32,7 @@ _FORMS = ("tree", "block", "flat", "ring", "torus3d")
 
 
 def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
-    """Return what a topology file of Slurm says.
-
-    Args:
-        data: the file.
-        file: its name in messages.
+    """Read a topology file of Slurm.
 
     Raises:
         InputError: located, where it is no such file, or its switches and blocks have no nodes.
@@ -59,7 +55,6 @@ def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> li
     Args:
         reader: takes names and remarks.
         text: a file, or what a ConfigMap holds.
-        first: number of its first line.
         includes: the files that it may include.
 
     Raises:

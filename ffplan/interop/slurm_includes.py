@@ -1,4 +1,4 @@
-"""Lines of Slurm's configuration files: without comments, joined where they go on, with those of included files."""
+"""Lines of Slurm's configuration files: comments removed, continued lines joined, included files inserted."""
 
 from __future__ import annotations
 
@@ -16,35 +16,34 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 16 * 2**20
 """Most of all files together [byte]."""
-MOST_FILES = 10_000
+_MOST_FILES = 10_000
 """Most files that are included [1]."""
-HOW = "give topology.conf or topology.yaml as slurmctld reads it"
+_HOW = "give topology.conf or topology.yaml as slurmctld reads it"
 _INCLUDE = re.compile(r"include\s+(\S+)\s*(.*)", re.IGNORECASE)
 _HASH = re.compile(r"(?<!\\)#.*")
 
 
-def fault(file: str, line: int, message: str, remedy: str = HOW) -> InputError:
+def fault(file: str, line: int, message: str, remedy: str = _HOW) -> InputError:
     """Return a located fault of a topology file."""
     return located("file-slurm", file, (line, 1), message, remedy)
 
 
 @record
-class ConfLine:
+class _ConfLine:
     """A line of a configuration and where it stands."""
 
     file: str
     line: int
     text: str
     rest: str = ""
-    """What stands behind the name of an included file: Slurm takes that for an error."""
+    """Text behind the name of an included file, which is an error to Slurm."""
 
 
-def joined(text: str, first: int) -> Iterator[tuple[int, str]]:
+def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
     """Yield (line, text) of a configuration without comments, joined where one goes on in the next.
 
     Args:
         text: the configuration.
-        first: number of its first line.
     """
     held, start = "", first
     for number, line in enumerate(text.splitlines(), start=first):
@@ -71,46 +70,45 @@ class Includes:
         self.folder = Path(file).parent
         self.held = held
         """First line and text of the files of a ConfigMap, by name."""
-        self.left_bytes, self.left_files = MOST_BYTES, MOST_FILES
+        self.left_bytes, self.left_files = MOST_BYTES, _MOST_FILES
 
-    def lines(self, text: str, first: int) -> Iterator[ConfLine]:
+    def lines(self, text: str, first: int) -> Iterator[_ConfLine]:
         """Yield every line of a configuration, those of included files in the place of `Include`.
 
         Args:
             text: the configuration.
-            first: number of its first line.
 
         Raises:
             InputError: located, where an included file is missing, unreadable, too large or includes itself.
         """
         own = str(Path(self.file).resolve())
-        open_files = [(own, self.file, joined(text, first))]
+        open_files = [(own, self.file, _joined(text, first))]
         while open_files:
             _, file, waiting = open_files[-1]
             line, row = next(waiting, (0, ""))
             if not line:
                 open_files.pop()
                 continue
-            found = _INCLUDE.fullmatch(row)
-            if found is None:
-                yield ConfLine(file, line, row)
+            match = _INCLUDE.fullmatch(row)
+            if match is None:
+                yield _ConfLine(file, line, row)
                 continue
-            key, shown, start, inner = self._read(name := found[1], file, line)
+            key, shown, start, inner = self._read(name := match[1], file, line)
             if key in (known for known, _, _ in open_files):
                 raise fault(file, line, f"`{name[:60]}` includes itself", "take this `Include` away")
-            if found[2]:
-                yield ConfLine(file, line, "", found[2])
-            open_files.append((key, shown, joined(inner, start)))
+            if match[2]:
+                yield _ConfLine(file, line, "", match[2])
+            open_files.append((key, shown, _joined(inner, start)))
 
     def _read(self, name: str, file: str, line: int) -> tuple[str, str, int, str]:
-        """Return an included file: what tells it from others, its name in messages, its first line and text.
+        """Read an included file; return its identity, its name in messages, its first line and its text.
 
         Raises:
             InputError: located, where it cannot be read.
         """
         self.left_files -= 1
         if self.left_files < 0:
-            raise fault(file, line, f"more than {MOST_FILES:,} files are included", "write them as one file")
+            raise fault(file, line, f"more than {_MOST_FILES:,} files are included", "write them as one file")
         if self.held is not None:
             if name not in self.held:
                 raise fault(

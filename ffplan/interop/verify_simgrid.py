@@ -1,56 +1,161 @@
-"""Checks of a fabric by SimGrid: the same traffic by real MPI programs, simulated, and by our routes."""
+"""Check a fabric with SimGrid: the same traffic by MPI programs that it simulates, and by our routes."""
 
 from __future__ import annotations
 
+import re
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.array_math import Floats
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import data_size, duration, percent
 from ffplan.base.record import record
 from ffplan.fabric.routing.job_loads import JobNodes, all_nodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.interop import simgrid
+from ffplan.interop.programs import find_program, run_program
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ffplan.base.array_math import Floats, Ints
+    from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.routing import Routing
     from ffplan.fabric.wiring.wiring import WiredFabric
 
+_PACKAGE = "libsimgrid-dev"
+"""Debian package that has smpicc and smpirun."""
+_PROGRAM = Path(__file__).with_name("simgrid_traffic.c")
+"""The MPI program whose traffic is simulated."""
+_MODEL = (
+    "--cfg=smpi/simulate-computation:no",
+    "--cfg=network/model:CM02",
+    "--cfg=plugin:link_load",
+    "--cfg=smpi/allreduce:lr",
+    "--cfg=smpi/alltoall:basic_linear",
+    "--log=root.thresh:critical",
+)
+"""A flow-level network with SimGrid's own defaults; the allreduce is a ring, an all-to-all sends all at once."""
+_SECONDS = re.compile(r"^seconds ([0-9.]+)$", re.MULTILINE)
+_CARRIED = re.compile(r"^carried L([0-9]+) ([0-9]+)$", re.MULTILINE)
+
+
+@record
+class _Simulated:
+    """Time and traffic of a simulation."""
+
+    seconds: float
+    """Time of the slowest rank [s]."""
+    carried: Floats
+    """Bytes on every directed link, shape (2 * links,)."""
+
+
+def _platform(router: Routing, ranks: Ints) -> Iterator[str]:
+    """Yield the platform of some endpoints: a host each, the directed links on their paths, and a route for every pair.
+
+    Links have the rate of the design and no latency, so that only bandwidth counts.
+
+    Args:
+        ranks: endpoints by rank, shape (ranks,).
+    """
+    one, two = (column.ravel() for column in np.meshgrid(ranks, ranks, indexing="ij"))
+    apart = one != two
+    paths = router.paths(one[apart], two[apart]).links
+    used = np.unique(paths[paths >= 0])
+    rate = router.fabric.network.links.gbyte_s
+    yield '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
+    yield '<platform version="4.1">\n<zone id="fabric" routing="Full">\n'
+    for rank in range(len(ranks)):
+        yield f'<host id="r{rank}" speed="1Tf"/>\n'
+    for link in used.tolist():
+        yield f'<link id="L{link}" bandwidth="{float(rate[link // 2]):.9g}GBps" latency="0s"/>\n'
+    count = len(ranks)
+    rows = iter(paths.tolist())
+    for source in range(count):
+        for target in range(count):
+            if source != target:
+                ends = "".join(f'<link_ctn id="L{link}"/>' for link in next(rows) if link >= 0)
+                yield f'<route src="r{source}" dst="r{target}" symmetrical="NO">{ends}</route>\n'
+    yield "</zone>\n</platform>\n"
+
+
+def _version(limit_s: float) -> str:
+    """Return the version of SimGrid.
+
+    Raises:
+        UsageError: where it is missing.
+    """
+    text = run_program([find_program("smpirun", _PACKAGE), "-version"], Path.cwd(), limit_s)
+    match = re.search(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text)
+    return match[0] if match else ""
+
+
+def _prepare(router: Routing, ranks: Ints, folder: Path, limit_s: float) -> None:
+    """Write the platform of some endpoints to a folder, and build the program there.
+
+    Raises:
+        UsageError: where a program is missing, fails or takes too long.
+    """
+    find_program("cc", "gcc")
+    (folder / "platform.xml").write_text("".join(_platform(router, ranks)))
+    (folder / "hosts").write_text("".join(f"r{rank}\n" for rank in range(len(ranks))))
+    run_program([find_program("smpicc", _PACKAGE), "-O2", str(_PROGRAM), "-o", "traffic"], folder, limit_s)
+
+
+def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: float) -> _Simulated:
+    """Run the program on a prepared platform.
+
+    Args:
+        ranks: ranks [1].
+        links: links of the fabric [1].
+        what: arguments of the program.
+        limit_s: time limit [s].
+
+    Raises:
+        UsageError: where it fails, takes too long, or prints no time.
+    """
+    where = ["-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
+    command = [find_program("smpirun", _PACKAGE), *where, *_MODEL, "./traffic", *what]
+    text = run_program(command, folder, limit_s)
+    match = _SECONDS.search(text)
+    if match is None:
+        raise UsageError(f"ffplan verify: SimGrid printed no time: {text.strip()[:200]}")
+    carried = np.zeros(2 * links)
+    for link, nbytes in _CARRIED.findall(text):
+        carried[int(link)] = float(nbytes)
+    return _Simulated(float(match[1]), carried)
+
+
 NODES = 32
 """Nodes of the job, one rank each, unless more are asked for."""
-MESSAGE = 256 * 2**20
+_MESSAGE = 256 * 2**20
 """Bytes of a collective [byte]."""
-SLOWER, FASTER = 0.15, 0.01
+_SLOWER, _FASTER = 0.15, 0.01
 """Largest part by which the simulated time may be above and below ours [1]; SimGrid gives 5 % of a link to
 acknowledgements, and stages of a ring wait for each other."""
-EQUAL = 0.02
+_EQUAL = 0.02
 """Part by which links may differ and still be as hot [1]: acknowledgements of short messages."""
-NOTES = (
+_NOTES = (
     "Both are flow-level models on the same links and routes: neither has congestion control, pauses or lost packets.",
     "SimGrid runs with its defaults: a flow takes 5 % of its rate on the way back, for acknowledgements.",
 )
 
-Rounds = list[tuple["Ints", "Ints", "Floats"]]
+_Rounds = list[tuple["Ints", "Ints", "Floats"]]
 """Sender, receiver and bytes of the messages of every round, ranks from 0."""
 
 
 @record
-class Pattern:
+class _Pattern:
     """Traffic that both sides run."""
 
     name: str
     arguments: list[str]
     """What the MPI program does; empty where it follows the rounds."""
-    rounds: Rounds
+    rounds: _Rounds
 
 
 def _pairs(count: int) -> tuple[Ints, Ints]:
@@ -59,52 +164,52 @@ def _pairs(count: int) -> tuple[Ints, Ints]:
 
 
 def _ring(ranks: Ints, nbytes: float) -> tuple[Ints, Ints, Floats]:
-    """Return what a ring allreduce sends over its whole time: 2 (p - 1) / p of the message to the next rank."""
+    """Return the traffic of a ring allreduce: each rank sends 2 (p - 1) / p of the message to the next."""
     count = len(ranks)
     return ranks, np.roll(ranks, -1), np.full(count, 2 * (count - 1) / count * nbytes)
 
 
-def _two_level(leaf: Ints) -> Rounds:
+def _two_level(leaf: Ints) -> _Rounds:
     """Return the rounds of an allreduce by leaves: all to the first of their leaf, a ring of those, and back."""
     ranks = np.arange(len(leaf))
     _, first, at = np.unique(leaf, return_index=True, return_inverse=True)
     head = first[at.ravel()]
     below = ranks[ranks != head]
-    whole = np.full(len(below), float(MESSAGE))
-    rounds: Rounds = [(below, head[below], whole)] if len(below) else []
+    whole = np.full(len(below), float(_MESSAGE))
+    rounds: _Rounds = [(below, head[below], whole)] if len(below) else []
     if len(first) > 1:
-        rounds.append(_ring(np.sort(first), MESSAGE))
+        rounds.append(_ring(np.sort(first), _MESSAGE))
     return [*rounds, (head[below], below, whole)] if len(below) else rounds
 
 
-def patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Iterator[Pattern]:
+def _patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Iterator[_Pattern]:
     """Yield the traffic of a job.
 
     Args:
-        design: the design.
-        fabric: its fabric.
         ports: endpoints by rank, shape (ranks,).
     """
     count, ranks = len(ports), np.arange(len(ports))
-    words = str(MESSAGE // 4)
-    yield Pattern("ring allreduce", ["allreduce", words, "1"], [_ring(ranks, MESSAGE)])
+    words = str(_MESSAGE // 4)  # the program counts floats
+    yield _Pattern("ring allreduce", ["allreduce", words, "1"], [_ring(ranks, _MESSAGE)])
     one, two = _pairs(count)
-    each = MESSAGE // count
-    yield Pattern("all-to-all", ["alltoall", str(each)], [(one, two, np.full(len(one), float(each)))])
-    halves = [_ring(ranks[start::2], MESSAGE) for start in (0, 1)]
+    each = _MESSAGE // count
+    yield _Pattern("all-to-all", ["alltoall", str(each)], [(one, two, np.full(len(one), float(each)))])
+    halves = [_ring(ranks[start::2], _MESSAGE) for start in (0, 1)]
     both = tuple(np.concatenate(column) for column in zip(*halves, strict=True))
-    yield Pattern("two jobs, ranks in turn", ["allreduce", words, "2"], [(both[0], both[1], both[2])])
+    yield _Pattern("two jobs, ranks in turn", ["allreduce", words, "2"], [(both[0], both[1], both[2])])
     job = JobNodes(ports[:, None], fabric.network.endpoints.zone[ports])
     place = {port: rank for rank, port in enumerate(ports.tolist())}
     for kind in ("tree", "permutation"):
-        flows = flows_of(design, fabric, job, kind, float(MESSAGE), 0)
+        flows = flows_of(design, fabric, job, kind, float(_MESSAGE), 0)
         ends = [np.array([place[port] for port in column.tolist()]) for column in (flows.src, flows.dst)]
-        yield Pattern(kind, [], [(ends[0], ends[1], np.floor(flows.nbytes))])
-    yield Pattern("incast to one", [], [(ranks[1:], np.zeros(count - 1, np.int64), np.full(count - 1, MESSAGE / 8.0))])
-    yield Pattern("two-level allreduce", [], _two_level(fabric.network.endpoints.leaf[ports]))
+        yield _Pattern(kind, [], [(ends[0], ends[1], np.floor(flows.nbytes))])
+    yield _Pattern(
+        "incast to one", [], [(ranks[1:], np.zeros(count - 1, np.int64), np.full(count - 1, _MESSAGE / 8.0))]
+    )
+    yield _Pattern("two-level allreduce", [], _two_level(fabric.network.endpoints.leaf[ports]))
 
 
-def _ours(router: Routing, ports: Ints, rounds: Rounds) -> tuple[float, Floats]:
+def _ours(router: Routing, ports: Ints, rounds: _Rounds) -> tuple[float, Floats]:
     """Return our time of rounds one after the other [s], and the bytes on every directed link."""
     total, load = 0.0, np.zeros(2 * len(router.fabric.network.links))
     for one, two, nbytes in rounds:
@@ -115,7 +220,7 @@ def _ours(router: Routing, ports: Ints, rounds: Rounds) -> tuple[float, Floats]:
     return total, load
 
 
-def _checks(router: Routing, ports: Ints, pattern: Pattern, folder: Path, limit_s: float) -> Iterator[Check]:
+def _checks(router: Routing, ports: Ints, pattern: _Pattern, folder: Path, limit_s: float) -> Iterator[Check]:
     network = router.fabric.network
     arguments = pattern.arguments
     if not arguments:
@@ -126,14 +231,14 @@ def _checks(router: Routing, ports: Ints, pattern: Pattern, folder: Path, limit_
         ]
         (folder / "rounds").write_text("".join(rows))
         arguments = ["rounds", "rounds"]
-    seen = simgrid.simulate(folder, len(ports), len(network.links), arguments, limit_s)
+    seen = _simulate(folder, len(ports), len(network.links), arguments, limit_s)
     ours, load = _ours(router, ports, pattern.rounds)
-    agrees = -FASTER <= seen.seconds / ours - 1 <= SLOWER
+    agrees = -_FASTER <= seen.seconds / ours - 1 <= _SLOWER
     off = percent(seen.seconds / ours - 1)
     found = f"{duration(seen.seconds)} ({'+' if seen.seconds >= ours else ''}{off})"
     yield Check(subject=pattern.name, check="time", expected=duration(ours), found=found, passed=agrees)
     hot, theirs = int(load.argmax()), int(seen.carried.argmax())
-    same = bool(seen.carried[hot] >= (1 - EQUAL) * seen.carried[theirs])
+    same = bool(seen.carried[hot] >= (1 - _EQUAL) * seen.carried[theirs])
     yield Check(
         subject=pattern.name,
         check="hottest link",
@@ -149,8 +254,6 @@ def verify_simgrid(
     """Simulate the traffic of a job over nodes of the whole fabric, and compare times and the hottest link.
 
     Args:
-        design: the design.
-        router: routes flows over its fabric.
         nodes: nodes of the job, taken at even steps over all; one rank each, on the first NIC [1].
         limit_s: time limit of each program [s].
         step: callback for progress, called with (done, total, what).
@@ -169,8 +272,8 @@ def verify_simgrid(
         raise UsageError("ffplan verify: some of these nodes cannot reach each other over their first NIC")
     with tempfile.TemporaryDirectory(prefix="ffplan-simgrid-") as scratch:
         folder = Path(scratch)
-        simgrid.prepare(router, ports, folder, limit_s)
-        made = list(patterns(design, fabric, ports))
+        _prepare(router, ports, folder, limit_s)
+        made = list(_patterns(design, fabric, ports))
         for number, pattern in enumerate(made):
             step(number, len(made), pattern.name)
             checks += _checks(router, ports, pattern, folder, limit_s)
@@ -178,8 +281,8 @@ def verify_simgrid(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         program="simgrid",
-        version=simgrid.version(limit_s),
+        version=_version(limit_s),
         passed=all(item.passed is not False for item in checks),
         checks=tuple(checks),
-        notes=(f"{len(ports)} nodes at even steps over all, one rank each on its first NIC.", *NOTES),
+        notes=(f"{len(ports)} nodes at even steps over all, one rank each on its first NIC.", *_NOTES),
     )

@@ -53,7 +53,6 @@ def fault(file: str, place: Element | tuple[int, int], message: str, remedy: str
     """Return a located fault of a topology file.
 
     Args:
-        file: the file.
         place: an element, or line and column.
         message: what is wrong.
         remedy: what would be right.
@@ -68,8 +67,6 @@ def parse(
     """Return the root element of an XML file.
 
     Args:
-        data: the file.
-        file: its name in messages.
         rule: id of the rule that it breaks where it is wrong.
         what: what the file should be.
 

@@ -182,7 +182,7 @@ def _ids() -> tuple[str, ...]:
 @cache
 def _exported() -> bytes:
     """Return a shipped fabric as built."""
-    from ffplan.interop.ibsim import netlist, subnet
+    from ffplan.interop.exported import netlist, subnet
     from tests.support import wired
 
     own = wired("superpod-h100-4su")

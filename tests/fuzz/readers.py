@@ -94,7 +94,7 @@ def _names() -> Any:
 
 
 def _traffic(chance: Random) -> Any:
-    from ffplan.interop.matrix import read_matrix
+    from ffplan.interop.workloads import read_matrix
 
     return read_matrix(files.traffic(chance).decode("utf-8", "replace"), NAME, _names())
 
@@ -161,16 +161,16 @@ def _logs(chance: Random) -> Any:
 
 
 def _jobs(chance: Random) -> Any:
-    from ffplan.interop.job_log import read_jobs
+    from ffplan.interop.workloads import read_jobs
 
     return read_jobs(forms.damaged(forms.JOBS, chance), NAME, 64)
 
 
 def _map(chance: Random) -> Any:
-    from ffplan.interop.asbuilt.names import mapped, read_map
+    from ffplan.interop.asbuilt.names import _mapped, read_map
 
     rules = read_map(forms.damaged(forms.MAP, chance), NAME)
-    return [mapped(name, rules, NAME) for name in ("node01 mlx5_0", "rack7-leaf", "a" * 60 + "!")]
+    return [_mapped(name, rules, NAME) for name in ("node01 mlx5_0", "rack7-leaf", "a" * 60 + "!")]
 
 
 def _axis(chance: Random) -> Any:

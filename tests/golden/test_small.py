@@ -31,7 +31,7 @@ EXPORTS = (
         "nccl",
         "ptm",
     ),
-    *("netbox-devices", "netbox-interfaces", "netbox-cables", "containerlab", "kubernetes"),
+    *("containerlab", "kubernetes"),
     *("astra-sim", "simai", "infragraph"),
 )
 TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "permutation", "incast")
@@ -86,7 +86,12 @@ def said(name: str, *arguments: str) -> str:
 def commands() -> dict[str, tuple[str, ...]]:
     """Return the commands by name: reports as JSON, exports as they are."""
     reports = {name: (*words, "--format", "json") for name, words in ROUTED.items()}
-    return {**reports, **{f"export-{form}": ("export", "--to", form) for form in EXPORTS}}
+    exports = {f"export-{form}": ("export", "--to", form) for form in EXPORTS}
+    tables = {
+        f"export-netbox-{table}": ("export", "--to", "netbox", "--table", table)
+        for table in ("devices", "interfaces", "cables")
+    }
+    return {**reports, **exports, **tables}
 
 
 @pytest.mark.parametrize("name", SMALL)

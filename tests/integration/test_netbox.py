@@ -72,7 +72,7 @@ def test_netbox_takes_every_row(design: str, old: str, new: str, tmp_path: Path)
     file = vary_design(tmp_path, design, (old, new))
     wanted = {}
     for kind in ("devices", "interfaces", "cables"):
-        text = ffplan("export", str(file), "--to", f"netbox-{kind}").out
+        text = ffplan("export", str(file), "--to", "netbox", "--table", kind).out
         (tmp_path / f"{kind}.csv").write_text(text, encoding="utf-8")
         wanted[kind] = len(text.splitlines()) - 1
     script = f"FOLDER = {str(tmp_path)!r}\n{SCRIPT}"

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from ffplan.fabric.sizing.striping import uneven
-from ffplan.interop.ibsim import subnet
+from ffplan.interop.exported import subnet
 from ffplan.interop.opensm import bring_up
 from ffplan.interop.programs import find_library, running, wait_for
 from tests.support import ROOT, SMALL, ffplan, vary_design

@@ -15,7 +15,7 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.networks import plan_networks
 from ffplan.fabric.wiring.cabling import quantities
 from ffplan.interop.exported import Exported
-from ffplan.interop.inventory import cables_listed, devices_of, ports_of
+from ffplan.interop.inventory import _cables_listed, _devices_of, _ports_of
 from ffplan.studies.fabric.cabling import cable_list
 from ffplan.studies.fabric.wired import WiredDesign, wire_design, wired_networks
 from tests.property.test_designs import SELDOM, accepted, designs
@@ -71,7 +71,7 @@ def assert_one_count(own: WiredDesign) -> None:
         assert +billed == Counter(quantities(net.design, net.fabric))
     beside = tuple(Exported(net.design, net.fabric, net.names) for net in networks[1:])
     whole = Exported(own.design, own.fabric, own.names, beside)
-    legs = [(leg.label, *leg.lower, *leg.upper, leg.type.id, leg.length_m) for leg in cables_listed(whole)]
+    legs = [(leg.label, *leg.lower, *leg.upper, leg.type.id, leg.length_m) for leg in _cables_listed(whole)]
     assert legs == [
         (
             row.label,
@@ -84,8 +84,8 @@ def assert_one_count(own: WiredDesign) -> None:
         )
         for row in rows
     ]
-    assert [(device, port) for device, port, *_ in ports_of(whole)] == sorted(ends)
-    devices = [device.name for device in devices_of(whole)]
+    assert [(device, port) for device, port, *_ in _ports_of(whole)] == sorted(ends)
+    devices = [device.name for device in _devices_of(whole)]
     assert len(devices) == len(set(devices))
     assert set(devices) == {device for device, _ in ends} | {name for net in networks for name in net.names.switches()}
 

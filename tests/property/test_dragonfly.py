@@ -15,7 +15,6 @@ from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, routing_of, wire
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.wiring.names import Names
-from ffplan.fabric.wiring.network import to_networkx
 from tests.property.test_routing import assert_walks
 from tests.support import document
 
@@ -63,7 +62,7 @@ def test_the_wired_dragonfly_is_the_planned_one(design: ResolvedDesign) -> None:
     assert len(np.unique(ends)) == len(ends)
     assert max(network.links.a_port.max(), network.links.b_port.max()) < network.radix
     assert len({*Names(design, fabric).devices()}) == len(network.switches) + len(network.endpoints)
-    graph = to_networkx(network)
+    graph: nx.Graph[int] = nx.Graph(zip(network.links.a.tolist(), network.links.b.tolist(), strict=True))
     routers = graph.subgraph(range(len(network.switches)))
     planes = list(nx.connected_components(routers))
     assert len(planes) == plan.planes

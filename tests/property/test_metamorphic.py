@@ -21,7 +21,7 @@ from ffplan.design.resolve import resolve
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.ibsim import netlist, subnet
+from ffplan.interop.exported import netlist, subnet
 from ffplan.report.design import design_document
 from ffplan.report.formats import render
 from ffplan.studies.compare.compare import compare

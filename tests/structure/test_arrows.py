@@ -58,7 +58,7 @@ THIRD_PARTY = {
     "catalog": {"pydantic", "pydantic_core"},
     "design": {"pydantic", "pydantic_core"},
     "fabric.sizing": {"numpy"},
-    "fabric.wiring": {"numpy", "networkx"},
+    "fabric.wiring": {"numpy"},
     "fabric.routing": {"numpy"},
     "collectives": {"numpy"},
     "training": {"numpy"},
@@ -72,7 +72,7 @@ THIRD_PARTY = {
     "interop": {"numpy"},
     "report": {"rich", "vl_convert"},
     "schema": {"pydantic"},
-    "api": {"numpy", "pandas", "yaml"},
+    "api": {"networkx", "numpy", "pandas", "yaml"},
     "cli": {"typer", "numpy", "pydantic_core", "simpy"},
 }
 """Packages from elsewhere that a room may import; no other room may import any."""

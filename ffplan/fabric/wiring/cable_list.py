@@ -30,6 +30,8 @@ class CableLeg:
     type: Link
     length_m: float | None
     """Length to order [m]; None where the design has no floor."""
+    link: int
+    """Number of its link in the network [1]."""
 
 
 def cable_label(names: Names, number: int, count: int) -> str:
@@ -59,11 +61,13 @@ def cable_legs(network: Network, names: Names, table: CableTable) -> Iterator[Ca
 
     order = np.argsort(table.of_link, kind="stable")
     rows = network.links.rows(order, "a", "a_port", "b", "b_port")
-    for (a, a_port, b, b_port), cable in zip(rows, table.of_link[order].tolist(), strict=True):
+    cables, numbers = table.of_link[order].tolist(), order.tolist()
+    for (a, a_port, b, b_port), cable, link in zip(rows, cables, numbers, strict=True):
         yield CableLeg(
             label=cable_label(names, cable, len(table)),
             lower=end(a, a_port),
             upper=end(b, b_port),
             type=table.types[kinds[cable]],
             length_m=None if lengths is None else lengths[cable],
+            link=link,
         )

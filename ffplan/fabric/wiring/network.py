@@ -16,8 +16,6 @@ from ffplan.base.record import record
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import networkx as nx
-
 
 PART = 65_536
 """Links read at a time."""
@@ -145,24 +143,3 @@ def join(tables: list[Any]) -> Any:
     if len(tables) == 1:
         return tables[0]
     return kind(**{name: np.concatenate([getattr(table, name) for table in tables]) for name in kind.__slots__})
-
-
-def to_networkx(network: Network) -> nx.MultiGraph[Any]:
-    """Return the network as a graph, made on request: for graph tools, and as an oracle in tests.
-
-    Nodes are device numbers with `role` and, where they have them, `plane`, `zone` and `pod`; edges carry `tier`,
-    `gbyte_s` and the port at either end.
-    """
-    import networkx as nx
-
-    graph: nx.MultiGraph[Any] = nx.MultiGraph()
-    s, e, k = network.switches, network.endpoints, network.links
-    columns = zip(s.role.tolist(), s.plane.tolist(), s.zone.tolist(), s.pod.tolist(), strict=True)
-    for number, (role, plane, zone, pod) in enumerate(columns):
-        graph.add_node(number, role=ROLES[role], plane=plane, zone=zone, pod=pod)
-    for number, (plane, zone) in enumerate(zip(e.plane.tolist(), e.zone.tolist(), strict=True), start=len(s)):
-        graph.add_node(number, role="endpoint", plane=plane, zone=zone)
-    rows = zip(*(column.tolist() for column in (k.a, k.b, k.a_port, k.b_port, k.tier, k.gbyte_s)), strict=True)
-    for a, b, a_port, b_port, tier, rate in rows:
-        graph.add_edge(a, b, a_port=a_port, b_port=b_port, tier=tier, gbyte_s=rate)
-    return graph

@@ -15,16 +15,16 @@ from ffplan.interop.asbuilt.speeds import lesser
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
 
-SHARP = re.compile(r"aggregation node", re.IGNORECASE)
+_SHARP = re.compile(r"aggregation node", re.IGNORECASE)
 """Description of the port of a switch that reduces in the network: no host."""
-REDUCING = "parts of switches that reduce, no hosts"
+_REDUCING = "parts of switches that reduce, no hosts"
 _KINDS = {"S-": "switch", "R-": "router"}
 """Kind of a device by how its GUID starts in outputs of `ibnetdiscover`."""
 
 
 def _reduces(device: BuiltDevice) -> bool:
-    """Return whether a device is the part of a switch that reduces, which tools list as an adapter."""
-    return device.kind == "host" and bool(SHARP.search(device.name))
+    """Tell whether a device is the aggregation node of a switch, which tools list as an adapter."""
+    return device.kind == "host" and bool(_SHARP.search(device.name))
 
 
 class Builder:
@@ -49,7 +49,7 @@ class Builder:
         self.first_skipped = ""
         self.remarks: list[str] = []
         self.hints: dict[str, str] = {}
-        """Name of a device by its key, as those that are wired to it have it."""
+        """Name of a device by its key, as its neighbours write it."""
 
     def number(self, key: str) -> int:
         """Return the number of a device by its key."""
@@ -61,7 +61,7 @@ class Builder:
         """Add a device; the ports that follow are its.
 
         Raises:
-            InputError: where it was described before.
+            InputError: if it was described before.
         """
         number = self.number(key)
         if number in self.described:
@@ -78,8 +78,8 @@ class Builder:
         self.least, self.most = (1, ports) if ports else (0, PORTS)
         return number
 
-    def found(self, key: str, name: str, kind: str, line: int, *, seen: bool = True) -> int:
-        """Return a device by its key; it is added where it is new."""
+    def device_of(self, key: str, name: str, kind: str, line: int, *, seen: bool = True) -> int:
+        """Look up a device by its key, and add it if it is new."""
         number = self.ids.get(key, -1)
         if number in self.described:
             return number
@@ -89,14 +89,14 @@ class Builder:
         """Add a port of the current device, and what it is wired to.
 
         Raises:
-            InputError: where there is no device, or no such port.
+            InputError: if no device is current, or it has no such port.
         """
         if self.current < 0:
             raise fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
         if own > self.most or own < self.least:
             device = self.described[self.current]
-            words = f"port {own} of `{device.name}`, which has {device.ports}"
-            raise fault(self.file, line, words, "correct the port")
+            message = f"port {own} of `{device.name}`, which has {device.ports}"
+            raise fault(self.file, line, message, "correct the port")
         self.end(self.current, own, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
 
     def end(self, device: int, own: int, other: int, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
@@ -112,7 +112,7 @@ class Builder:
         self.rates.append(rate[1])
 
     def skip(self, text: str, line: int) -> None:
-        """Pass over a line that other programs wrote between."""
+        """Skip a line that another program wrote."""
         if not self.skipped:
             self.first_skipped = f"line {line}: `{text.strip()[:60]}`"
         self.skipped += 1
@@ -140,7 +140,7 @@ class Builder:
         reducing = np.array([_reduces(device) for device in devices], bool)
         if reducing.any():
             numbers = np.array(list(self.described))
-            remarks.append(f"left out {plural(int(reducing.sum()), 'aggregation node')}: {REDUCING}")
+            remarks.append(f"left out {plural(int(reducing.sum()), 'aggregation node')}: {_REDUCING}")
             kept = ~np.isin(rows[:, :2] // PORTS, numbers[reducing]).any(axis=1)
             rows, rates = rows[kept], rates[kept]
             devices = [device for device, out in zip(devices, reducing.tolist(), strict=True) if not out]
@@ -159,7 +159,7 @@ class Builder:
             form=self.form,
             remarks=tuple(remarks),
             undescribed=undescribed,
-            shared=tuple(name for name in dict.fromkeys(self.shared) if not SHARP.search(name)),
+            shared=tuple(name for name in dict.fromkeys(self.shared) if not _SHARP.search(name)),
         )
 
     def _once(self, rows: Ints) -> None:
@@ -174,11 +174,11 @@ class Builder:
         if len(again):
             at = int(again.min())
             device, port = divmod(int(rows[at, 0]), PORTS)
-            words = f"port {port} of `{self.described[device].name}` is listed twice"
-            raise fault(self.file, int(rows[at, 2]), words, "keep one")
+            message = f"port {port} of `{self.described[device].name}` is listed twice"
+            raise fault(self.file, int(rows[at, 2]), message, "keep one")
 
     def _undescribed(self, rows: Ints) -> tuple[tuple[str, int], ...]:
-        """Add the devices that others are wired to and the file does not describe; return them."""
+        """Add the devices that appear only as neighbours, and return them."""
         missing = {key: number for key, number in self.ids.items() if number not in self.described}
         if not missing:
             return ()
@@ -192,7 +192,7 @@ class Builder:
         return tuple((key, lines.get(number, 1)) for key, number in missing.items())
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:
-        """Return a remark on links that stand at one end alone, where the other end is a device of the file.
+        """Remark on links that only one of two listed devices has.
 
         Raises:
             InputError: where an end names another port.

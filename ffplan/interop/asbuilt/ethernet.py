@@ -50,7 +50,7 @@ class EthernetDevice:
     """True where the links of this device itself are listed."""
 
 
-def is_switch_port(name: str) -> bool:
+def _is_switch_port(name: str) -> bool:
     """Return whether a port has the name of a port of a switch."""
     return any(form.match(name) for form in _SWITCHED)
 
@@ -64,14 +64,14 @@ def plain_name(name: str) -> str:
 class _Ports:
     """Numbers of the ports of one switch, from their names; a port split in parts counts as its parts.
 
-    A port that no name mentions counts as the one before it: as many parts, in a block of ports that are alike.
+    A port that no name mentions is split like the port before it: switches are split in blocks.
     """
 
     def __init__(self, names: Iterable[str]) -> None:
         names = list(names)
         places = [place for name in names if (place := _place(name)) is not None]
         self.first = _first_numbers(_parts(places))
-        flat = [int(found[1]) for name in names if (found := _FLAT.match(name))]
+        flat = [int(match[1]) for name in names if (match := _FLAT.match(name))]
         self.step = gcd(*flat) or 1 if flat else 1
 
     def number(self, name: str) -> int:
@@ -79,28 +79,28 @@ class _Ports:
         place = _place(name)
         if place is not None:
             return self.first[place[0]] + (place[1] or 0)
-        if found := _FLAT.match(name):
-            return int(found[1]) // self.step + 1
-        found = _NUMBERED.match(name)
-        return int(found[1]) if found else 0
+        if match := _FLAT.match(name):
+            return int(match[1]) // self.step + 1
+        match = _NUMBERED.match(name)
+        return int(match[1]) if match else 0
 
 
 def _place(name: str) -> tuple[int, int | None] | None:
     """Return the whole port and the part of it, from 0, that a name says; None where it counts no parts."""
-    if found := _SWP.match(name):
-        return int(found[1]), int(found[2]) if found[2] else None
-    if found := _SLOTTED.match(name):
-        return int(found[1]), int(found[2]) - 1 if found[2] else None
-    if found := _ALIAS.match(name):
-        return int(found[1]), ord(found[2].lower()) - 97 if found[2] else None
+    if match := _SWP.match(name):
+        return int(match[1]), int(match[2]) if match[2] else None
+    if match := _SLOTTED.match(name):
+        return int(match[1]), int(match[2]) - 1 if match[2] else None
+    if match := _ALIAS.match(name):
+        return int(match[1]), ord(match[2].lower()) - 97 if match[2] else None
     return None
 
 
 def _parts(places: Iterable[tuple[int, int | None]]) -> dict[int, int]:
-    """Return into how many parts the ports of a switch are split, in order.
+    """Count the parts into which each port of a switch is split, in order.
 
-    A port of which few parts are cabled counts as those around it: both that are seen next to it where they agree, or
-    the one before it where ports that nobody names follow.
+    A port with few cabled parts is split like its neighbours: like both if they agree, or like the one before it if
+    ports that nobody names follow.
 
     Args:
         places: whole ports and parts that are named.
@@ -140,7 +140,6 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
     own, named `host port`, as adapters of InfiniBand are.
 
     Args:
-        file: the file, for messages.
         form: format of the file.
         links: the links, once or at both ends.
         devices: devices that the files tell of.
@@ -162,21 +161,21 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         listed = device in own_files
         if device not in switches:
             name = f"{device} {port}".strip()
-            return builder.found(name, name, "host", line, seen=listed), 1
+            return builder.device_of(name, name, "host", line, seen=listed), 1
         number = numbers[device].number(port)
         if not number:
-            words = f"`{port[:30]}` of `{device}` is no port of a switch"
-            raise fault(file, line, words, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
-        return builder.found(device, device, "switch", line, seen=listed), number
+            message = f"`{port[:30]}` of `{device}` is no port of a switch"
+            raise fault(file, line, message, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
+        return builder.device_of(device, device, "switch", line, seen=listed), number
 
     for link in links:
         (one, port), (two, peer) = end(link.device, link.port, link.line), end(link.peer, link.peer_port, link.line)
         builder.end(one, port, two, peer, link.line, (0, link.gbit_s))
     for device in devices:
         if device.name not in ports and device.switch is not False:
-            builder.found(device.name, device.name, "switch", 1)
+            builder.device_of(device.name, device.name, "switch", 1)
     return builder.built()
 
 
 def _is_switch(said: bool | None, ports: set[str]) -> bool:
-    return said if said is not None else any(map(is_switch_port, ports))
+    return said if said is not None else any(map(_is_switch_port, ports))

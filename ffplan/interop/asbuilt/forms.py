@@ -1,4 +1,4 @@
-"""Which program wrote a text: the one whose form knows most of its lines, in whatever order the forms are asked."""
+"""The program that wrote a text: its form knows most of the lines, once colours and prefixes are removed."""
 
 from __future__ import annotations
 
@@ -9,20 +9,122 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.interop.asbuilt.ibdiagnet import is_db_csv_line, is_lst_line
+from ffplan.interop.asbuilt.declared import is_dot_line
 from ffplan.interop.asbuilt.ibnetdiscover import is_listing_line, is_node_list_line, is_report_line
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo_line
-from ffplan.interop.asbuilt.lldp_table import is_lldp_table_line
+from ffplan.interop.asbuilt.lldp import is_lldp_table_line
 from ffplan.interop.asbuilt.model import fault
-from ffplan.interop.asbuilt.ptm import is_dot_line
-from ffplan.interop.asbuilt.topo_files import is_ndt_line, is_topo_line
+from ffplan.interop.asbuilt.tables import is_db_csv_line, is_lst_line, is_ndt_line, is_topo_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-SAMPLE = 1_000
+_COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
+"""Codes for colours and cursors, which a recorded terminal holds."""
+_MOST_LINES = 40_000_000
+"""Most lines of a text that is read line by line [1]; 500,000 endpoints have 4 million."""
+_FEWEST = 3
+"""Fewest lines that show something to stand in front of all [1]."""
+_PREFIXES = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"([\w.-]{1,64}):(?: |$)",
+        r"()\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{8,15}(?:Z|[+-][0-9:]{4,6})?\]?(?: |$)",
+        r"(>)(?: |$)",
+        r"() {0,9}[0-9]{1,7}[\t:]",
+    )
+)
+"""What may stand in front of every line, with what must be the same on all of them."""
+
+
+def cleaned(text: str) -> str:
+    """Remove the byte-order mark, terminal codes and NUL characters.
+
+    Args:
+        text: content of a file, or a part of it.
+    """
+    text = text.removeprefix("\ufeff")
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    return text.replace("\0", "")
+
+
+def _prefix(text: str) -> tuple[re.Pattern[str], str] | None:
+    """Find the prefix that all lines of a text share, with its constant part; None if there is none."""
+    lines = text.splitlines(keepends=True)
+    shown = [line for line in lines if line.strip()]
+    if len(shown) < _FEWEST:
+        return None
+    for prefix in _PREFIXES:
+        if not all(map(prefix.match, shown[:_FEWEST])):
+            continue
+        found = list(map(prefix.match, shown))
+        marks = {match[1] for match in found if match}
+        if all(found) and len(marks) == 1:
+            return prefix, marks.pop()
+    return None
+
+
+def unprefixed(text: str) -> str:
+    """Remove the prefix of all lines: a host name (pdsh), a time, a line number, or the `>` of mail."""
+    if (found := _prefix(text)) is None:
+        return text
+    return "".join(_without(*found, text.splitlines(keepends=True)))
+
+
+def _without(prefix: re.Pattern[str], mark: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without their prefix; a line that lacks it is kept as it is."""
+    for line in lines:
+        match = prefix.match(line)
+        yield line[match.end() :] if match and match[1] == mark else line
+
+
+def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
+    """Yield the lines of a large text without the prefix that its start shows.
+
+    Args:
+        parts: its parts, each of whole lines.
+        start: the lines of its start.
+
+    Raises:
+        InputError: located, at a line that no program writes, or where there are too many.
+    """
+    found, count = _prefix(start), 0
+    for part in parts:
+        lines = list(StringIO(cleaned(part)))
+        _refuse_long(lines, file, count + 1)
+        count += len(lines)
+        if count > _MOST_LINES:
+            raise fault(file, count, f"more than {_MOST_LINES:,} lines", "no fabric has as many")
+        yield from _without(*found, lines) if found else lines
+
+
+def refuse_long_lines(text: str, file: str) -> None:
+    """Refuse overlong lines: some line patterns take time with the square of the length.
+
+    Raises:
+        InputError: located, at the first such line.
+    """
+    if len(text) > _LONGEST_LINE:
+        _refuse_long(list(StringIO(text)), file, 1)
+
+
+def _refuse_long(lines: Sequence[str], file: str, first: int) -> None:
+    """Refuse a line that no program writes.
+
+    Raises:
+        InputError: located, at the first such line.
+    """
+    if max(map(len, lines), default=0) <= _LONGEST_LINE:
+        return
+    at, line = next((at, line) for at, line in enumerate(lines, start=first) if len(line) > _LONGEST_LINE)
+    message = f"a line of {len(line):,} characters"
+    raise fault(file, at, message, f"no such file has a line of more than {_LONGEST_LINE:,}")
+
+
+_SAMPLE = 1_000
 """Lines from the start of a text that are asked first; where no form knows any of them, all are asked [1]."""
-LONGEST_LINE = 8_000
+_LONGEST_LINE = 8_000
 """Longest line of a file that is no JSON or XML [1]."""
 _JSON = re.compile(
     r"\s*(?:[{\[]\s*(?:$|[\"{\[\]}])"
@@ -35,7 +137,7 @@ _XML = re.compile(r"\s*</?[?!A-Za-z]")
 
 
 @record
-class Form:
+class _Form:
     """How a program writes."""
 
     name: str
@@ -43,50 +145,48 @@ class Form:
     """True for a line that this program writes, and few others do."""
 
 
-DB_CSV = Form("ibdiagnet's db_csv", is_db_csv_line)
-LINKINFO = Form("iblinkinfo", is_linkinfo_line)
-NDT = Form("UFM's topology table", is_ndt_line)
-REPORT = Form("ibnetdiscover -p", is_report_line)
-LST = Form("ibdiagnet's .lst", is_lst_line)
-TOPO = Form("an ibdm .topo file", is_topo_line)
-LISTING = Form("ibnetdiscover", is_listing_line)
-NODE_LIST = Form("ibnetdiscover -l", is_node_list_line)
-DOT = Form("PTM's topology.dot", is_dot_line)
-LLDP_TABLE = Form("show lldp table", is_lldp_table_line)
-JSON = Form("JSON", lambda line: _JSON.match(line) is not None)
-XML = Form("XML", lambda line: _XML.match(line) is not None)
-FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, JSON, XML)
+DB_CSV = _Form("ibdiagnet's db_csv", is_db_csv_line)
+LINKINFO = _Form("iblinkinfo", is_linkinfo_line)
+NDT = _Form("UFM's topology table", is_ndt_line)
+REPORT = _Form("ibnetdiscover -p", is_report_line)
+LST = _Form("ibdiagnet's .lst", is_lst_line)
+TOPO = _Form("an ibdm .topo file", is_topo_line)
+LISTING = _Form("ibnetdiscover", is_listing_line)
+NODE_LIST = _Form("ibnetdiscover -l", is_node_list_line)
+DOT = _Form("PTM's topology.dot", is_dot_line)
+LLDP_TABLE = _Form("show lldp table", is_lldp_table_line)
+JSON = _Form("JSON", lambda line: _JSON.match(line) is not None)
+XML = _Form("XML", lambda line: _XML.match(line) is not None)
+_FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, JSON, XML)
 
 
-def lines_known(lines: Iterable[str], forms: Sequence[Form] = FORMS) -> dict[str, int]:
-    """Return how many lines each form knows, by its name [1]."""
+def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[str, int]:
+    """Count the lines that each form knows, by its name [1]."""
     counts = dict.fromkeys((form.name for form in forms), 0)
     for line in lines:
-        shown = line.rstrip()[:LONGEST_LINE]
+        shown = line.rstrip()[:_LONGEST_LINE]
         for form in forms:
             counts[form.name] += form.knows(shown)
     return counts
 
 
-def form_of(text: str, file: str, forms: Sequence[Form] = FORMS) -> Form | None:
-    """Return the form that knows most lines of a text; None where none knows any.
+def form_of(text: str, file: str, forms: Sequence[_Form] = _FORMS) -> _Form | None:
+    """Pick the form that knows most lines of a text; None if no form knows any.
 
     Args:
-        text: content of a file.
-        file: its name in messages.
         forms: the forms, in any order.
 
     Raises:
         InputError: where two forms know as many.
     """
-    counts = lines_known(islice(StringIO(text), SAMPLE), forms)
-    if not any(counts.values()) and text.count("\n", 0) >= SAMPLE:
-        counts = lines_known(StringIO(text), forms)
+    counts = _lines_known(islice(StringIO(text), _SAMPLE), forms)
+    if not any(counts.values()) and text.count("\n", 0) >= _SAMPLE:
+        counts = _lines_known(StringIO(text), forms)
     most = max(counts.values())
     if not most:
         return None
     first, *others = sorted((form for form in forms if counts[form.name] == most), key=lambda form: form.name)
     if others:
-        words = f"the file reads as {first.name} and as {others[0].name} alike"
-        raise fault(file, 1, words, "give the output of one program, as it was written")
+        message = f"the file reads as {first.name} and as {others[0].name} alike"
+        raise fault(file, 1, message, "give the output of one program, as it was written")
     return first

@@ -65,7 +65,6 @@ def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
 
     Args:
         text: the output, or its lines.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a device appears twice, or the tool gave up.
@@ -74,14 +73,14 @@ def read_node_list(text: str | Iterable[str], file: str) -> AsBuilt:
     for number, line in numbered(text):
         if gone := _FATAL.match(line.strip()):
             raise _gave_up(file, number, gone[2])
-        found = _LISTS.match(line.strip())
-        if found is None:
+        match = _LISTS.match(line.strip())
+        if match is None:
             if line.strip():
                 builder.skip(line, number)
             continue
-        name = _NAME.search(found[4])
-        kind, ports = _KINDS.get(found[1].lower(), "host"), int(found[3] or 0)
-        builder.device(found[2].lower(), (name[1].strip() if name else "") or found[2], kind, ports, number)
+        name = _NAME.search(match[4])
+        kind, ports = _KINDS.get(match[1].lower(), "host"), int(match[3] or 0)
+        builder.device(match[2].lower(), (name[1].strip() if name else "") or match[2], kind, ports, number)
     builder.remarks.append("the file is a list of nodes: no links are in it")
     return builder.built()
 
@@ -95,7 +94,7 @@ def _gave_up(file: str, line: int, why: str) -> InputError:
 def _lines(
     lines: Iterable[tuple[int, str]], builder: Builder, known: re.Pattern[str], first: re.Pattern[str]
 ) -> Iterator[tuple[int, str, re.Match[str] | None]]:
-    """Yield the lines that tell of the fabric; text in front and warnings of tools between them are passed over.
+    """Yield the lines that describe the fabric; skip text in front of them and warnings of tools between them.
 
     Args:
         lines: numbers and lines of the output.
@@ -120,8 +119,8 @@ def _lines(
         if found := _FATAL.match(line):
             raise _gave_up(builder.file, number, found[2])
         if _LISTS.match(line):
-            words = "this is a list of nodes (-l, -S, -H or -R), without links"
-            raise fault(builder.file, number, words, "run `ibnetdiscover` without these options")
+            message = "this is a list of nodes (-l, -S, -H or -R), without links"
+            raise fault(builder.file, number, message, "run `ibnetdiscover` without these options")
         closed = closed or (begun and line.startswith(_FENCE))  # behind a listing in Markdown comes prose
         begun = begun or bool(first.match(line))
         if not begun or _NOISE.match(line) or (closed and not first.match(line)):
@@ -135,7 +134,6 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
 
     Args:
         text: the output, or its lines.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
@@ -164,18 +162,18 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
 
 def _described(comment: str) -> str:
     """Return the name of a device from what stands behind it; before quotes came, names had none."""
-    found = _NAME.match(comment)
-    return (found[1] if found else _LIDS.sub("", comment)).strip()
+    match = _NAME.match(comment)
+    return (match[1] if match else _LIDS.sub("", comment)).strip()
 
 
 def _names(text: str) -> tuple[str, str]:
     """Return both names of a line of the ports report; empty where it has none."""
     text = text.strip()
     quote = "'" if len(text) > 1 and text[0] == text[-1] == "'" else ""
-    found = _BETWEEN[quote].search(text)
-    if found is None:
+    match = _BETWEEN[quote].search(text)
+    if match is None:
         return "", ""
-    return text[len(quote) : found.start()].strip(), text[found.end() : len(text) - len(quote)].strip()
+    return text[len(quote) : match.start()].strip(), text[match.end() : len(text) - len(quote)].strip()
 
 
 def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
@@ -185,7 +183,6 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
 
     Args:
         text: the output, or its lines.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a line cannot be read or the two ends of a link disagree.
@@ -197,11 +194,11 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
             raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
         kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = found.groups()
         name, peer_name = _names(both) if both is not None else ((alone or "").strip().strip("'").strip(), "")
-        own = builder.found(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
+        own = builder.device_of(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
         if peer is None:
             free += 1
             continue
-        other = builder.found(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
+        other = builder.device_of(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
         builder.end(own, int(port), other, int(peer_port), number, link_rate(f"{width}{speed}"))
     if free:
         builder.remarks.append(f"{plural(free, 'port')} without a cable")

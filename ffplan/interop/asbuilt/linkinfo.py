@@ -21,7 +21,7 @@ _PORT = re.compile(
     r"([0-9]{1,6})\s++([0-9]{1,6})\[[^\]]{0,8}\]\s*==\((.{0,80}?)\)==>\s*(?:(0x[0-9a-fA-F]{1,16})\s+)?([0-9]{1,6})?\s*([0-9]{1,6})?\[[^\]]{0,8}\]\s*\"([^\"]*)\""
 )
 _RATE = re.compile(r"\b([0-9]{1,2})X\s+([0-9]{1,3}(?:\.[0-9]{1,5})?) Gbps")
-FEW = 4
+_FEW = 4
 """Ports from which a device of a list without headings is a switch: adapters have one or two [1]."""
 
 
@@ -65,12 +65,12 @@ class _Reading:
                 self.current = head[2] or head[3]
                 self.heads.setdefault(self.current, (head[3].strip(), kind, number))
                 continue
-            found = _PORT.match(line)
-            if found is None:
+            match = _PORT.match(line)
+            if match is None:
                 if line.strip() and not line.startswith("#"):
                     self.builder.skip(line, number)
                 continue
-            guid, name, lid, port, state, peer_guid, peer_lid, peer_port, peer = found.groups()
+            guid, name, lid, port, state, peer_guid, peer_lid, peer_port, peer = match.groups()
             if guid:
                 self.heads.setdefault(guid, (name.strip(), "", number))
             elif not self.current:
@@ -90,10 +90,10 @@ class _Reading:
             )
 
     def name_kinds(self) -> None:
-        """Say which devices of a list without headings are switches; ports of one adapter are one device."""
+        """Decide which devices of a list without headings are switches."""
         ports = Counter(line.own for line in self.lines)
         self.heads = {
-            key: (name, kind or ("switch" if ports[key] >= FEW else "host"), number)
+            key: (name, kind or ("switch" if ports[key] >= _FEW else "host"), number)
             for key, (name, kind, number) in self.heads.items()
         }
 
@@ -111,17 +111,13 @@ class _Reading:
             return own
         keys = by_name.get(line.peer, [])
         if len(keys) > 1:
-            words = f"{len(keys)} devices are named `{line.peer[:40]}`, and no LID tells them apart"
-            raise fault(self.builder.file, line.number, words, "give the output of `iblinkinfo -l`, which has guids")
+            message = f"{len(keys)} devices are named `{line.peer[:40]}`, and no LID tells them apart"
+            raise fault(self.builder.file, line.number, message, "give the output of `iblinkinfo -l`, which has guids")
         return keys[0] if keys else line.peer or line.guid
 
 
 def read_linkinfo(text: str, file: str) -> AsBuilt:
     """Return the fabric of iblinkinfo's output, with or without `-l`, of switches alone or of all devices.
-
-    Args:
-        text: the output.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a device cannot be told from another, a port is too large or listed twice.
@@ -141,7 +137,7 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
     lids = {place: next(iter(keys)) for place, keys in several.items() if len(keys) == 1}
     builder = reading.builder
     for guid, (name, kind, number) in reading.heads.items():
-        builder.found(reading.key(guid), name or guid, kind, number)
+        builder.device_of(reading.key(guid), name or guid, kind, number)
     for line in reading.lines:
         if "LinkUp" not in line.state and not line.peer_port:
             continue
@@ -149,13 +145,13 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
             raise fault(file, line.number, "a link without the port at its other end", "give the output as it was")
         key = reading.peer(line, by_name, lids)
         device = builder.number(reading.key(line.own))
-        other = builder.found(key, line.peer or key, "host", line.number, seen=False)
+        other = builder.device_of(key, line.peer or key, "host", line.number, seen=False)
         builder.end(device, line.port, other, line.peer_port, line.number, _rate(line.state))
     return builder.built()
 
 
 def _rate(state: str) -> tuple[int, float]:
     """Return lanes and rate of a link [Gb/s]; 0 of what its state does not say."""
-    found = _RATE.search(state)
-    lanes = int(found[1]) if found else 0
-    return lanes, lanes * signalled(float(found[2])) if found else 0.0
+    match = _RATE.search(state)
+    lanes = int(match[1]) if match else 0
+    return lanes, lanes * signalled(float(match[2])) if match else 0.0

@@ -1,4 +1,4 @@
-"""Devices without a known name, told by what they are wired to."""
+"""Match devices without a known name by their wiring."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Features = dict[int, Counter[int]]
-"""What tells a switch without names, by its number."""
-ANCHORS = 64
+_Features = dict[int, Counter[int]]
+"""Wiring of each switch, which identifies one without a name."""
+_ANCHORS = 64
 """Most guesses of a first device, before what is left stays unknown."""
-ROUNDS = 4
+_ROUNDS = 4
 """Most times that switches are moved to where most neighbours say they are."""
-AGREEING = 0.5
+_AGREEING = 0.5
 """Least part of the links near a guessed device that must fit for the guess to stand."""
 
 
@@ -68,8 +68,8 @@ class _Votes:
         keys, where = np.unique(key, return_inverse=True)
         votes = np.bincount(where.ravel(), weights=1.0 + same_port, minlength=len(keys))
         order = np.argsort(-votes, kind="stable")
-        found: Ints = np.column_stack([keys // devices, keys % devices, np.round(votes).astype(np.int64)])
-        return found[order]
+        result: Ints = np.column_stack([keys // devices, keys % devices, np.round(votes).astype(np.int64)])
+        return result[order]
 
 
 def matched(
@@ -97,13 +97,13 @@ def matched(
     _spread(place, votes, forwards)
     if ((place < 0) & forwards[0] & (degree > 0)).any():
         features = (_features(votes.built, forwards[0]), _features(votes.designed, forwards[1]))
-        for _ in range(ANCHORS):
+        for _ in range(_ANCHORS):
             if not _anchored(place, votes, forwards, degree, features):
                 break
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         if not _settled(place, known, votes, forwards):
             break
-    place = np.maximum(place, -1)
+    place = np.maximum(place, -1)  # -2 marked switches whose guesses failed
     return Matched(place=place, confidence=_agreeing(place, votes), known=known)
 
 
@@ -151,9 +151,9 @@ def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[n
     return True
 
 
-def _features(ends: Ints, forwards: np.ndarray) -> Features:
-    """Return what tells a switch without names: its ports, those at their other ends, and what they belong to."""
-    found: Features = {}
+def _features(ends: Ints, forwards: np.ndarray) -> _Features:
+    """Describe a switch without names: its ports, the ports at the other ends, and whether those belong to switches."""
+    found: _Features = {}
     own, peer = ends[:, 0], ends[:, 1]
     kinds = forwards[peer // PORTS].astype(np.int64)
     told = (own % PORTS) * 2 * PORTS + (peer % PORTS) * 2 + kinds
@@ -163,7 +163,7 @@ def _features(ends: Ints, forwards: np.ndarray) -> Features:
 
 
 def _anchored(
-    place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: Ints, features: tuple[Features, Features]
+    place: Ints, votes: _Votes, forwards: list[np.ndarray], degree: Ints, features: tuple[_Features, _Features]
 ) -> bool:
     """Guess the place of one switch without one, and spread from there; return whether a guess stood."""
     open_built = np.flatnonzero((place == -1) & forwards[0] & (degree > 0)).tolist()
@@ -178,17 +178,17 @@ def _anchored(
         if fit == 0:
             break
         trial = place.copy()
-        trial[first] = -number
+        trial[first] = -number  # numbers are negative here, so that ties go to the first device
         _spread(trial, votes, forwards)
-        if _agreement(trial, place, votes) >= AGREEING:
+        if _agreement(trial, place, votes) >= _AGREEING:
             place[:] = trial
             return True
     place[first] = -2  # no place; it is not tried again
     return len(open_built) > 1
 
 
-def _singular(built: list[int], designed: list[int], features: tuple[Features, Features]) -> list[int]:
-    """Return the switches as built that are wired as exactly one of the design, and as no other as built.
+def _singular(built: list[int], designed: list[int], features: tuple[_Features, _Features]) -> list[int]:
+    """Pick the switches as built whose wiring matches exactly one of the design, and no other as built.
 
     Leaves of two pods are wired alike; the ports of the cores tell their spines apart.
     """
@@ -205,16 +205,16 @@ def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:
     at = place[own // PORTS] * PORTS + own % PORTS
     there = place[peer // PORTS]
     to = np.where(there >= 0, there * PORTS + peer % PORTS, -2)
-    found: Bools = (place[own // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
-    return found
+    result: Bools = (place[own // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
+    return result
 
 
 def _agreeing(place: Ints, votes: _Votes) -> Ints:
     """Return the links of every device that the design has alike, of 100, shape (devices,)."""
     own = votes.built[:, 0] // PORTS
     alike = np.bincount(own, weights=_alike(place, votes.built, votes), minlength=len(place))
-    found: Ints = np.round(100 * alike / np.maximum(np.bincount(own, minlength=len(place)), 1)).astype(np.int64)
-    return found
+    result: Ints = np.round(100 * alike / np.maximum(np.bincount(own, minlength=len(place)), 1)).astype(np.int64)
+    return result
 
 
 def _agreement(trial: Ints, before: Ints, votes: _Votes) -> float:

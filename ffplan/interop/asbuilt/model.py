@@ -87,11 +87,6 @@ def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
 def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a CSV with the line on which each ends.
 
-    Args:
-        text: the CSV.
-        file: its name in messages.
-        first: number of its first line.
-
     Raises:
         InputError: located, where a row is no CSV.
     """
@@ -119,8 +114,8 @@ def peer_of(pairs: Ints, ends: Ints) -> Ints:
         return np.full(ends.shape, -1, np.int64)
     ranked = pairs[np.argsort(pairs[:, 0])]
     at = np.minimum(np.searchsorted(ranked[:, 0], ends), len(ranked) - 1)
-    found: Ints = np.where(ranked[at, 0] == ends, ranked[at, 1], -1)
-    return found
+    result: Ints = np.where(ranked[at, 0] == ends, ranked[at, 1], -1)
+    return result
 
 
 def both_ways(ends: Ints) -> Ints:
@@ -135,8 +130,8 @@ def renumbered(ends: Ints, place: Ints) -> Ints:
         ends: ends of links.
         place: the new number of each device.
     """
-    found: Ints = place[ends // PORTS] * PORTS + ends % PORTS
-    return found
+    result: Ints = place[ends // PORTS] * PORTS + ends % PORTS
+    return result
 
 
 def port_name(names: list[str], end: int) -> str:
@@ -146,12 +141,7 @@ def port_name(names: list[str], end: int) -> str:
 
 
 def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
-    """Return a fabric as built: switches, hosts and links by name.
-
-    Args:
-        built: the fabric.
-        file: file that it was read from.
-    """
+    """Return a fabric as built: switches, hosts and links by name."""
     order = sorted(range(len(built.devices)), key=lambda number: built.devices[number].name)
     names = [built.devices[number].name for number in order]
     place = np.argsort(order)

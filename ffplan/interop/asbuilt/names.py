@@ -1,4 +1,4 @@
-"""Names of devices as built, led back to those of the design: the forms that tools write, and a map of one's own."""
+"""Match the names of devices as built to the design: the forms that tools write, and a user's map of names."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _ADAPTER = re.compile(r"^([^\s/]+)[\s/]+([A-Za-z][\w.-]*?)([0-9]{1,4})((?:f[0-9]
 """Description of an adapter: host and its name, such as `node01 mlx5_0`, `node01/mlx5_0` or `node01 HCA-1`."""
 _DIGITS = re.compile(r"([0-9]{1,4})(?:p([0-9]{1,4}))?$")
 _PORT = re.compile(r"(?<!n)p([0-9]{1,2})$")
-Adapter = tuple[tuple[int, int], int]
+_Adapter = tuple[tuple[int, int], int]
 """Number and port of an adapter, and its device."""
-PATTERN = "~"
+_PATTERN = "~"
 """Begins a regular expression in a map."""
 
 
@@ -40,22 +40,22 @@ class NameRule:
     line: int
 
 
-LONGEST, MOST_REPEATS = 200, 4
+_LONGEST, _MOST_REPEATS = 200, 4
 """Longest expression, and longest name that one is held against [1]; most repeats in one [1]."""
 _REPEAT = re.compile(r"(?<!\\)[*+{]")
 _REPEATED_GROUP = re.compile(r"(?<!\\)\)[*+{]")
 
 
 def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
-    """Return an expression of a map; none that could take for ever.
+    """Compile an expression of a map; refuse one that could take forever.
 
     Raises:
         InputError: located, where it is none, is too long, or repeats too much.
     """
     shown = f"`~{text[:50]}`"
-    if len(text) > LONGEST:
-        raise fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {LONGEST}")
-    if _REPEATED_GROUP.search(text) or len(_REPEAT.findall(text)) > MOST_REPEATS:
+    if len(text) > _LONGEST:
+        raise fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {_LONGEST}")
+    if _REPEATED_GROUP.search(text) or len(_REPEAT.findall(text)) > _MOST_REPEATS:
         words = "repeats a group, or repeats more than four times, which can take for ever"
         raise fault(file, line, f"{shown} {words}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
     try:
@@ -73,7 +73,6 @@ def read_map(text: str, file: str) -> list[NameRule]:
 
     Args:
         text: the map; a first row of `found,designed` is passed over.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a row has not two names, an expression is none, or a name stands twice.
@@ -85,11 +84,11 @@ def read_map(text: str, file: str) -> list[NameRule]:
         if not any(cells) or cells[0].startswith("#") or [cell.lower() for cell in cells[:2]] == ["found", "designed"]:
             continue
         if len(cells) != 2 or not all(cells):
-            words = f"`{','.join(cells)[:50]}` has not two names"
-            raise fault(file, number, words, "write the name as built, a comma, and the name in the design")
+            message = f"`{','.join(cells)[:50]}` has not two names"
+            raise fault(file, number, message, "write the name as built, a comma, and the name in the design")
         found, designed = cells
         pattern = None
-        if found.startswith(PATTERN):
+        if found.startswith(_PATTERN):
             pattern = _compiled(found[1:], file, number)
         if found in seen:
             raise fault(file, number, f"`{found[:50]}` stands twice, first in line {seen[found]}", "keep one")
@@ -98,7 +97,7 @@ def read_map(text: str, file: str) -> list[NameRule]:
     return rules
 
 
-def mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
+def _mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
     """Return the design's name of a device by a map; None where no row has it.
 
     Raises:
@@ -108,39 +107,39 @@ def mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
         if rule.pattern is None:
             if rule.found == name:
                 return rule.designed
-        elif len(name) <= LONGEST and (match := rule.pattern.fullmatch(name)):
+        elif len(name) <= _LONGEST and (match := rule.pattern.fullmatch(name)):
             try:
                 return match.expand(rule.designed)
             except (re.error, IndexError):
-                words = f"`{rule.designed[:50]}` names a group that `{rule.found[:50]}` has not"
-                raise fault(file, rule.line, words, "write groups as \\1, \\2") from None
+                message = f"`{rule.designed[:50]}` names a group that `{rule.found[:50]}` has not"
+                raise fault(file, rule.line, message, "write groups as \\1, \\2") from None
     return None
 
 
-def forms_of(name: str) -> list[str]:
-    """Return what a device may be called: its name, without model and unit, without domain, in lower case."""
+def _forms_of(name: str) -> list[str]:
+    """List the names of a device to try: as written, without model and unit, without domain, in lower case."""
     managed = _MANAGED.match(name)
     base = managed[1] if managed else name
     return list(dict.fromkeys([name, base, plain_name(base), plain_name(base).lower()]))
 
 
-def adapter_of(name: str) -> tuple[str, tuple[int, int]] | None:
+def _adapter_of(name: str) -> tuple[str, tuple[int, int]] | None:
     """Return host, and number and port of an adapter from its description; None where it is no such description.
 
     `HCA-1` counts from 1, all others from 0; the ports of an adapter count from 1, and 0 stands for its only one.
     """
-    found = _ADAPTER.match(name)
-    if found is None:
+    match = _ADAPTER.match(name)
+    if match is None:
         return None
-    number, port = int(found[3]), _PORT.search(found[4])
-    counted = found[2].upper().startswith("HCA") and number > 0
-    return found[1], (number - 1 if counted else number, int(port[1]) if port else 0)
+    number, port = int(match[3]), _PORT.search(match[4])
+    counted = match[2].upper().startswith("HCA") and number > 0
+    return match[1], (number - 1 if counted else number, int(port[1]) if port else 0)
 
 
 def _slot(name: str) -> tuple[int, int]:
     """Return number and port of an endpoint of the design, such as (0, 2) of `compute-1/nic0p2`."""
-    found = _DIGITS.search(name)
-    return (int(found[1]), int(found[2] or 0)) if found else (0, 0)
+    match = _DIGITS.search(name)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
 
 
 def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
@@ -159,8 +158,6 @@ def named(
     """Return which devices as built are which of the design, by their names.
 
     Args:
-        devices: devices as built.
-        designed: names of the design.
         rules: rows of a map, which stand before all else.
         file: the map, for messages.
 
@@ -171,16 +168,16 @@ def named(
     folded = {name.lower(): number for number, name in enumerate(designed)}
     hosts, found = _hosts(designed), _by_map(devices, designed, rules, file)
     taken = set(found.values())
-    adapters: dict[str, list[Adapter]] = {}
+    adapters: dict[str, list[_Adapter]] = {}
     for number, device in enumerate(devices):
         if number in found:
             continue
         if (own := place.get(device.name)) is not None and own not in taken:
             found[number] = own
             taken.add(own)
-        elif device.kind == "host" and (adapter := adapter_of(device.name)):
-            given = mapped(adapter[0], rules, file)
-            names = [given.lower()] if given is not None else [form.lower() for form in forms_of(adapter[0])]
+        elif device.kind == "host" and (adapter := _adapter_of(device.name)):
+            given = _mapped(adapter[0], rules, file)
+            names = [given.lower()] if given is not None else [form.lower() for form in _forms_of(adapter[0])]
             host = next((name for name in names if name in hosts), None)
             if host is not None:
                 adapters.setdefault(host, []).append((adapter[1], number))
@@ -192,7 +189,7 @@ def named(
     return found
 
 
-def _usual(adapters: dict[str, list[Adapter]], hosts: dict[str, list[int]]) -> list[tuple[int, int]]:
+def _usual(adapters: dict[str, list[_Adapter]], hosts: dict[str, list[int]]) -> list[tuple[int, int]]:
     """Return the numbers of adapters that most hosts with all of them have, in order; empty where no host has all.
 
     Where an adapter is missing, the numbers of complete hosts tell which.
@@ -214,7 +211,7 @@ def _by_map(
     found: dict[int, int] = {}
     taken: dict[int, str] = {}
     for number, device in enumerate(devices):
-        given = next((to for form in forms_of(device.name) if (to := mapped(form, rules, file)) is not None), None)
+        given = next((to for form in _forms_of(device.name) if (to := _mapped(form, rules, file)) is not None), None)
         if given is None:
             continue
         own = place.get(given)
@@ -222,11 +219,11 @@ def _by_map(
         if own is None and len(alone) == 1:
             own = alone[0]
         if own is None:
-            words = f"`{given[:50]}`, for `{device.name[:50]}`, is no device of the design"
-            raise fault(file, 1, words, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
+            message = f"`{given[:50]}`, for `{device.name[:50]}`, is no device of the design"
+            raise fault(file, 1, message, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
         if own in taken:
-            words = f"`{taken[own][:50]}` and `{device.name[:50]}` are both led to `{given[:50]}`"
-            raise fault(file, 1, words, "lead every device to one of its own")
+            message = f"`{taken[own][:50]}` and `{device.name[:50]}` are both led to `{given[:50]}`"
+            raise fault(file, 1, message, "lead every device to one of its own")
         taken[own] = device.name
         found[number] = own
     return found
@@ -241,7 +238,7 @@ def _by_form(
     taken: set[int],
 ) -> None:
     """Match a switch, or a host with one NIC, by the forms of its name."""
-    for form in forms_of(device.name):
+    for form in _forms_of(device.name):
         own = folded.get(form.lower())
         if own is None and device.kind == "host" and len(alone := hosts.get(form.lower(), [])) == 1:
             own = alone[0]
@@ -252,7 +249,7 @@ def _by_form(
 
 
 def _by_adapter(
-    items: list[Adapter],
+    items: list[_Adapter],
     own: list[int],
     designed: Sequence[str],
     usual: list[tuple[int, int]],
@@ -278,24 +275,22 @@ def _by_adapter(
 
 
 def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[str]) -> Matched:
-    """Return places with the adapters of a node at one node of the design: where most of them are told to be.
+    """Put all adapters of a node at one node of the design: the one that most of them were matched to.
 
     One cable at another port would make its adapter seem another node's.
 
     Args:
         where: places by name and by wiring.
-        devices: devices as built.
-        designed: names of the design.
     """
-    groups: dict[str, list[Adapter]] = {}
+    groups: dict[str, list[_Adapter]] = {}
     for number, device in enumerate(devices):
-        if device.kind == "host" and number not in where.known and (adapter := adapter_of(device.name)):
+        if device.kind == "host" and number not in where.known and (adapter := _adapter_of(device.name)):
             groups.setdefault(adapter[0], []).append((adapter[1], number))
     chosen: dict[str, str] = {}
     for name, items in groups.items():
         told = Counter(designed[at].partition("/")[0].lower() for _, n in items if (at := int(where.place[n])) >= 0)
         best = told.most_common(1)
-        if len(items) > 1 and best and best[0][1] > len(items) / 2:
+        if len(items) > 1 and best and best[0][1] > len(items) / 2:  # a tie would move adapters at random
             chosen[name] = best[0][0]
     if not chosen:
         return where

@@ -1,4 +1,4 @@
-"""Files that tell of a fabric as built, told apart by what is in them."""
+"""Read a fabric as built from files, whose form is recognised by their content."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
-from ffplan.interop.asbuilt.cleaned import cleaned, lines_of, refuse_long_lines, unprefixed
+from ffplan.interop.asbuilt.declared import is_config_db, read_config_db, read_dot, read_minigraph
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.forms import (
     DB_CSV,
@@ -21,17 +21,17 @@ from ffplan.interop.asbuilt.forms import (
     REPORT,
     TOPO,
     XML,
+    cleaned,
     form_of,
+    lines_of,
+    refuse_long_lines,
+    unprefixed,
 )
-from ffplan.interop.asbuilt.ibdiagnet import read_db_csv, read_lst
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
-from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
-from ffplan.interop.asbuilt.lldp_table import read_lldp_table
+from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp, read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, fault
-from ffplan.interop.asbuilt.ptm import read_dot
-from ffplan.interop.asbuilt.sonic import is_config_db, read_config_db, read_minigraph
-from ffplan.interop.asbuilt.topo_files import read_ndt, read_topo
+from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
 from ffplan.interop.xml_tree import parse
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool
     large = [(name, content) for name, content in files if not isinstance(content, str)]
     found = _read_large(*large[0][::-1], partial=partial) if large else _read(texts, partial=partial)
     if not len(found.ends) and found.form != NODE_LIST.name:
-        words = f"{plural(len(found.devices), 'device')} of {found.form} and no link between them"
-        raise fault(files[0][0], 1, words, "give the output of a fabric that is wired and up")
+        message = f"{plural(len(found.devices), 'device')} of {found.form} and no link between them"
+        raise fault(files[0][0], 1, message, "give the output of a fabric that is wired and up")
     if found.undescribed and not partial:
         key, line = found.undescribed[0]
         raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
@@ -93,8 +93,8 @@ def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt
     form = form_of(unprefixed(start), file)
     if form is None or form.name not in _BY_LINE:
         form_words = "no line of its start is of a form that is known" if form is None else f"it reads as {form.name}"
-        words = f"more than {MOST_BYTES // 2**20:,} MiB, and {form_words}"
-        raise fault(file, 1, words, f"larger files are read of {listed(sorted(_BY_LINE))} alone")
+        message = f"more than {MOST_BYTES // 2**20:,} MiB, and {form_words}"
+        raise fault(file, 1, message, f"larger files are read of {listed(sorted(_BY_LINE))} alone")
     if form is NODE_LIST and not partial:
         form = LISTING
     return _BY_LINE[form.name](lines_of(text.parts(), start, file), file)
@@ -134,7 +134,7 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
 
 
 def _once(links: list[EthernetLink]) -> list[EthernetLink]:
-    """Return links of which each end stands once: a file may repeat a neighbour."""
+    """Keep one link for each port: a file may repeat a neighbour."""
     return list({(link.device, link.port): link for link in links}.values())
 
 
@@ -159,8 +159,8 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     """
     form = form_of(text, name)
     if form is not None and form.name in _WHOLE:
-        words = f"this is {form.name}, which tells of a whole fabric"
-        raise fault(name, 1, words, "give it alone; several files are of one Ethernet device each")
+        message = f"this is {form.name}, which tells of a whole fabric"
+        raise fault(name, 1, message, "give it alone; several files are of one Ethernet device each")
     if form is DOT:
         refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
@@ -179,5 +179,5 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     if is_config_db(data):
         links, device = read_config_db(data, name)
         return links, [device], set()
-    words = "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM"
-    raise fault(name, 1, words, "docs/interop.md lists what is read")
+    message = "this is neither output of ibnetdiscover nor of LLDP, SONiC or PTM"
+    raise fault(name, 1, message, "docs/interop.md lists what is read")

@@ -47,12 +47,12 @@ def link_rate(text: str) -> tuple[int, float]:
     Args:
         text: the text behind a port.
     """
-    if found := _LINK.search(text):
-        lanes = int(found[1])
-        return lanes, lanes * LANE_GBIT_S[found[2].upper()]
-    if found := _SPELLED.search(text):
-        lanes = int(found[1])
-        return lanes, lanes * signalled(float(found[2]))
+    if match := _LINK.search(text):
+        lanes = int(match[1])
+        return lanes, lanes * LANE_GBIT_S[match[2].upper()]
+    if match := _SPELLED.search(text):
+        lanes = int(match[1])
+        return lanes, lanes * signalled(float(match[2]))
     width, speed = _WIDTH.search(text), _CODED.search(text)
     if speed:
         lanes = WIDTH_CODES.get(int(width[1]), 0) if width else 4  # a width without a speed is the lanes themselves
@@ -73,7 +73,7 @@ def signalled(gbit_s: float) -> float:
 
 
 def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
-    """Return lanes and rate of links from those of their ends; what one end alone says holds for both.
+    """Return lanes and rate of links from those of their ends; a value that only one end states holds for both.
 
     Args:
         lanes: lanes of each end, those of a link one after the other; 0 where unknown, shape (ends,) [1].

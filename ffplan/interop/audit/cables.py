@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
     from ffplan.interop.audit.sides import Differences, Sides
 
-PART = 3
+_PART = 3
 """Fewest absent switches that make a part of the fabric."""
-OUTSIDE = 0.2
+_OUTSIDE = 0.2
 """Most links of an absent part to what was found, for each inside it [1]."""
 
 
@@ -44,16 +44,14 @@ class CableGroup:
         return {one: two for pair in self.stray for one, two in (pair, pair[::-1])}
 
 
-def groups(found: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
+def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
     """Return differing links in groups that share ports.
 
     Args:
-        found: both fabrics.
-        differences: the links that differ.
         explained: devices whose links differ for a known reason; they are left out.
     """
-    lost = pairs_apart_from(explained, found.ours[differences.lost])
-    stray = pairs_apart_from(explained, found.theirs[differences.stray])
+    lost = pairs_apart_from(explained, fabrics.ours[differences.lost])
+    stray = pairs_apart_from(explained, fabrics.theirs[differences.stray])
     roots = joined((*lost, *stray))
     parts: dict[int, CableGroup] = {}
     for kind, pairs in (("lost", lost), ("stray", stray)):
@@ -88,7 +86,7 @@ def kind_of(group: CableGroup) -> str:
 
 
 def shift_of(group: CableGroup) -> tuple[int, int] | None:
-    """Return (device, ports) by which cables sit further on at one device; None where they do not.
+    """Find a device at which cables are shifted by some ports; return (device, ports), or None.
 
     As many cables as ports of the step may have come round to the other end of the row.
     """
@@ -117,15 +115,13 @@ def exchangeable(group: CableGroup) -> list[tuple[int, int]]:
 
 
 def swapped_alike(
-    found: Sides, swapped: list[CableGroup], least: int
+    fabrics: Sides, swapped: list[CableGroup], least: int
 ) -> list[tuple[tuple[int, ...], list[CableGroup]]]:
     """Return pairs of swapped cables by the one or two switches at which many of them are; those of none stand last.
 
     Uplinks of two leaves to the same spines are exchanged between the leaves, whichever spines these are.
 
     Args:
-        found: both fabrics.
-        swapped: pairs of swapped cables.
         least: fewest pairs of cables that go together.
     """
     left, made = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
@@ -133,7 +129,7 @@ def swapped_alike(
         at: dict[tuple[int, ...], list[CableGroup]] = {}
         for group in left:
             for one, two in exchangeable(group):
-                if found.roles_of(one) == found.roles_of(two) > 0:
+                if fabrics.roles_of(one) == fabrics.roles_of(two) > 0:
                     at.setdefault(tuple(sorted({one // PORTS, two // PORTS})), []).append(group)
         switches, alike = max(at.items(), key=lambda item: (len(item[1]), -len(item[0])), default=((), left))
         if not switches or len(alike) < least:
@@ -145,7 +141,7 @@ def swapped_alike(
 
 
 def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
-    """Return links in groups by the device that most of them share; -1 stands for links of their own.
+    """Group links by the device that most of them share; -1 marks links that share none.
 
     Args:
         pairs: ends of links.
@@ -175,19 +171,18 @@ def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, lis
     return [*found, *((-1, [every[at]]) for at in left)]
 
 
-def parts_not_found(found: Sides, gone: set[int]) -> list[set[int]]:
+def parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
     """Return parts of the fabric that are missing as a whole: absent switches that are joined, and hardly to others.
 
     Args:
-        found: both fabrics.
         gone: devices that were not found.
     """
-    switches = {device for device in gone if found.roles[device]}
-    if len(switches) < PART:
+    switches = {device for device in gone if fabrics.roles[device]}
+    if len(switches) < _PART:
         return []
     beside: dict[int, list[int]] = {device: [] for device in gone}
     outside = dict.fromkeys(gone, 0)
-    ends = found.ours // PORTS
+    ends = fabrics.ours // PORTS
     for one, two in ends[np.isin(ends, sorted(gone)).any(axis=1)].tolist():
         for own, other in ((one, two), (two, one)):
             if own in gone:
@@ -205,6 +200,6 @@ def parts_not_found(found: Sides, gone: set[int]) -> list[set[int]]:
                 edge += beside[device]
         left -= part
         links = sum(len(beside[device]) for device in part) // 2
-        if len(part & switches) >= PART and sum(outside[device] for device in part) < OUTSIDE * links:
+        if len(part & switches) >= _PART and sum(outside[device] for device in part) < _OUTSIDE * links:
             parts.append(part)
     return parts

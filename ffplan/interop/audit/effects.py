@@ -13,23 +13,22 @@ from ffplan.base.formatting import first_few, percent, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import INTERZONE, ROUTER
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.audit.exchanged import host_of
-from ffplan.interop.audit.sides import Sides
+from ffplan.interop.audit.sides import Sides, host_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-PORTED = re.compile(r"[0-9]p[0-9]+$")
-"""Ends the name of an endpoint that is one port of several of a NIC."""
-TO_TIER = {ROUTER + 1: "the links to other routers"}
-"""What links to a tier carry, by the number of the tier, where it is not simply above."""
+_PORTED = re.compile(r"[0-9]p[0-9]+$")
+"""Ending of the name of an endpoint that is one of several ports of a NIC."""
+_TO_TIER = {ROUTER + 1: "the links to other routers"}
+"""Name of the links to a tier that is not simply above, by the number of the tier."""
 
 
 @record
 class Capacity:
     """The links of the design, counted: what losses are measured against."""
 
-    found: Sides
+    fabrics: Sides
     up: Counter[tuple[int, int]]
     """Links of every device to each tier above it."""
     ends: dict[str, list[int]]
@@ -38,15 +37,11 @@ class Capacity:
     """Links of every device, shape (devices of the design,)."""
 
 
-def capacity(found: Sides) -> Capacity:
-    """Return the links of a design, counted.
-
-    Args:
-        found: both fabrics.
-    """
-    devices = found.ours // PORTS
-    degree = np.bincount(devices.ravel(), minlength=found.devices)
-    tiers = found.roles[devices]
+def capacity(fabrics: Sides) -> Capacity:
+    """Return the links of a design, counted."""
+    devices = fabrics.ours // PORTS
+    degree = np.bincount(devices.ravel(), minlength=fabrics.devices)
+    tiers = fabrics.roles[devices]
     level = tiers[:, 0] == tiers[:, 1]
     order = np.argsort(tiers, axis=1, kind="stable")
     devices, tiers = (np.take_along_axis(column, order, axis=1) for column in (devices, tiers))
@@ -57,39 +52,38 @@ def capacity(found: Sides) -> Capacity:
     keys, counts = np.unique(charged[:, 0] * tops + charged[:, 1], return_counts=True)
     up = Counter({divmod(key, tops): count for key, count in zip(keys.tolist(), counts.tolist(), strict=True)})
     ends: dict[str, list[int]] = {}
-    for device in np.flatnonzero(found.roles == 0).tolist():
-        ends.setdefault(host_of(found.names[device]), []).append(device)
-    return Capacity(found=found, up=up, ends=ends, degree=degree)
+    for device in np.flatnonzero(fabrics.roles == 0).tolist():
+        ends.setdefault(host_of(fabrics.names[device]), []).append(device)
+    return Capacity(fabrics=fabrics, up=up, ends=ends, degree=degree)
 
 
-def _charged(found: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
+def _charged(fabrics: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the devices that a link belongs to, with the tier that it leads to: the lower, or both of one tier."""
     one, two = pair[0] // PORTS, pair[1] // PORTS
-    first, second = int(found.roles[one]), int(found.roles[two])
+    first, second = int(fabrics.roles[one]), int(fabrics.roles[two])
     if first == second:
         return [(one, second), (two, first)]
     return [(one, second)] if first < second else [(two, first)]
 
 
 def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
-    """Return what links that carry less than designed cost, in words.
+    """Describe what slow or lost links cost.
 
     A node is held back by its slowest NIC where all carry alike, so it keeps what its NIC keeps; a switch keeps
     its links to the tier above less what is lost.
 
     Args:
-        have: the links of the design.
         lost: ends of links, each with the part of its rate that is lost [1].
     """
     hosts: dict[str, list[float]] = {}
     switches: dict[int, dict[int, float]] = {}
     for pair, part in lost:
-        for device, tier in _charged(have.found, pair):
-            if have.found.roles[device]:
+        for device, tier in _charged(have.fabrics, pair):
+            if have.fabrics.roles[device]:
                 own = switches.setdefault(tier, {})
                 own[device] = own.get(device, 0.0) + part
             else:
-                hosts.setdefault(host_of(have.found.names[device]), []).append(part)
+                hosts.setdefault(host_of(have.fabrics.names[device]), []).append(part)
     words = _hosts_words(have, hosts)
     for tier in sorted(switches):
         words += _switch_words(have, tier, switches[tier])
@@ -97,6 +91,7 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
 
 
 def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
+    # Parts are sums of fractions: a lost link counts 1 but for rounding.
     cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * len(have.ends[host])]
     words = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
     slowed = {host: parts for host, parts in hosts.items() if host not in cut}
@@ -117,7 +112,7 @@ def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
 
 def _ported(have: Capacity, host: str) -> bool:
     """Return whether the endpoints of a host are ports of its NICs, such as nic0p1."""
-    return any(PORTED.search(have.found.names[end]) for end in have.ends[host])
+    return any(_PORTED.search(have.fabrics.names[end]) for end in have.ends[host])
 
 
 def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list[str]:
@@ -126,21 +121,20 @@ def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list
         return [f"{percent(1 - sum(switches.values()) / every)} of the bandwidth between zones is left"]
     shares = {device: 1 - lost / max(have.up[device, tier], 1) for device, lost in switches.items()}
     least = min(shares.values())
-    names = first_few(have.found.names[device] for device in sorted(shares))
+    names = first_few(have.fabrics.names[device] for device in sorted(shares))
     verb = "keeps" if len(shares) == 1 else "keep"
     more = "" if max(shares.values()) - least < 1e-9 else " or more"
     return [
-        f"{names} {verb} {percent(max(least, 0.0))}{more} of {TO_TIER.get(tier, 'the bandwidth to the tier above')}"
+        f"{names} {verb} {percent(max(least, 0.0))}{more} of {_TO_TIER.get(tier, 'the bandwidth to the tier above')}"
     ]
 
 
 def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
-    """Return what cables at other ports cost, in words: nothing where the same devices are joined by as many links.
+    """Describe what cables at wrong ports cost: nothing if the same devices are joined by as many links.
 
     There are as many cables as designed; what is lost for good is told by `of_losses`.
 
     Args:
-        have: the links of the design.
         lost: ends of links of the design that are not there.
         stray: ends of links in their place.
     """
@@ -149,10 +143,10 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
         return Counter((min(a, b), max(a, b)) for a, b in ((one // PORTS, two // PORTS) for one, two in pairs))
 
     before, after = joined(lost), joined(stray)
-    names = have.found.names
+    names = have.fabrics.names
     if before == after:
         return "the same devices are joined at other ports: no bandwidth is lost, but tables and labels are wrong"
-    moved = sorted({device for pair in before - after for device in pair if have.found.roles[device] == 0})
+    moved = sorted({device for pair in before - after for device in pair if have.fabrics.roles[device] == 0})
     if moved:
         hosts = first_few(host_of(names[device]) for device in moved)
         return f"other switches are above {hosts}: traffic that was to stay below one crosses the tier above"

@@ -1,16 +1,18 @@
-"""Devices that are not there, not in the design, or not in their places: a finding for each."""
+"""Devices that are absent, unknown to the design, or in the place of another: a finding for each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.interop.asbuilt.model import PORTS
+from ffplan.base.joined import joined
+from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 from ffplan.interop.audit.cables import parts_not_found
 from ffplan.interop.audit.effects import of_losses
-from ffplan.interop.audit.exchanged import host_of, title_of
+from ffplan.interop.audit.sides import compare, host_of, title_of
 from ffplan.results.as_built import AuditCause
 
 if TYPE_CHECKING:
@@ -20,53 +22,155 @@ if TYPE_CHECKING:
     from ffplan.interop.audit.effects import Capacity
     from ffplan.interop.audit.sides import Sides, SlowCable
 
+_MOST_LINKS = 0.5
+"""Part of its links beyond which a device stands where another should [1]."""
+_BROKEN = 0.25
+"""Links that an exchange of switches makes wrong, for each that it makes right, from which cables were moved instead
+[1]: 128 hosts at the ports of another leaf, whose uplinks are right."""
 
-def links_of(found: Sides, devices: set[int]) -> list[tuple[int, int]]:
+
+def _places(fabrics: Sides) -> Ints:
+    """Return (device, place, links that say so, links of the device) of all devices, most links first."""
+    theirs = both_ways(fabrics.theirs)
+    own, peer = theirs[:, 0] // PORTS, theirs[:, 1]
+    meant = peer_of(both_ways(fabrics.ours), peer)
+    told = meant >= 0
+    key = own[told] * len(fabrics.names) + meant[told] // PORTS
+    keys, votes = np.unique(key, return_counts=True)
+    degree = np.bincount(own, minlength=len(fabrics.names))
+    device = keys // len(fabrics.names)
+    rows = np.column_stack([device, keys % len(fabrics.names), votes, degree[device]])
+    ranked: Ints = rows[np.argsort(-rows[:, 2], kind="stable")]
+    return ranked
+
+
+def exchanged(fabrics: Sides) -> dict[int, int]:
+    """Find switches and hosts that are in the place of another, by their wiring.
+
+    A device is in another's place if more than half of its links end at ports that the design gives to the other.
+    An endpoint moves with its host: hosts are exchanged where all of their endpoints are.
+    """
+    moved: dict[int, int] = {}
+    taken: set[int] = set()
+    places = _places(fabrics)
+    for device, place, votes, degree in places[places[:, 0] != places[:, 1]].tolist():
+        if device in moved or place in taken:
+            continue
+        if votes > _MOST_LINKS * degree and (device >= fabrics.devices or _same_kind(fabrics, device, place)):
+            moved[device] = place
+            taken.add(place)
+    if not moved:
+        return {}
+    switches = {device: place for device, place in moved.items() if fabrics.roles[place]}
+    hosts = _hosts(fabrics, {device: place for device, place in moved.items() if not fabrics.roles[place]})
+    best = dict[int, int]()
+    right = compare(fabrics).same
+    for part in (*_cycles(switches), *_cycles(hosts, by_host=fabrics)):
+        if not _closed(part, fabrics):
+            continue
+        then = compare(fabrics.moved({**best, **part})).same
+        mended, broken = int((then & ~right).sum()), int((right & ~then).sum())
+        if broken < (_BROKEN if part.keys() <= switches.keys() else 1.0) * mended:
+            best.update(part)
+            right = then
+    return best
+
+
+def _same_kind(fabrics: Sides, device: int, place: int) -> bool:
+    return bool(fabrics.roles[device]) == bool(fabrics.roles[place])
+
+
+def _hosts(fabrics: Sides, moved: dict[int, int]) -> dict[int, int]:
+    """Return the moves of endpoints whose hosts have several, most of which moved to one other host.
+
+    The others of such a host, without a cable or at a wrong one, move with it, each to the NIC of its own number.
+    """
+    ends: dict[str, list[int]] = {}
+    for device in [*np.flatnonzero(fabrics.roles == 0).tolist(), *range(fabrics.devices, len(fabrics.names))]:
+        ends.setdefault(title_of(fabrics, device), []).append(device)
+    kept: dict[int, int] = {}
+    for host, own in ends.items():
+        going = Counter(host_of(fabrics.names[moved[device]]) for device in own if device in moved)
+        place, count = going.most_common(1)[0] if going else ("", 0)
+        if len(own) < 2 or place in ("", host) or count <= len(own) / 2:
+            continue
+        parts = {
+            device: moved[device]
+            for device in own
+            if device in moved and host_of(fabrics.names[moved[device]]) == place
+        }
+        free = [device for device in ends[place] if device not in parts.values()]
+        rest = [device for device in own if device not in parts]
+        if len(own) == len(ends[place]):
+            parts |= dict(zip(rest, free, strict=True))
+        kept |= parts
+    return kept
+
+
+def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[int, int]]:
+    """Return moves in groups that belong together: devices that take each other's places, in a ring or a row."""
+
+    def key(device: int) -> int | str:
+        return title_of(by_host, device) if by_host else device
+
+    roots = joined((key(device), key(place)) for device, place in moved.items())
+    parts: dict[object, dict[int, int]] = {}
+    for device, place in moved.items():
+        parts.setdefault(roots[key(device)], {})[device] = place
+    return list(parts.values())
+
+
+def _closed(part: dict[int, int], fabrics: Sides) -> bool:
+    """Return whether every place is free: left by another of the group, or of a device that was not found."""
+    return all(place in part or not fabrics.present[place] for place in part.values())
+
+
+def _links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
     """Return the links of the design at some devices."""
-    asked = np.zeros(len(found.names), bool)
+    asked = np.zeros(len(fabrics.names), bool)
     asked[list(devices)] = True
-    hit = asked[found.ours[:, 0] // PORTS] | asked[found.ours[:, 1] // PORTS]
-    return [(one, two) for one, two in found.ours[hit].tolist()]
+    hit = asked[fabrics.ours[:, 0] // PORTS] | asked[fabrics.ours[:, 1] // PORTS]
+    return [(one, two) for one, two in fabrics.ours[hit].tolist()]
 
 
-def absent(found: Sides, have: Capacity) -> Iterator[AuditCause]:
+def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for switches and nodes that are not there; nodes below an absent leaf go with it."""
-    gone = set(np.flatnonzero(~found.present).tolist()) & set(np.unique(found.ours // PORTS).tolist())
+    gone = set(np.flatnonzero(~fabrics.present).tolist()) & set(np.unique(fabrics.ours // PORTS).tolist())
     if not gone:
         return
     explained: set[int] = set()
-    for part in parts_not_found(found, gone):
+    for part in parts_not_found(fabrics, gone):
         explained |= part
-        yield _absent_part(found, have, part)
-    switches = sorted(device for device in gone - explained if found.roles[device])
+        yield _absent_part(fabrics, have, part)
+    switches = sorted(device for device in gone - explained if fabrics.roles[device])
     for switch in switches:
-        near = links_of(found, {switch})
+        near = _links_of(fabrics, {switch})
         below = {end // PORTS for pair in near for end in pair} & gone - {switch}
-        own = {device for device in below if not found.roles[device]}
+        own = {device for device in below if not fabrics.roles[device]}
         explained |= own
-        name = found.names[switch]
-        nodes = {host_of(found.names[device]) for device in own}
+        name = fabrics.names[switch]
+        nodes = {host_of(fabrics.names[device]) for device in own}
         with_it = f", with {plural(len(own), 'endpoint')} of {plural(len(nodes), 'node')} below it" if own else ""
         yield AuditCause(
             kind="absent-switch",
             what=f"switch {name} was not found{with_it}",
             where=(name,),
             do=(f"check power, boot and the cables of {name}; then its place in the files",),
-            effect=of_losses(have, [(pair, 1.0) for pair in near if found.lower(pair) != switch]),
+            effect=of_losses(have, [(pair, 1.0) for pair in near if fabrics.lower(pair) != switch]),
             links=len(near),
             severity="error",
         )
     hosts: dict[str, list[int]] = {}
     for device in sorted(gone - explained - set(switches)):
-        hosts.setdefault(host_of(found.names[device]), []).append(device)
+        hosts.setdefault(host_of(fabrics.names[device]), []).append(device)
     for host, ends in hosts.items():
-        yield _absent_host(found, have, host, ends)
+        yield _absent_host(fabrics, have, host, ends)
 
 
-def _absent_part(found: Sides, have: Capacity, part: set[int]) -> AuditCause:
+def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
     """Return the finding of a part of the fabric that is not in the files at all."""
-    names = [found.names[device] for device in sorted(part) if found.roles[device]]
-    near = links_of(found, part)
+    names = [fabrics.names[device] for device in sorted(part) if fabrics.roles[device]]
+    near = _links_of(fabrics, part)
     return AuditCause(
         kind="absent-part",
         severity="error",
@@ -74,18 +178,18 @@ def _absent_part(found: Sides, have: Capacity, part: set[int]) -> AuditCause:
         f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
         where=tuple(names),
         do=("give the files of every plane and zone, or compare one (--plane, --zone)",),
-        effect=of_losses(have, [(p, 1.0) for p in near if (d := found.lower(p)) not in part or not found.roles[d]]),
+        effect=of_losses(have, [(p, 1.0) for p in near if (d := fabrics.lower(p)) not in part or not fabrics.roles[d]]),
         links=len(near),
     )
 
 
-def _absent_host(found: Sides, have: Capacity, host: str, own: list[int]) -> AuditCause:
+def _absent_host(fabrics: Sides, have: Capacity, host: str, own: list[int]) -> AuditCause:
     """Return the finding of a node without some or all of its NICs."""
-    near = links_of(found, set(own))
+    near = _links_of(fabrics, set(own))
     every = have.ends[host]
-    down = not found.present[every].any() and bool(np.isin(every, found.ours // PORTS).all())
-    names = tuple(found.names[device] for device in own)
-    ports = first_few(found.port(max(pair, key=lambda end: found.roles[end // PORTS])) for pair in near)
+    down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())
+    names = tuple(fabrics.names[device] for device in own)
+    ports = first_few(fabrics.port(max(pair, key=lambda end: fabrics.roles[end // PORTS])) for pair in near)
     return AuditCause(
         kind="absent-node" if down else "absent-nic",
         what=f"node {host} was not found" if down else f"{first_few(names)} of node {host} was not found",
@@ -97,32 +201,30 @@ def _absent_host(found: Sides, have: Capacity, host: str, own: list[int]) -> Aud
     )
 
 
-def ports_used(found: Sides) -> Ints:
+def ports_used(fabrics: Sides) -> Ints:
     """Return the highest port that the design uses of every device; 0 of those that it has not."""
-    used = np.zeros(len(found.names), np.int64)
-    ends = found.ours.ravel()
+    used = np.zeros(len(fabrics.names), np.int64)
+    ends = fabrics.ours.ravel()
     np.maximum.at(used, ends // PORTS, ends % PORTS)
     return used
 
 
-def other_models(found: Sides, have: Capacity, small: dict[int, int], slow: list[SlowCable]) -> Iterator[AuditCause]:
+def other_models(fabrics: Sides, have: Capacity, small: dict[int, int], slow: list[SlowCable]) -> Iterator[AuditCause]:
     """Yield a finding for every switch that has fewer ports than the design uses of it.
 
     Args:
-        found: both fabrics.
-        have: the links of the design.
         small: ports of such switches [1].
         slow: links that run below their design.
     """
-    used = ports_used(found)
+    used = ports_used(fabrics)
     for device, count in small.items():
         beyond = [
             pair
-            for pair in links_of(found, {device})
+            for pair in _links_of(fabrics, {device})
             if any(end > device * PORTS + count for end in pair if end // PORTS == device)
         ]
         slower = [link for link in slow if device in (link.ends[0] // PORTS, link.ends[1] // PORTS)]
-        name = found.names[device]
+        name = fabrics.names[device]
         rate = f"; {plural(len(slower), 'link')} of it run slower than designed" if slower else ""
         yield AuditCause(
             kind="other-model",
@@ -135,25 +237,24 @@ def other_models(found: Sides, have: Capacity, small: dict[int, int], slow: list
         )
 
 
-def unknown(found: Sides, placed: set[int]) -> Iterator[AuditCause]:
+def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
     """Yield a finding for every device that the design has not; adapters of one host go together.
 
     Args:
-        found: both fabrics.
         placed: devices with a name that the design has not, in the place of one that it has.
     """
-    ends = found.theirs // PORTS
+    ends = fabrics.theirs // PORTS
     hosts: dict[str, list[int]] = {}
-    for device in sorted(set(range(found.devices, len(found.names))) - placed):
-        hosts.setdefault(title_of(found, device), []).append(device)
+    for device in sorted(set(range(fabrics.devices, len(fabrics.names))) - placed):
+        hosts.setdefault(title_of(fabrics, device), []).append(device)
     for host, own in hosts.items():
         links = int(np.isin(ends, own).any(axis=1).sum())
-        name = found.names[own[0]] if len(own) == 1 else f"{host} with {plural(len(own), 'adapter')}"
-        where = " at " + first_few(_far_ends(found, own)) if links else ", wired to nothing"
+        name = fabrics.names[own[0]] if len(own) == 1 else f"{host} with {plural(len(own), 'adapter')}"
+        where = " at " + first_few(_far_ends(fabrics, own)) if links else ", wired to nothing"
         yield AuditCause(
             kind="unknown-device",
             what=f"{name} is not in the design{where}",
-            where=tuple(found.names[device] for device in own),
+            where=tuple(fabrics.names[device] for device in own),
             do=("add it to the design, name it by a map (--map), or unplug it",),
             effect="it takes ports that the design leaves free" if links else "none",
             links=links,
@@ -161,14 +262,14 @@ def unknown(found: Sides, placed: set[int]) -> Iterator[AuditCause]:
         )
 
 
-def _far_ends(found: Sides, own: list[int]) -> list[str]:
-    rows = found.theirs[np.isin(found.theirs // PORTS, own).any(axis=1)].tolist()
-    return [found.port(two if one // PORTS in own else one) for one, two in rows]
+def _far_ends(fabrics: Sides, own: list[int]) -> list[str]:
+    rows = fabrics.theirs[np.isin(fabrics.theirs // PORTS, own).any(axis=1)].tolist()
+    return [fabrics.port(two if one // PORTS in own else one) for one, two in rows]
 
 
-def exchanges(found: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
+def exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for every group of devices that stand in each other's places, in a ring or a row."""
-    titles = {title_of(found, device): title_of(found, place) for device, place in moved.items()}
+    titles = {title_of(fabrics, device): title_of(fabrics, place) for device, place in moved.items()}
     seen: set[str] = set()
     for title in sorted(titles, key=lambda name: (name in titles.values(), name)):  # rows from their start
         if title in seen:
@@ -178,9 +279,9 @@ def exchanges(found: Sides, moved: dict[int, int], have: Capacity) -> Iterator[A
             row.append(titles[row[-1]])
         whole = row[-1] in titles
         seen |= set(row)
-        own = [device for device in moved if title_of(found, device) in row]
-        links = int(np.isin(found.theirs // PORTS, own).any(axis=1).sum())
-        yield _ring(row, links) if whole else _row(found, have, row, (links, own, moved))
+        own = [device for device in moved if title_of(fabrics, device) in row]
+        links = int(np.isin(fabrics.theirs // PORTS, own).any(axis=1).sum())
+        yield _ring(row, links) if whole else _row(fabrics, have, row, (links, own, moved))
 
 
 def _ring(row: list[str], links: int) -> AuditCause:
@@ -197,11 +298,11 @@ def _ring(row: list[str], links: int) -> AuditCause:
     )
 
 
-def _row(found: Sides, have: Capacity, row: list[str], moves: tuple[int, list[int], dict[int, int]]) -> AuditCause:
-    """Return the finding of devices each of which stands in the place of the next; the first leaves its own empty."""
+def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[int], dict[int, int]]) -> AuditCause:
+    """Report devices each of which is in the place of the next; the place of the first stays empty."""
     links, own, moved = moves
-    left = [device for device in own if device < found.devices and device not in moved.values()]
-    lost = [(pair, 1.0) for pair in links_of(found, set(left))] if left else []
+    left = [device for device in own if device < fabrics.devices and device not in moved.values()]
+    lost = [(pair, 1.0) for pair in _links_of(fabrics, set(left))] if left else []
     one = len(row) == 2
     what = f"{row[0]} stands in the place of {row[1]}"
     if not one:

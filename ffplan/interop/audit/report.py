@@ -1,35 +1,120 @@
-"""The report of an audit."""
+"""Audit a fabric as built against its design: differences led back to causes, the worst first."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.formatting import plural
+from ffplan.base.record import record
 from ffplan.interop.asbuilt.matching import matched
 from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 from ffplan.interop.asbuilt.names import named, together
-from ffplan.interop.audit.causes import causes
-from ffplan.interop.audit.sides import sides, simulated, slow_links
-from ffplan.results.as_built import DiffReport, Miswired, Renamed, SlowLink
+from ffplan.interop.audit.cable_causes import cable_faults, slow_cables, without_cable
+from ffplan.interop.audit.cables import (
+    CableGroup,
+    pairs_apart_from,
+)
+from ffplan.interop.audit.effects import capacity, of_losses
+from ffplan.interop.audit.places import absent, exchanged, exchanges, other_models, ports_used, shared_names, unknown
+from ffplan.interop.audit.sides import Differences, Sides, compare, sides, simulated, slow_links
+from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ffplan.interop.asbuilt.matching import Matched
     from ffplan.interop.asbuilt.model import AsBuilt
     from ffplan.interop.asbuilt.names import NameRule
-    from ffplan.interop.audit.sides import Designed, Differences, Sides
+    from ffplan.interop.audit.sides import Designed
+
+
+@record
+class _Audited:
+    """What an audit found."""
+
+    causes: list[AuditCause]
+    """The findings, the worst first."""
+    placed: Sides
+    """Both fabrics, with devices in the places that they hold."""
+    differences: Differences
+    """What differs then."""
+    effect: str
+    """What all findings cost together; empty of one alone."""
+
+
+def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int] | None = None) -> _Audited:
+    """Return the findings of a fabric.
+
+    Args:
+        shared: descriptions that several devices have.
+        ports: ports of the devices as built [1], where the files state them.
+    """
+    have = capacity(fabrics)
+    moved = exchanged(fabrics)
+    placed = fabrics.moved(moved)
+    differences = compare(placed)
+    held = _held(fabrics, moved)
+    left = set(moved) - set(moved.values())  # their own places are empty, as their finding says
+    gone = set(np.flatnonzero(~held.present).tolist())
+    strangers = set(range(fabrics.devices, len(fabrics.names)))
+    explained = gone | left | (strangers - set(moved))
+    small = _too_small(placed, {moved.get(device, device): count for device, count in (ports or {}).items()})
+    others = _apart_from(placed, differences, small)
+    made = [
+        *exchanges(fabrics, moved, have),
+        *absent(held, have),
+        *other_models(placed, have, small, slow_links(placed, differences)),
+        *cable_faults(placed, others, have, explained),
+        *slow_cables(placed, others, have),
+        *unknown(placed, set(moved)),
+        *shared_names(shared),
+    ]
+    rows = (placed.ours[differences.lost], placed.theirs[differences.stray])
+    whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
+    lost = [(pair, 1.0) for pair in without_cable(placed, whole)]
+    slower = [(link.ends, link.lost) for link in slow_links(placed, differences)]
+    effect = of_losses(have, [*lost, *slower]) if len(made) > 1 else ""
+    rank = {"error": 0, "warning": 1, "info": 2}
+    return _Audited(sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect)
+
+
+def _too_small(fabrics: Sides, ports: Mapping[int, int]) -> dict[int, int]:
+    """Return the switches that have fewer ports than the design uses of them, with how many they have."""
+    used = ports_used(fabrics)
+    return {
+        device: count
+        for device, count in sorted(ports.items())
+        if device < fabrics.devices and fabrics.roles[device] and 0 < count < used[device]
+    }
+
+
+def _apart_from(fabrics: Sides, differences: Differences, small: dict[int, int]) -> Differences:
+    """Leave out the differences that follow from switches with too few ports: links beyond them, and slow ones."""
+    if not small:
+        return differences
+    most = np.full(len(fabrics.names), PORTS)
+    most[list(small)] = list(small.values())
+    beyond = (fabrics.ours % PORTS > most[fabrics.ours // PORTS]).any(axis=1)
+    near = np.isin(fabrics.ours // PORTS, list(small)).any(axis=1)
+    lost = differences.lost
+    return replace(differences, same=differences.same & ~near, lost=lost[~beyond[lost]])
+
+
+def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
+    """Return the fabrics with the places that devices hold, under whatever name."""
+    present = fabrics.present.copy()
+    present[[place for place in moved.values() if place < fabrics.devices]] = True
+    return replace(fabrics, present=present)
 
 
 def placed(wanted: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), file: str = "") -> Matched:
-    """Return which device of the design every device as built is: by name, else by what it is wired to.
+    """Match every device as built to one of the design: by name, else by its wiring.
 
     Args:
-        wanted: the design.
-        built: the fabric as built.
         rules: rows of a map of names.
         file: the map, for messages.
 
@@ -42,16 +127,13 @@ def placed(wanted: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), fil
 
 
 def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> DiffReport:
-    """Return what is wrong with a fabric as built.
+    """Compare a fabric as built with its design.
 
     A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
     for another; extra where neither end is in the design.
 
     Args:
-        wanted: the design.
-        built: the fabric as built.
         where: places of its devices in the design, as `placed` returns them.
-        design: name of the design.
     """
     found = sides(wanted, built, where)
     made = causes(found, built.shared, _ports(wanted, built, where))
@@ -71,13 +153,13 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
         missing=missing,
         extra=extra,
         miswired=miswired,
-        slow=_slow(there, differences),
+        slow=_slow_links(there, differences),
         remarks=(*built.remarks, *_open(built)),
     )
 
 
 def _ports(wanted: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
-    """Return the ports that devices as built have, of those in the design of which the file says it.
+    """Return the ports of the matched devices as built, where the file states them.
 
     A chassis that is taken as one switch has the ports of the cards that are in it, which may be fewer than it takes.
     """
@@ -87,10 +169,10 @@ def _ports(wanted: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
     }
 
 
-def _visible(found: Sides) -> np.ndarray:
+def _visible(fabrics: Sides) -> np.ndarray:
     """Return the devices of the design whose links the files could show."""
-    seen = np.zeros(found.devices, bool)
-    seen[np.unique(found.ours // PORTS)] = True
+    seen = np.zeros(fabrics.devices, bool)
+    seen[np.unique(fabrics.ours // PORTS)] = True
     return seen
 
 
@@ -115,36 +197,36 @@ def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed,
 
 
 def _rows(
-    found: Sides, differences: Differences
+    fabrics: Sides, differences: Differences
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
     """Return missing, extra and miswired links by their ports."""
-    ours, theirs = found.ours[differences.lost], found.theirs[differences.stray]
-    at = peer_of(both_ways(found.theirs), ours)
+    ours, theirs = fabrics.ours[differences.lost], fabrics.theirs[differences.stray]
+    at = peer_of(both_ways(fabrics.theirs), ours)
     free = (at < 0).all(axis=1)
-    stray = (peer_of(both_ways(found.ours), theirs) < 0).all(axis=1)
+    stray = (peer_of(both_ways(fabrics.ours), theirs) < 0).all(axis=1)
     miswired = []
     for (one, two), (at_one, at_two) in zip(ours[~free].tolist(), at[~free].tolist(), strict=True):
         for end, other, there in ((one, two, at_one), (two, one, at_two)):
             if there >= 0:
-                miswired.append(Miswired(*(found.full(item) for item in (end, other, there))))
+                miswired.append(Miswired(*(fabrics.full(item) for item in (end, other, there))))
 
     def pairs(ends: np.ndarray) -> tuple[tuple[str, str], ...]:
         return tuple(
-            sorted((min(pair), max(pair)) for pair in ((found.full(a), found.full(b)) for a, b in ends.tolist()))
+            sorted((min(pair), max(pair)) for pair in ((fabrics.full(a), fabrics.full(b)) for a, b in ends.tolist()))
         )
 
     return pairs(ours[free]), pairs(theirs[stray]), tuple(sorted(miswired, key=lambda item: item.port))
 
 
-def _slow(found: Sides, differences: Differences) -> tuple[SlowLink, ...]:
+def _slow_links(fabrics: Sides, differences: Differences) -> tuple[SlowLink, ...]:
     """Return the links that run below their designed rate, or on one lane."""
     return tuple(
         SlowLink(
-            a=found.full(link.ends[0]),
-            b=found.full(link.ends[1]),
+            a=fabrics.full(link.ends[0]),
+            b=fabrics.full(link.ends[1]),
             designed_gbit_s=link.wanted_gbit_s,
             found_gbit_s=link.gbit_s or None,
             lanes=link.lanes or None,
         )
-        for link in slow_links(found, differences)
+        for link in slow_links(fabrics, differences)
     )

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
 
 
-IBSIM_GBIT_S = 10.0
+_IBSIM_GBIT_S = 10.0
 """Rate of ibsim's links without a speed: four lanes of SDR [Gb/s]."""
 
 LANES = 4
 """Lanes of a link of InfiniBand in a fabric."""
-SLOWER = 0.95
+_SLOWER = 0.95
 """Part of the designed rate below which a link is slow [1]; FDR10 and QDR, and rates with their coding, count alike."""
 
 
@@ -50,8 +50,6 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
     """Return the links of a design between some devices.
 
     Args:
-        network: the fabric as designed.
-        names: names of its devices.
         inside: the devices to look at, shape (switches + endpoints,).
     """
     titles, k, first = names.devices(), network.links, len(network.switches)
@@ -120,14 +118,25 @@ class Sides:
         return replace(self, theirs=renumbered(self.theirs, place))
 
 
+def host_of(name: str) -> str:
+    """Return the host of an endpoint."""
+    return name.partition("/")[0]
+
+
+def title_of(fabrics: Sides, device: int) -> str:
+    """Return a switch's name, or the host of an endpoint."""
+    name = fabrics.names[device]
+    if device < fabrics.devices:
+        return name if fabrics.roles[device] else host_of(name)
+    return name.partition(" ")[0]
+
+
 def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
     """Return a design and a fabric as built in one numbering.
 
     Where the files list the links of some devices alone, the design's links are those that touch these devices.
 
     Args:
-        wanted: the design.
-        built: the fabric as built.
         matched: places of its devices in the design.
     """
     count = len(wanted.names)
@@ -151,7 +160,7 @@ def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
 
 def simulated(built: AsBuilt) -> bool:
     """Return whether every link stands at 4x SDR, as ibsim has links whose netlist gives no speed."""
-    return len(built.gbit_s) > 1 and bool((built.gbit_s == IBSIM_GBIT_S).all())
+    return len(built.gbit_s) > 1 and bool((built.gbit_s == _IBSIM_GBIT_S).all())
 
 
 def _visible(wanted: Designed, built: AsBuilt, matched: Matched) -> Bools:
@@ -163,8 +172,8 @@ def _visible(wanted: Designed, built: AsBuilt, matched: Matched) -> Bools:
     at = matched.place[listed]
     shown = np.zeros(len(wanted.names), bool)
     shown[at[at >= 0]] = True
-    found: Bools = shown[wanted.ends // PORTS].any(axis=1)
-    return found
+    result: Bools = shown[wanted.ends // PORTS].any(axis=1)
+    return result
 
 
 @record
@@ -181,13 +190,9 @@ class Differences:
     """Row of `Sides.theirs` of every link that is as designed, -1 of others, shape (links of the design,)."""
 
 
-def compare(found: Sides) -> Differences:
-    """Return the links that differ.
-
-    Args:
-        found: both fabrics.
-    """
-    ours, theirs = np.sort(found.ours, axis=1), np.sort(found.theirs, axis=1)
+def compare(fabrics: Sides) -> Differences:
+    """Return the links that differ."""
+    ours, theirs = np.sort(fabrics.ours, axis=1), np.sort(fabrics.theirs, axis=1)
     order = np.argsort(theirs[:, 0], kind="stable")
     peers = peer_of(both_ways(theirs), ours[:, 0])
     same = peers == ours[:, 1]
@@ -219,17 +224,12 @@ class SlowCable:
         return 1 - (self.gbit_s / self.wanted_gbit_s if self.gbit_s else 1 / LANES)
 
 
-def slow_links(found: Sides, differences: Differences) -> list[SlowCable]:
-    """Return the links that run below their designed rate, or on one lane where the rate is unknown.
-
-    Args:
-        found: both fabrics.
-        differences: what differs between them.
-    """
+def slow_links(fabrics: Sides, differences: Differences) -> list[SlowCable]:
+    """Return the links that run below their designed rate, or on one lane where the rate is unknown."""
     rows = np.flatnonzero(differences.same)
     at = differences.at[rows]
-    rate, lanes, wanted = found.theirs_gbit_s[at], found.theirs_lanes[at], found.ours_gbit_s[rows]
-    below = ((rate > 0) & (rate < SLOWER * wanted)) | ((rate == 0) & (lanes == 1))
-    columns = (found.ours[rows], lanes, rate, wanted)
+    rate, lanes, wanted = fabrics.theirs_gbit_s[at], fabrics.theirs_lanes[at], fabrics.ours_gbit_s[rows]
+    below = ((rate > 0) & (rate < _SLOWER * wanted)) | ((rate == 0) & (lanes == 1))
+    columns = (fabrics.ours[rows], lanes, rate, wanted)
     made = zip(*(column[below].tolist() for column in columns), strict=True)
     return [SlowCable((one, two), width, seen, meant) for (one, two), width, seen, meant in made]

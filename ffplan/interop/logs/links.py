@@ -18,9 +18,9 @@ _LST = re.compile(rf"{_END}\s*{_END}\s*PHY=([0-9]{{1,3}})x\s+LOG=(\w+)\s+SPD=([0
 _NAME = re.compile(r"\{\s*([^{}]{1,200}?)\s*\}")
 _GUID = re.compile(r"NodeGUID:(?:0x)?([0-9a-fA-F]+)")
 _PORT = re.compile(r"\bPN:([0-9A-Fa-f]{1,8})\b")
-GBYTE = 8.0
+_GBYTE = 8.0
 """Bits of a byte."""
-MOST_DEPTH = 40
+_MOST_DEPTH = 40
 
 
 def _short(text: str) -> bool:
@@ -38,22 +38,18 @@ def read_smi(text: str, file: str) -> list[Measured]:
 
     The current generation falls to 1 on an idle GPU and says nothing; the current width does not.
 
-    Args:
-        text: what the program printed.
-        file: name of the file.
-
     Raises:
         InputError: where it is no such XML.
     """
     parser = expat.ParserCreate()
     path: list[str] = []
     values: dict[str, str] = {}
-    found: list[Measured] = []
+    measured: list[Measured] = []
     state = {"gpu": "", "line": 1}
 
     def start(tag: str, attributes: dict[str, str]) -> None:
         path.append(tag)
-        if len(path) > MOST_DEPTH:
+        if len(path) > _MOST_DEPTH:
             refuse(file, parser.CurrentLineNumber, "elements inside each other without end", "give the file as written")
         if tag == "gpu":
             values.clear()
@@ -66,7 +62,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
     def end(tag: str) -> None:
         path.pop()
         if tag == "gpu":
-            found.extend(_gpu(values, str(state["gpu"]), int(str(state["line"])), file))
+            measured.extend(_gpu(values, str(state["gpu"]), int(str(state["line"])), file))
 
     def entity(*_: object) -> None:
         refuse(file, parser.CurrentLineNumber, "the file declares an entity", "give the file as nvidia-smi wrote it")
@@ -78,9 +74,9 @@ def read_smi(text: str, file: str) -> list[Measured]:
     except expat.ExpatError as error:
         message = f"this is no XML: {expat.ErrorString(error.code)}"
         refuse(file, error.lineno, message, "give the file as nvidia-smi wrote it", error.offset + 1)
-    if not found:
+    if not measured:
         refuse(file, 1, "no GPU with a PCIe link", "run `nvidia-smi -q -x`")
-    return found
+    return measured
 
 
 def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measured]:
@@ -108,28 +104,24 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
 
     Ports are hexadecimal: a switch of 36 shows `Ports:24`.
 
-    Args:
-        text: the file.
-        file: its name.
-
     Raises:
         InputError: at a line with a speed that no link has.
     """
     rows = []
     for line, words in enumerate(text.splitlines(), 1):
-        found = _LST.search(words)
-        if found is None or found[6].upper() not in ("ACT", "ACTIVE"):
+        match = _LST.search(words)
+        if match is None or match[6].upper() not in ("ACT", "ACTIVE"):
             continue
-        rate = signalled(float(found[7])) if found[7].replace(".", "", 1).isdigit() else 0.0
+        rate = signalled(float(match[7])) if match[7].replace(".", "", 1).isdigit() else 0.0
         if not rate:
-            refuse(file, line, f"no lane runs at `SPD={found[7]}`", "give the file as ibdiagnet wrote it")
-        side = found[4] if found[3] == "CA" else found[2]
+            refuse(file, line, f"no lane runs at `SPD={match[7]}`", "give the file as ibdiagnet wrote it")
+        side = match[4] if match[3] == "CA" else match[2]
         name, port = _NAME.search(side) or _GUID.search(side), _PORT.search(side)
         host = name[1] if name else "unknown"
         part = f"port {int(port[1], 16)}" if port else ""
-        check = "switch-link" if found[1] == found[3] == "SW" else "nic-link"
+        check = "switch-link" if match[1] == match[3] == "SW" else "nic-link"
         rows.append(
-            Measured(check=check, value=rate * int(found[5]) / GBYTE, host=host, part=part, file=file, line=line)
+            Measured(check=check, value=rate * int(match[5]) / _GBYTE, host=host, part=part, file=file, line=line)
         )
     return rows
 
@@ -152,10 +144,6 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     Warnings put a stage in doubt, and so does a stage without counts, which did not run. The table's form is recalled:
     no published log has it.
 
-    Args:
-        text: the log.
-        file: its name.
-
     Raises:
         InputError: where the summary has no stage.
     """
@@ -175,17 +163,17 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
 
 
 def _stage(words: str, file: str, line: int) -> Measured | None:
-    """Return a row of the summary; None of a line that is none."""
-    found = _STAGE.match(words)
-    if found is not None:
-        warnings, errors = int(found[2]), int(found[3])
+    """Read a row of the summary; return None for any other line."""
+    match = _STAGE.match(words)
+    if match is not None:
+        warnings, errors = int(match[2]), int(match[3])
         doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
-    elif (found := _UNCOUNTED.match(words)) is not None:
-        errors, doubt = 0, f"no count of its errors, but `{found[3]}`"
+    elif (match := _UNCOUNTED.match(words)) is not None:
+        errors, doubt = 0, f"no count of its errors, but `{match[3]}`"
     else:
         return None
     row = Measured(
-        check="ibdiagnet-errors", value=float(errors), host=stem(file), part=found[1].strip(), file=file, line=line
+        check="ibdiagnet-errors", value=float(errors), host=stem(file), part=match[1].strip(), file=file, line=line
     )
     return replace(row, doubt=doubt)
 
@@ -220,10 +208,6 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
 
     A link of a NIC stands once, at the NIC.
 
-    Args:
-        text: the file.
-        file: its name.
-
     Raises:
         InputError: at a row that cannot be.
     """
@@ -234,7 +218,7 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
         one, two = ((row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2))
         peers |= {one: two, two: one}
     ports = _active_ports(text, file)
-    found = []
+    measured = []
     for port, (line, lanes, lane) in ports.items():
         peer = peers.get(port)
         shown, check = port, "nic-link"
@@ -246,11 +230,11 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
                 shown, check = peer, "nic-link"
         _, other, slower = ports.get(peer or port, (line, lanes, lane))
         host = nodes.get(shown[0], {}).get("NodeDesc", shown[0] or "unknown").strip('"') or "unknown"
-        value = min(lanes, other) * min(lane, slower) / GBYTE
-        found.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
-    if not found:
+        value = min(lanes, other) * min(lane, slower) / _GBYTE
+        measured.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
+    if not measured:
         refuse(file, 1, "no active port", "give the file of a fabric that is up")
-    return found
+    return measured
 
 
 def _active_ports(text: str, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:

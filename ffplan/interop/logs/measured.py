@@ -16,15 +16,14 @@ def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> 
     raise located("measured-log", file, (line, column), message, remedy)
 
 
-AS_WRITTEN = "give the log as the program wrote it"
+_AS_WRITTEN = "give the log as the program wrote it"
 
 
-def number_of(text: str, file: str, line: int, what: str, remedy: str = AS_WRITTEN) -> float:
+def number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRITTEN) -> float:
     """Return a number of a log.
 
     Args:
         text: as written.
-        file: name of the file, for messages.
         line: where it stands.
         what: what it is, for messages.
         remedy: what would be right.
@@ -42,6 +41,6 @@ def number_of(text: str, file: str, line: int, what: str, remedy: str = AS_WRITT
 
 
 def stem(file: str) -> str:
-    """Return the name of a file without folders and ending: the node that a log without a name is of."""
+    """Return the name of a file without folders and ending: it names the node of a log that has no host name."""
     name = file.replace("\\", "/").rpartition("/")[2]
     return name.partition(".")[0] or name

@@ -15,7 +15,7 @@ from ffplan.base.record import record
 from ffplan.interop.logs.measured import number_of, refuse, stem
 from ffplan.results.acceptance import Measured
 
-OPERATIONS = {
+_OPERATIONS = {
     "all_reduce": "allreduce",
     "all_gather": "all-gather",
     "reduce_scatter": "reduce-scatter",
@@ -27,12 +27,12 @@ OPERATIONS = {
     "sendrecv": "sendrecv",
 }
 """Operations by the names of the programs, `_perf` left out; others are not modelled."""
-IN_PIECES = ("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter")
+_IN_PIECES = ("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter")
 """Operations whose message is a buffer of one piece for each rank."""
-WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8}
-WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
+_WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8}
+_WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
 """Bytes of an element by type [byte]."""
-CLOSE = 0.05
+_CLOSE = 0.05
 """Part by which a printed bus bandwidth may differ from the one that the operation makes of its time [1]."""
 _RANK = re.compile(
     r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})(?:\s+\[[^\]]{0,40}\]\s*(.{0,80}))?"
@@ -41,9 +41,9 @@ _STARTING = re.compile(r"Collective test starting:[ \t]*(\w+?)_perf")
 _COMMAND = re.compile(r"\b(\w+?)_perf\b")
 _CALL = re.compile(r"(?:^|[\s/])(\w+?)_perf(?=\s|$)")
 """A command line, which a log may begin with."""
-SINGLE = {"agg iters": 1, "graph": 0}
+_SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""
-SHORTEST, LONGEST = 9, 32
+_SHORTEST, _LONGEST = 9, 32
 """Columns of a row: one half of four after five, and two halves with statistics and a time stamp [1]."""
 
 
@@ -82,7 +82,7 @@ class _Run:
         return alike if -1 not in alike and len(set(alike)) == len(alike) else ()
 
 
-def bus_factor(operation: str, ranks: int) -> float:
+def _bus_factor(operation: str, ranks: int) -> float:
     """Return bus bandwidth over algorithm bandwidth.
 
     Args:
@@ -97,7 +97,7 @@ def bus_factor(operation: str, ranks: int) -> float:
     """
     if operation == "allreduce":
         return 2 * (ranks - 1) / ranks
-    return (ranks - 1) / ranks if operation in IN_PIECES else 1.0
+    return (ranks - 1) / ranks if operation in _IN_PIECES else 1.0
 
 
 def is_nccl_tests(text: str) -> bool:
@@ -106,28 +106,28 @@ def is_nccl_tests(text: str) -> bool:
 
 
 def _operation(name: str | None, file: str, line: int) -> str:
-    known = ", ".join(f"{item}_perf" for item in OPERATIONS)
+    known = ", ".join(f"{item}_perf" for item in _OPERATIONS)
     if name is None:
         remedy = f"name the file after the program, such as all_reduce_perf.txt (known: {known})"
         refuse(file, line, "nothing says which operation was measured", remedy)
-    if name not in OPERATIONS:
+    if name not in _OPERATIONS:
         refuse(file, line, f"`{name}_perf` measures an operation that is not modelled", f"known are {known}")
-    return OPERATIONS[name]
+    return _OPERATIONS[name]
 
 
 def _of_name(file: str) -> str | None:
     """Return the operation that a file's name has: the longest of which it holds the whole words."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
-    known = sorted(OPERATIONS, key=len, reverse=True)
+    known = sorted(_OPERATIONS, key=len, reverse=True)
     if (program := _COMMAND.search(name)) is not None:
         return next((item for item in known if f"_{program[1]}".endswith(f"_{item}")), program[1])
     return next((item for item in known if re.search(rf"(?<![a-z]){item}(?![a-z])", name)), None)
 
 
 def _other(text: str) -> str:
-    """Return why a run measured something else than single calls; an empty text where it did not."""
+    """Say why a run did not measure single calls; empty if it did."""
     for name, words in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
-        if any(int(found) > SINGLE[name] for found in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
+        if any(int(found) > _SINGLE[name] for found in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
             return words
     return ""
 
@@ -151,13 +151,13 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
         refuse(file, line, "the row has no time", "give the log as the program wrote it")
     time, algbw, busbw = (number_of(text, file, line, "number") for text in usable[0][:3])
     ranks = len(run.ranks)
-    factor = bus_factor(operation, ranks)
+    factor = _bus_factor(operation, ranks)
     made = algbw * factor
     # A rate below 1 GB/s is printed with two places: its last one may be half of it.
-    if abs(busbw - made) > CLOSE * max(made, busbw) + 0.011 * (1 + factor):
+    if abs(busbw - made) > _CLOSE * max(made, busbw) + 0.011 * (1 + factor):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {ranks} ranks has it"
         refuse(file, line, message, "the operation, or the number of ranks, is another")
-    width = WIDTHS.get(cells[2])
+    width = _WIDTHS.get(cells[2])
     count = number_of(cells[1], file, line, "count")
     if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
         message = f"{size:.0f} bytes are not {count:.0f} elements of {cells[2]}, nor of {ranks} ranks"
@@ -166,7 +166,9 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     host = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}"
     return Measured(
         check=operation,
-        value=busbw if busbw or not time else size / time / 1e3 * factor,
+        value=busbw
+        if busbw or not time
+        else size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
         host=host,
         part="",
         file=file,
@@ -185,16 +187,12 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
 def read_nccl_tests(text: str, file: str) -> list[Measured]:
     """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
 
-    Args:
-        text: what the program printed.
-        file: name of the file.
-
     Raises:
         InputError: at a line that cannot be.
     """
     run = _Run(None, _of_name(file), [])
     other = _other(text)
-    found: list[Measured] = []
+    measured: list[Measured] = []
     for line, words in enumerate(text.splitlines(), 1):
         stripped = words.strip()
         starting = _STARTING.search(stripped)
@@ -207,8 +205,8 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
                 run = _Run(command[1], run.named, run.ranks)
         elif stripped and stripped[0].isdigit():
             cells = stripped.split()
-            if not SHORTEST <= len(cells) <= LONGEST or not cells[1].isdigit():
-                if len(cells) > 2 and cells[1].isdigit() and cells[2] in WIDTHS:
+            if not _SHORTEST <= len(cells) <= _LONGEST or not cells[1].isdigit():
+                if len(cells) > 2 and cells[1].isdigit() and cells[2] in _WIDTHS:
                     remedy = "give the log as the program wrote it"
                     refuse(file, line, f"a row of {len(cells)} columns, where 9 or more are wanted", remedy)
                 continue
@@ -216,15 +214,15 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
             if len(run.ranks) < 2:
                 refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
             row = _row(cells, run, operation, file, line)
-            found.append(replace(row, doubt=row.doubt or other))
+            measured.append(replace(row, doubt=row.doubt or other))
         elif run.operation is None and (call := _CALL.search(stripped)):
             run = _Run(call[1], run.named, run.ranks)
-    if not found:
+    if not measured:
         refuse(file, 1, "the log has no row of results", "give the whole output of the program")
-    return merged(found)
+    return _merged(measured)
 
 
-def merged(rows: list[Measured]) -> list[Measured]:
+def _merged(rows: list[Measured]) -> list[Measured]:
     """Return rows with those of one operation, ranks, host and size as their mean."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for row in rows:
@@ -243,10 +241,6 @@ def merged(rows: list[Measured]) -> list[Measured]:
 def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
     """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
 
-    Args:
-        loaded: the content.
-        file: name of the file.
-
     Raises:
         InputError: where it is none.
     """
@@ -256,7 +250,7 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
     operation = _operation(command[1] if command else _of_name(file), file, 1)
     if len(ranks) < 2:
         refuse(file, 1, "the file lists no two devices", "keep its `devices`: they count the ranks")
-    run, found = _Run(operation, None, ranks), []
+    run, measured = _Run(operation, None, ranks), []
     for item in loaded.get("results") or []:
         try:
             half = item.get("out_of_place") or item["in_place"]
@@ -266,10 +260,10 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
         except (KeyError, TypeError, AttributeError):
             refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
         cells = [str(cell) for cell in (*first, *texts)]
-        found.append(_row(cells, run, operation, file, 1))
-    if not found:
+        measured.append(_row(cells, run, operation, file, 1))
+    if not measured:
         refuse(file, 1, "the file has no `results`", "give the file of a run that ended")
-    return merged(found)
+    return _merged(measured)
 
 
 def is_nccl_tests_json(loaded: Any) -> bool:

@@ -1,29 +1,73 @@
-"""Any log: which program wrote it, and what it measured."""
+"""Logs of any known program: what they measured, and the collectives among it as a file of cases."""
 
 from __future__ import annotations
 
 import csv
 import json
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from ffplan.interop.logs import bandwidth, links, nccl_tests, storage
+from ffplan.inputs.emit import scalar
+from ffplan.interop.logs import benchmarks, links, nccl_tests
 from ffplan.interop.logs.measured import number_of, refuse
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-PROGRAMS = (
+
+def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str) -> str | None:
+    """Return a file of kind `communication-cases`, the median over nodes; None where no collective was measured.
+
+    Args:
+        measured: values of logs; collectives without wrong results are taken.
+        server: catalogue id of the server.
+        name: id of the file.
+        date: day of the measurement, as the user states it.
+    """
+    usable = [item for item in measured if item.gpus and not item.doubt]
+    if not usable:
+        return None
+    lines = [
+        "# yaml-language-server: $schema=../schema/communication-cases.schema.json",
+        "kind: communication-cases",
+        f"id: {scalar(name)}",
+        f"name: {scalar(f'{name}, measured')}",
+        f"source: {{title: {scalar('nccl-tests on our cluster')}, date: {scalar(date)}, grade: measured, status: V}}",
+        "collectives:",
+    ]
+    for operation in dict.fromkeys(item.check for item in usable):
+        own = [item for item in usable if item.check == operation]
+        for gpus in sorted({item.gpus for item in own}):
+            rows: dict[float, list[float]] = {}
+            for item in own:
+                if item.gpus == gpus:
+                    rows.setdefault(item.size_bytes, []).append(item.value)
+            sizes = sorted(rows)
+            values = ", ".join(f"{median(rows[size]):.6g}" for size in sizes)
+            lines += [
+                f"  - id: {operation}-{gpus}",
+                f"    system: {{server: {scalar(server)}}}",
+                f"    operation: {operation}",
+                f"    gpus: [{gpus}]",
+                f"    sizes: [{', '.join(f'{size:.0f} B' for size in sizes)}]",
+                "    metric: busbw_gbyte_s",
+                f"    values: [[{values}]]",
+            ]
+    return "\n".join(lines) + "\n"
+
+
+_PROGRAMS = (
     "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
     "ibdiagnet2.db_csv, ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
-BOM = "\ufeff"
-MOST_ROWS = 1_000_000
-REMEDY = "write the measured value alone, in the unit of its row"
+_BOM = "\ufeff"
+_MOST_ROWS = 1_000_000
+_REMEDY = "write the measured value alone, in the unit of its row"
 
 
 def _json(text: str, file: str) -> list[Measured] | None:
-    """Return what a JSON document measured; None where the text is none of a known program."""
+    """Read a JSON document; return None if no known program wrote it."""
     start = text.find("{")
     if start < 0:
         return None
@@ -43,26 +87,26 @@ def _json(text: str, file: str) -> list[Measured] | None:
         at = text.find("{", end)
     if nccl_tests.is_nccl_tests_json(loaded):
         return nccl_tests.read_nccl_tests_json(loaded, file)
-    if bandwidth.is_nvbandwidth(loaded):
-        return bandwidth.read_nvbandwidth(loaded, file)
-    return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
+    if benchmarks.is_nvbandwidth(loaded):
+        return benchmarks.read_nvbandwidth(loaded, file)
+    return benchmarks.read_fio(loaded, file) if benchmarks.is_fio(loaded) else None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
     """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
     rows = csv.DictReader(text.splitlines())
-    found = []
+    measured = []
     for at, row in enumerate(rows, 2):
         value = (row.get("measured") or "").strip()
         if not value:
             continue
-        if at > MOST_ROWS:
-            refuse(file, at, f"more than {MOST_ROWS:,} rows", "give fewer")
+        if at > _MOST_ROWS:
+            refuse(file, at, f"more than {_MOST_ROWS:,} rows", "give fewer")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
-        found.append(
+        measured.append(
             Measured(
                 check=(row.get("check") or "").strip(),
-                value=number_of(value, file, at, "number", REMEDY),
+                value=number_of(value, file, at, "number", _REMEDY),
                 host=(row.get("host") or "").strip() or "unnamed",
                 part=(row.get("part") or "").strip(),
                 file=file,
@@ -72,25 +116,21 @@ def _sheet(text: str, file: str) -> list[Measured]:
                 size_bytes=number_of(size, file, at, "size"),
             )
         )
-    if not found:
+    if not measured:
         refuse(file, 1, "no row has a `measured` value", "fill in the column `measured`")
-    return found
+    return measured
 
 
 def read_log(text: str, file: str) -> list[Measured]:
-    """Return what a log measured.
+    """Read a log of any known program.
 
-    A document of the right name and the wrong shape is refused, whatever is wrong in it.
-
-    Args:
-        text: the log.
-        file: its name.
+    A document of the right program in the wrong shape is refused, whatever is wrong in it.
 
     Raises:
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        return _read(text.removeprefix(BOM), file)
+        return _read_one(text.removeprefix(_BOM), file)
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log is not in the form of its program: {str(error)[:100]}"
         refuse(file, 1, message, "give the log as the program wrote it")
@@ -108,15 +148,15 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
     "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
     "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),
     "ibdiagnet's .lst": (links.is_ibdiagnet_lst, links.read_ibdiagnet_lst),
-    "IOR": (storage.is_ior, storage.read_ior),
-    "STREAM": (bandwidth.is_stream, bandwidth.read_stream),
+    "IOR": (benchmarks.is_ior, benchmarks.read_ior),
+    "STREAM": (benchmarks.is_stream, benchmarks.read_stream),
     "the acceptance sheet": (_is_sheet, _sheet),
 }
 """Programs that write text or XML: what tells their output, and its reader."""
 
 
-def _read(text: str, file: str) -> list[Measured]:
-    """Return what a log measured; one of several programs is refused, since the values of all but one would be lost.
+def _read_one(text: str, file: str) -> list[Measured]:
+    """Read a log of one program; refuse output of several, since the values of all but one would be lost.
 
     Raises:
         InputError: where no known program wrote it, or several did.
@@ -126,7 +166,7 @@ def _read(text: str, file: str) -> list[Measured]:
         refuse(file, 1, f"the log has output of {' and of '.join(wrote)}", "give one file for each program")
     if wrote:
         return _TEXTS[wrote[0]][1](text, file)
-    found = _json(text, file)
-    if found is None:
-        refuse(file, 1, "no program that is known wrote this", f"known are {PROGRAMS}")
-    return found
+    measured = _json(text, file)
+    if measured is None:
+        refuse(file, 1, "no program that is known wrote this", f"known are {_PROGRAMS}")
+    return measured

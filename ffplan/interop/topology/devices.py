@@ -1,4 +1,4 @@
-"""What the attributes of a PCI element say: its class, its ids, and whether it is a GPU or a NIC."""
+"""PCI elements of a topology file: class, ids, GPU or NIC, and the rate and lanes of the PCIe link."""
 
 from __future__ import annotations
 
@@ -7,22 +7,23 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
+from ffplan.base.record import record
 from ffplan.inputs.quantities import printable
 
 if TYPE_CHECKING:
     from ffplan.interop.xml_tree import Element
 
-GPUS = ("0302", "0380", "1200")
+_GPUS = ("0302", "0380", "1200")
 """Classes of GPUs: 3D and display controllers, accelerators; pci.ids 2026.08.22."""
-DISPLAY = "0300"
+_DISPLAY = "0300"
 """Class of a GPU with a display, and of the chip behind a server's console: VGA controller."""
-NICS = ("0200", "0207", "0208")
+_NICS = ("0200", "0207", "0208")
 """Classes of NICs: Ethernet, InfiniBand and other fabrics."""
-GPU_VENDORS = ("10de", "1002")
+_GPU_VENDORS = ("10de", "1002")
 """Vendors whose devices are GPUs where a file has no classes: NVIDIA and AMD; pci.ids 2026.08.22."""
-SWITCHES = ("10de:1af1", "10de:22a3")
+_SWITCHES = ("10de:1af1", "10de:22a3")
 """NVSwitches, which have the vendor of the GPUs."""
-NIC_VENDORS = ("15b3", "14e4", "1d0f", "1dd8")
+_NIC_VENDORS = ("15b3", "14e4", "1d0f", "1dd8")
 """Vendors whose devices are NICs where a file has no classes: Mellanox, Broadcom, Amazon and Pensando."""
 _HEX = re.compile("[0-9a-f]{1,6}")
 _SHORT = 4
@@ -62,7 +63,6 @@ def pci_class(element: Element, name: str = "class") -> str:
     """Return class, subclass and interface in six digits; empty where the file does not say.
 
     Args:
-        element: an element.
         name: its attribute; files write `0x030200`, `0x0302`, or drop the first zero.
     """
     digits = _hex(element.attributes.get(name, ""))
@@ -73,7 +73,6 @@ def pci_id(element: Element, unreadable: Unreadable) -> str:
     """Return vendor:device; empty where either is missing, unreadable, or a placeholder, as clouds write.
 
     Args:
-        element: a `pci` element.
         unreadable: takes note of what is no number.
     """
     parts = []
@@ -94,32 +93,88 @@ def place_of(element: Element) -> str:
     return element.attributes.get("busid", "").lower()
 
 
-def _vendor(element: Element) -> str:
+def _vendor_of(element: Element) -> str:
     return _hex(element.attributes.get("vendor", ""))
 
 
 def has_graphics(root: Element) -> bool:
     """Return whether VGA controllers of a file without GPU elements are its GPUs: no other class of GPU is there."""
-    return not any(pci_class(element)[:_SHORT] in GPUS for element in root.below() if element.tag == "pci")
+    return not any(pci_class(element)[:_SHORT] in _GPUS for element in root.below() if element.tag == "pci")
 
 
 def is_gpu(element: Element, *, graphics: bool) -> bool:
     """Return whether a PCI element without a GPU element is a GPU: by its class, or without one by its vendor.
 
     Args:
-        element: a `pci` element.
         graphics: whether VGA controllers of makers of GPUs count.
     """
     found = pci_class(element)[:_SHORT]
     if not found:
-        own = f"{_vendor(element)}:{_hex(element.attributes.get('device', ''))}"
-        return not element.named("pci") and own[:_SHORT] in GPU_VENDORS and own not in SWITCHES
-    return found in GPUS or (graphics and found == DISPLAY and _vendor(element) in ("", "0000", "ffff", *GPU_VENDORS))
+        own = f"{_vendor_of(element)}:{_hex(element.attributes.get('device', ''))}"
+        return not element.named("pci") and own[:_SHORT] in _GPU_VENDORS and own not in _SWITCHES
+    return found in _GPUS or (
+        graphics and found == _DISPLAY and _vendor_of(element) in ("", "0000", "ffff", *_GPU_VENDORS)
+    )
 
 
 def is_nic(element: Element) -> bool:
     """Return whether a PCI element without a NIC element is a NIC: by its class, or without one by its vendor."""
     found = pci_class(element)[:_SHORT]
     if not found:
-        return not element.named("pci") and _vendor(element) in NIC_VENDORS
-    return found in NICS
+        return not element.named("pci") and _vendor_of(element) in _NIC_VENDORS
+    return found in _NICS
+
+
+RATES = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
+"""Rate of a lane by PCIe generation [GT/s]; PCI-SIG."""
+_CODING = {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
+"""Part of a lane's transfers that carries data, by generation [1]; PCI-SIG: 8b/10b, 128b/130b, flits of 242 in 256."""
+_GENERATIONS = {rate: generation for generation, rate in RATES.items()}
+_SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?(?:GT/s)?(?: PCIe)?", re.IGNORECASE)
+_NAMED = re.compile(r"(?:PCIe ?)?gen ?([1-6])", re.IGNORECASE)
+_WIDTH = re.compile("x?([0-9]{1,3})")
+_LANES = (1, 2, 4, 8, 12, 16, 32)
+"""Lanes that a link may have; systems write 0, 63 or 255 where they do not know."""
+_UNKNOWN = re.compile("|0|0?[.]0|<?unknown.*", re.IGNORECASE)
+
+
+@record
+class PcieRate:
+    """A PCIe link."""
+
+    generation: int
+    lanes: int
+
+    @property
+    def gbyte_s(self) -> float:
+        """Rate of its lanes in one direction, before packet headers [GB/s]."""
+        return self.lanes * RATES[self.generation] * _CODING[self.generation] / 8
+
+    def __str__(self) -> str:
+        return f"x{self.lanes} Gen{self.generation}"
+
+
+def _generation(text: str) -> int | None:
+    """Return the generation of a speed, such as `16.0 GT/s PCIe`, `16GT/s` or `Gen4`; None where it is none."""
+    if match := _NAMED.fullmatch(text):
+        return int(match[1])
+    match = _SPEED.fullmatch(text)
+    return _GENERATIONS.get(float(match[1])) if match else None
+
+
+def link_of(element: Element, unreadable: Unreadable) -> PcieRate | None:
+    """Return the PCIe link of an element; None where it does not say, as virtual machines do not.
+
+    Args:
+        unreadable: takes note of a rate or a width that is no such thing.
+    """
+    speed = element.attributes.get("link_speed", "").strip()
+    width = element.attributes.get("link_width", "").strip()
+    generation, lanes = _generation(speed), _WIDTH.fullmatch(width)
+    if generation is None and not _UNKNOWN.fullmatch(speed):
+        unreadable.note(element, "link_speed")
+    if width and lanes is None:
+        unreadable.note(element, "link_width")
+    if generation is None or lanes is None or int(lanes[1]) not in _LANES:
+        return None
+    return PcieRate(generation=generation, lanes=int(lanes[1]))

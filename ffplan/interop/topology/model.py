@@ -1,10 +1,18 @@
-"""The inside of a server as a topology file describes it."""
+"""The inside of a server as a topology file describes it: devices, sockets behind NUMA nodes, and what is odd."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
-from ffplan.interop.topology.pcie import PcieRate
+from ffplan.interop.topology.devices import PcieRate
 from ffplan.interop.topology.scale_up import ScaleUpFound
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from ffplan.interop.xml_tree import Element
 
 
 @record
@@ -85,3 +93,137 @@ class ServerTopology:
     def nics(self) -> tuple[PciDevice, ...]:
         """All NICs of fabrics, in the order of the file."""
         return tuple(nic for socket in self.sockets for port in socket.ports for nic in port.nics)
+
+
+_MOST_SOCKETS = 2
+"""Most sockets of a server with x86 CPUs beside accelerators: AMD's processor specifications list 1P and 2P only, and
+GPU servers with four sockets of Intel are rare; recalled."""
+_MOST_SOCKET_NODES = 4
+"""Most NUMA nodes of a socket with AMD EPYC (NPS4), for Rome and later; AMD's tuning guides."""
+_APU = ("AuthenticAMD:175:144", "AuthenticAMD:25:144")
+"""CPUs that are one package with a GPU, MI300A, of which a server has up to four; recalled. NCCL adds 16 times the
+extended family to the base family, and so writes family 25 as 175."""
+_CLUSTERED = 2
+"""NUMA nodes from which a server may have clusters within a socket."""
+_X86 = ("AMD", "Genuine", "x86")
+
+
+@record
+class NumaNode:
+    """A NUMA node of the file."""
+
+    number: int
+    cpu: str
+    cpuid: str
+    ports: tuple[RootPortFound, ...]
+
+
+def _nodes_per_socket(nodes: list[NumaNode]) -> int:
+    """Return the NUMA nodes of a socket: servers with x86 CPUs have two sockets, of several nodes each."""
+    most = max(node.number for node in nodes) + 1
+    if not _is_x86(nodes) or most <= _MOST_SOCKETS:
+        return 1
+    even = -(-most // _MOST_SOCKETS)
+    return max(even, _MOST_SOCKET_NODES) if "AMD" in nodes[0].cpu and most > _MOST_SOCKETS * 2 else even
+
+
+def _is_x86(nodes: list[NumaNode]) -> bool:
+    return any(name in nodes[0].cpu for name in _X86) and nodes[0].cpuid not in _APU
+
+
+def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[str]]:
+    """Return the sockets of NUMA nodes, and what was assumed.
+
+    A file has a `cpu` for every NUMA node with devices, and numbers them through the sockets.
+
+    Args:
+        nodes: the NUMA nodes, in the order of the file.
+    """
+    each = _nodes_per_socket(nodes)
+    x86 = _is_x86(nodes)
+    highest = max(node.number for node in nodes)
+    numbers = range(highest // each + 1) if x86 or highest <= 1 else sorted({node.number for node in nodes})
+    held = [[node for node in nodes if node.number // each == place] for place in numbers]
+    found = tuple(
+        SocketFound(
+            cpu=nodes[0].cpu if not inside else inside[0].cpu,
+            cpuid=nodes[0].cpuid if not inside else inside[0].cpuid,
+            numa=tuple(sorted({node.number for node in inside})),
+            ports=tuple(port for node in inside for port in node.ports),
+        )
+        for inside in held
+    )
+    if each == 1 and not x86 and nodes[0].cpuid not in _APU and len(nodes) > _CLUSTERED:
+        words = (
+            f"{len(nodes)} NUMA nodes are taken for as many sockets: with sub-NUMA clusters there are fewer; correct it"
+        )
+        return found, [words]
+    if each == 1:
+        return found, []
+    words = (
+        f"{plural(len(nodes), 'NUMA node')} are taken for {plural(len(found), 'socket')}, {each} to a socket: servers "
+        "with GPUs have two sockets of AMD or Intel, rarely one or four; correct it where this one has"
+    )
+    return found, [words]
+
+
+def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
+    """Return a warning for every GPU whose PCIe link is slower than that of others."""
+    known = [(gpu, gpu.link) for gpu in gpus if gpu.link is not None]
+    best = max((link.gbyte_s for _, link in known), default=0.0)
+    fastest = next((link for _, link in known if link.gbyte_s == best), None)
+    return [
+        f"line {gpu.line}: the GPU {gpu.bus} runs at {link}, {link.gbyte_s:.1f} GB/s, where others run at "
+        f"{fastest}, {best:.1f} GB/s: its copies take {best / link.gbyte_s:.1f} times as long, and a "
+        "step waits for the slowest"
+        for gpu, link in known
+        if link.gbyte_s < 0.99 * best and link.generation > 1
+    ]
+
+
+def slow_ports(nics: Iterable[PciDevice]) -> list[str]:
+    """Return a warning for NICs whose PCIe link is slower than their port, one for each pair of rates."""
+    found: dict[tuple[float, str, float], list[PciDevice]] = {}
+    for nic in nics:
+        if nic.link and nic.gbyte_s and nic.link.generation > 1 and nic.link.gbyte_s < 0.99 * nic.gbyte_s:
+            found.setdefault((nic.gbyte_s, str(nic.link), nic.link.gbyte_s), []).append(nic)
+    return [
+        f"line {same[0].line}: {plural(len(same), 'NIC')} ({first_few(nic.name or nic.bus for nic in same)}) "
+        f"with {8 * port:,.0f} Gb/s at the port and {8 * rate:,.0f} Gb/s of PCIe {link} behind it: PCIe binds"
+        for (port, link, rate), same in found.items()
+    ]
+
+
+def repeated(gpus: Iterable[PciDevice]) -> list[str]:
+    """Return a warning where GPUs share a bus id."""
+    buses = [gpu.bus for gpu in gpus if gpu.bus]
+    twice = sorted({bus for bus in buses if buses.count(bus) > 1})
+    return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be told apart"] if twice else []
+
+
+def partitions(gpus: Iterable[PciDevice]) -> list[str]:
+    """Return a warning where GPUs are functions of fewer devices, as partitions of a GPU are (CPX, MIG)."""
+    buses = [gpu.bus for gpu in gpus if "." in gpu.bus]
+    whole = {bus.rpartition(".")[0] for bus in buses}
+    if len(set(buses)) == len(whole):
+        return []
+    return [
+        f"{plural(len(buses), 'GPU')} are functions of {plural(len(whole), 'device')}, as partitions of a GPU are: a "
+        "part of the catalogue is a whole GPU"
+    ]
+
+
+def unused(found: Mapping[str, Sequence[Element]]) -> list[str]:
+    """Return a warning for the PCI devices that a file lists without saying that NCCL uses them.
+
+    Args:
+        found: devices of the class of a GPU or a NIC, by the element that they lack: `gpu` or `net`.
+    """
+    titles = {"gpu": "GPU", "net": "NIC"}
+    return [
+        f"line {devices[0].line}: {plural(len(devices), 'device')} of the class of a {titles[name]} "
+        f"({first_few(device.attributes.get('busid', '?')[:20] for device in devices)}) without a `{name}` element, "
+        "which others have: NCCL did not use them, and they are left out"
+        for name, devices in found.items()
+        if devices
+    ]

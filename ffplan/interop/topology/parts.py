@@ -58,7 +58,7 @@ def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
 
 
 def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
-    """Return the NICs that a card may be: those of its PCI id, of which the rate of its ports may single one out.
+    """Return the NICs that a card may be: by PCI id, narrowed down by the rate of its ports if one fits.
 
     A card of two ports of 200 Gb/s is one of 400 Gb/s, where there is such a part.
     """

@@ -7,32 +7,49 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.whole import whole
-from ffplan.interop.topology.devices import Unreadable, has_graphics, is_gpu, is_nic, pci_class, pci_id, place_of
-from ffplan.interop.topology.model import PciDevice, RootPortFound, ServerTopology
-from ffplan.interop.topology.pcie import link_of
+from ffplan.interop.topology.devices import (
+    Unreadable,
+    has_graphics,
+    is_gpu,
+    is_nic,
+    link_of,
+    pci_class,
+    pci_id,
+    place_of,
+)
+from ffplan.interop.topology.model import (
+    NumaNode,
+    PciDevice,
+    RootPortFound,
+    ServerTopology,
+    group_sockets,
+    partitions,
+    repeated,
+    slow_links,
+    slow_ports,
+    unused,
+)
 from ffplan.interop.topology.scale_up import links_of, structure
-from ffplan.interop.topology.slower import partitions, repeated, slow_links, slow_ports, unused
-from ffplan.interop.topology.sockets import NumaNode, grouped
-from ffplan.interop.topology.whole_file import named_devices, no_gpu, system_of
+from ffplan.interop.topology.system import named_devices, no_gpu, system_of
 from ffplan.interop.xml_tree import fault
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ffplan.interop.topology.pcie import PcieRate
+    from ffplan.interop.topology.devices import PcieRate
     from ffplan.interop.topology.scale_up import ScaleUpLink
     from ffplan.interop.xml_tree import Element
 
-MOST_NODES = 64
+_MOST_NODES = 64
 """More NUMA nodes than a server has."""
-MANAGEMENT_GBYTE_S = 10 / 8
+_MANAGEMENT_GBYTE_S = 10 / 8
 """Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
 _SPEED = re.compile(r"-[0-9]{1,9}|[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _DEVICES = ("pci", "gpu", "nic")
 
 
 class _Walk:
-    """What the elements so far describe."""
+    """State of the walk over the elements of a file."""
 
     def __init__(self, root: Element, gpus: frozenset[str], nics: frozenset[str]) -> None:
         self.gpus, self.nics = gpus, nics
@@ -133,7 +150,7 @@ class _Walk:
                 gbyte_s=max(known) if known else None,
                 ports=_equal_ports(ports, max(known, default=None)),
             )
-            slow = bool(known) and max(known) <= MANAGEMENT_GBYTE_S
+            slow = bool(known) and max(known) <= _MANAGEMENT_GBYTE_S
             fused = device.name.split("+") if card is None else [device.name]
             if len(fused) > 1 and self.names.issuperset(fused):
                 continue  # its parts stand by themselves, with their cards
@@ -148,7 +165,7 @@ class _Walk:
         if text and not _SPEED.fullmatch(text):
             self.unreadable.note(net, "speed")
             return None
-        rate = float(text or 0) / 8000
+        rate = float(text or 0) / 8000  # Mb/s to GB/s
         return rate if rate > 0 else None
 
 
@@ -189,15 +206,15 @@ def _numa(cpu: Element, position: int, walk: _Walk, file: str) -> NumaNode:
     Raises:
         InputError: located, where its number is beyond those of any server.
     """
-    words, cpuid = _cpu_words(cpu)
+    message, cpuid = _cpu_words(cpu)
     ports = [walk.port(child) for child in cpu.children]
     numa = whole(cpu.attributes.get("numaid", ""))
-    if numa is not None and numa >= MOST_NODES:
-        words = f"`numaid` is {numa:,}, and a server has fewer than {MOST_NODES} NUMA nodes"
-        raise fault(file, cpu, words, "number the NUMA nodes from 0")
+    if numa is not None and numa >= _MOST_NODES:
+        message = f"`numaid` is {numa:,}, and a server has fewer than {_MOST_NODES} NUMA nodes"
+        raise fault(file, cpu, message, "number the NUMA nodes from 0")
     return NumaNode(
         number=position if numa is None else numa,
-        cpu=words,
+        cpu=message,
         cpuid=cpuid,
         ports=tuple(port for port in ports if port.gpus or port.nics),
     )
@@ -209,8 +226,6 @@ def read_server(data: bytes, file: str, gpus: Iterable[str] = (), nics: Iterable
     A value that cannot be read is taken as unknown, with a warning, as NCCL does.
 
     Args:
-        data: the file.
-        file: its name in messages.
         gpus: bus ids of devices that are GPUs, where the file does not say.
         nics: bus ids of devices that are NICs, where the file does not say.
 
@@ -225,7 +240,7 @@ def read_server(data: bytes, file: str, gpus: Iterable[str] = (), nics: Iterable
     all_nics = [nic for node in nodes for port in node.ports for nic in port.nics]
     if not all_gpus:
         raise no_gpu(root, file)
-    sockets, assumed = grouped(nodes)
+    sockets, assumed = group_sockets(nodes)
     scale_up = structure(walk.links, [gpu.bus for gpu in all_gpus])
     odd = [*walk.unreadable.words(), *scale_up.faults, *slow_links(all_gpus), *slow_ports(all_nics)]
     odd += [*repeated(all_gpus), *partitions(all_gpus), *unused(walk.unused)]

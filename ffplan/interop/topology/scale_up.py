@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
     from ffplan.interop.xml_tree import Element
 
-SWITCH = "068000"
+_SWITCH = "068000"
 """Class of an NVSwitch: other bridge; 0x068001 is a POWER9 CPU, whose links join no GPUs."""
-CPU = "068001"
+_CPU = "068001"
 _BUS = re.compile("(?:([0-9a-f]{1,8}):)?([0-9a-f]{1,2}):([0-9a-f]{1,2})(?:[.]([0-9a-f]{1,2}))?")
-NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
+_NAMES = {"nvlink": "NVLink", "xgmi": "xGMI"}
 """Name of the network by the element of a link."""
 
 
@@ -65,38 +65,33 @@ class ScaleUpFound:
 
 
 def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
-    """Return the scale-up links of a GPU.
-
-    Args:
-        gpu: its `gpu` element.
-        bus: its bus id.
-    """
+    """Return the scale-up links of a GPU."""
     return [
         ScaleUpLink(
             gpu=bus,
             target=child.attributes.get("target", "").lower(),
             count=1 if (count := whole(child.attributes.get("count", "1"), 3)) is None else count,
             kind=child.tag,
-            switch=pci_class(child, "tclass") == SWITCH,
+            switch=pci_class(child, "tclass") == _SWITCH,
             line=child.line,
-            cpu=pci_class(child, "tclass") == CPU,
+            cpu=pci_class(child, "tclass") == _CPU,
             unsaid=not pci_class(child, "tclass"),
         )
         for child in gpu.children
-        if child.tag in NAMES
+        if child.tag in _NAMES
     ]
 
 
 def place(bus: str) -> tuple[int, ...] | str:
     """Return domain, bus, device and function of a bus id, which files write with two to eight digits of a domain."""
-    found = _BUS.fullmatch(bus)
-    return tuple(int(part or "0", 16) for part in found.groups()) if found else bus
+    match = _BUS.fullmatch(bus)
+    return tuple(int(part or "0", 16) for part in match.groups()) if match else bus
 
 
 def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink]:
-    """Return links with the targets that the file means: GPUs by their own bus id, switches that it does not class.
+    """Resolve the targets of links: GPUs by their own bus id, and switches without a class.
 
-    A target without a class that several GPUs lead to, and that is no GPU, is a switch.
+    A target without a class is a switch if it is no GPU and several GPUs lead to it.
     """
     own = {place(bus): bus for bus in gpus}
     given = [replace(link, target=own.get(place(link.target), link.target)) for link in links]
@@ -115,10 +110,6 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
 
     A switch joins all GPUs where links lead to one; a mesh joins every two by a link of their own; pairs join every
     GPU to one other at most; anything else is a list of links.
-
-    Args:
-        links: links of every GPU.
-        gpus: bus ids of all GPUs.
     """
     all_gpus = list(gpus)
     given = _resolved(links, all_gpus)
@@ -149,7 +140,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         ends_of = first_few(dict.fromkeys(f"`{link.target}`" for link in lost))
         words = f"links of {gpus_of} lead to {ends_of}, no GPU of this file; they are left out"
         faults.append(f"line {lost[0].line}: {words}")
-    names = {NAMES[link.kind] for link in given}
+    names = {_NAMES[link.kind] for link in given}
     faults += _one_sided(ends)
     most = max(counted.values(), default=0)
     fewer = {gpu: count for gpu, count in counted.items() if count < most and len(counted) == len(all_gpus)}
@@ -173,7 +164,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
 
 
 def _one_sided(ends: dict[tuple[str, str], int]) -> list[str]:
-    """Return what two GPUs say differently of the links between them, in words."""
+    """List the pairs of GPUs whose two ends state different links."""
     said = []
     for (one, two), count in sorted(ends.items()):
         back = ends.get((two, one), 0)

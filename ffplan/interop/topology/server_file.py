@@ -1,4 +1,4 @@
-"""A catalogue file of a server from its topology file: what it tells, and what is left to fill in."""
+"""A server's catalogue file, written from its topology file, with marks where values are to be filled in."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.inputs.emit import comment, flow, quoted, scalar
+from ffplan.interop.topology.devices import PcieRate
 from ffplan.interop.topology.parts import arch_of, of_gpu, of_nic, of_socket
-from ffplan.interop.topology.pcie import PcieRate
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
     from ffplan.interop.topology.model import PciDevice, ServerTopology, SocketFound
     from ffplan.interop.topology.parts import KnownParts
 
-TODO = "TODO"
-"""Stands for a value that the file cannot tell; every place that has it is to be filled in."""
-RACKS = ("gb200", "gb300")
+_TODO = "TODO"
+"""Marks a value that the topology file does not have, to be filled in by hand."""
+_RACKS = ("gb200", "gb300")
 """Accelerators whose scale-up network joins the nodes of a rack."""
-HALVES = ("1002:7408", "1002:740c")
-"""PCI ids of a die of MI250 or MI250X, of which a card has two; pci.ids 2026.08.22."""
-MEMORY = (
+_HALVES = ("1002:7408", "1002:740c")
+"""PCI ids of one die of MI250 or MI250X; a card has two; pci.ids 2026.08.22."""
+_MEMORY = (
     ("channels", "populated channels of a socket, such as 8"),
     ("rate", "at which they run, such as 4800 MT/s"),
     ("dimms", "memory modules of a socket, such as 16"),
@@ -35,7 +35,7 @@ MEMORY = (
 
 @record
 class Basis:
-    """A catalogued server that stands in for what a topology file cannot tell."""
+    """A catalogued server that supplies what a topology file does not have."""
 
     server: Server
     data: Mapping[str, Any]
@@ -54,12 +54,12 @@ class ServerFile:
 class _Writer:
     """Lines of the file so far."""
 
-    def __init__(self, found: ServerTopology, parts: KnownParts, basis: Basis | None, cpu: str | None) -> None:
-        self.found, self.parts, self.basis, self.cpu = found, parts, basis, cpu
+    def __init__(self, topology: ServerTopology, parts: KnownParts, basis: Basis | None, cpu: str | None) -> None:
+        self.topology, self.parts, self.basis, self.cpu = topology, parts, basis, cpu
         self.todo: list[str] = []
-        self.warnings = list(found.warnings)
-        self.gpus = _numbered(list(found.gpus), "gpu")
-        self.nics = _numbered(list(found.nics), "nic")
+        self.warnings = list(topology.warnings)
+        self.gpus = _numbered(list(topology.gpus), "gpu")
+        self.nics = _numbered(list(topology.nics), "nic")
         self.other_rates: dict[tuple[str, str], list[PciDevice]] = {}
         """NICs whose ports run at another rate than their part, by both rates in words."""
         self.sources: set[str] = set()
@@ -69,7 +69,7 @@ class _Writer:
         """Return the mark of a value to fill in, and note it."""
         if (words := f"{field}: {what}") not in self.todo:
             self.todo.append(words)
-        return TODO
+        return _TODO
 
     def taken(self, value: Any) -> str:
         """Return data of the basis in one line; its sources are noted."""
@@ -100,7 +100,7 @@ class _Writer:
     def sockets(self) -> list[str]:
         """Return the lines of the sockets."""
         lines = ["sockets:"]
-        for number, socket in enumerate(self.found.sockets):
+        for number, socket in enumerate(self.topology.sockets):
             cpu, words = self.cpu_of(socket)
             lines += [f"  - id: cpu{number}", f"    cpu: {scalar(cpu)}  # {comment(words)}", *self.memory(number)]
             lines += ["    root_ports:"] if socket.ports else []
@@ -116,9 +116,9 @@ class _Writer:
             held = self.basis.data["sockets"][0]["memory"]
             return ["    memory: &memory", *(f"      {name}: {self.taken(held[name])}" for name in held)]
         lines = ["    memory: &memory"]
-        for name, what in MEMORY:
+        for name, what in _MEMORY:
             self.fill(f"memory.{name}", what)
-            lines.append(f"      {name}: {{value: {TODO}, source: filled}}  # {what}")
+            lines.append(f"      {name}: {{value: {_TODO}, source: filled}}  # {what}")
         return lines
 
     def accelerators(self) -> list[str]:
@@ -131,19 +131,19 @@ class _Writer:
     def placed(self, kind: str) -> list[tuple[str, str, PciDevice]]:
         """Return name, root port and device of every GPU or NIC, in the order of their names."""
         names = self.gpus if kind == "gpu" else self.nics
-        found = []
-        for number, socket in enumerate(self.found.sockets):
+        rows = []
+        for number, socket in enumerate(self.topology.sockets):
             for position, port in enumerate(socket.ports):
                 devices = port.gpus if kind == "gpu" else port.nics
-                found += [(names[id(device)], f"cpu{number}-rp{position}", device) for device in devices]
-        return sorted(found, key=lambda item: (len(item[0]), item[0]))
+                rows += [(names[id(device)], f"cpu{number}-rp{position}", device) for device in devices]
+        return sorted(rows, key=lambda item: (len(item[0]), item[0]))
 
     def accelerator(self) -> str:
         """Return the catalogue id of the GPUs, with a comment."""
-        ids = sorted({gpu.pci_id for gpu in self.found.gpus})
-        may = sorted({part.id for gpu in self.found.gpus for part in of_gpu(self.parts, gpu)})
+        ids = sorted({gpu.pci_id for gpu in self.topology.gpus})
+        may = sorted({part.id for gpu in self.topology.gpus for part in of_gpu(self.parts, gpu)})
         words = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
-        if len(ids) > 1 and (len(may) > 1 or any(not of_gpu(self.parts, gpu) for gpu in self.found.gpus)):
+        if len(ids) > 1 and (len(may) > 1 or any(not of_gpu(self.parts, gpu) for gpu in self.topology.gpus)):
             self.warn(f"the GPUs have several PCI ids ({', '.join(ids)}); a server file has one kind")
             may = []
         if len(may) == 1:
@@ -153,7 +153,7 @@ class _Writer:
             self.warn(f"the file has no PCI ids: the GPUs are taken for `{own}`, those of the server given")
             return f"{own}  # {words}"
         known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
-        if ids and set(ids) <= set(HALVES):
+        if ids and set(ids) <= set(_HALVES):
             known = (
                 "a card of MI250 or MI250X is two of them, and `mi250x` of the catalogue is a whole card: name a half"
             )
@@ -161,7 +161,7 @@ class _Writer:
 
     def kind(self) -> Accelerator | None:
         """Return the accelerator, where its PCI id tells."""
-        may = {part.id: part for gpu in self.found.gpus for part in of_gpu(self.parts, gpu)}
+        may = {part.id: part for gpu in self.topology.gpus for part in of_gpu(self.parts, gpu)}
         return next(iter(may.values())) if len(may) == 1 else None
 
     def slower_link(self) -> list[str]:
@@ -169,12 +169,12 @@ class _Writer:
 
         Where GPUs have a coherent link to the CPU, their copies take that, and PCIe is for control alone.
         """
-        part = None if self.found.coherent else self.kind()
-        links = Counter(str(gpu.link) for gpu in self.found.gpus if gpu.link is not None)
+        part = None if self.topology.coherent else self.kind()
+        links = Counter(str(gpu.link) for gpu in self.topology.gpus if gpu.link is not None)
         if part is None or part.pcie is None or not links:
             return []
         usual = links.most_common(1)[0][0]
-        link = next(gpu.link for gpu in self.found.gpus if str(gpu.link) == usual)
+        link = next(gpu.link for gpu in self.topology.gpus if str(gpu.link) == usual)
         own = PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
         if link is None or link.generation == 1 or link.gbyte_s > 0.99 * own.gbyte_s:
             return []
@@ -188,9 +188,11 @@ class _Writer:
 
     def nic_lines(self) -> list[str]:
         """Return the lines of the NICs: those that share a switch with a GPU carry the fabric of the GPUs."""
-        lines = ["nics:"] if self.found.nics else []
-        beside = {id(nic) for socket in self.found.sockets for port in socket.ports if port.gpus for nic in port.nics}
-        apart = beside and len(beside) < len(self.found.nics)
+        lines = ["nics:"] if self.topology.nics else []
+        beside = {
+            id(nic) for socket in self.topology.sockets for port in socket.ports if port.gpus for nic in port.nics
+        }
+        apart = beside and len(beside) < len(self.topology.nics)
         for name, port, nic in self.placed("nic"):
             network = "both" if not apart else "compute" if id(nic) in beside else "storage"
             rate = f", {nic.rate_words}" if nic.gbyte_s else ""
@@ -205,7 +207,7 @@ class _Writer:
         if apart:
             self.warn(
                 f"{plural(len(beside), 'NIC')} beside GPUs are taken for the compute network, the other "
-                f"{len(self.found.nics) - len(beside)} for storage"
+                f"{len(self.topology.nics) - len(beside)} for storage"
             )
         return lines
 
@@ -228,44 +230,44 @@ class _Writer:
         return self.fill("nics[].part", f"catalogue id of the NIC ({words}{rate}){known}")
 
     def same_gpus(self) -> bool:
-        """Return whether the server that stands in has as many GPUs, of the kind that the file has if it says so."""
+        """Tell whether the basis has the same number of GPUs, and the same kind if the file states it."""
         assert self.basis is not None
         part, own = self.kind(), self.basis.server
-        alike = part is None and not any(gpu.pci_id for gpu in self.found.gpus)
-        return len(own.accelerators) == len(self.found.gpus) and (
+        alike = part is None and not any(gpu.pci_id for gpu in self.topology.gpus)
+        return len(own.accelerators) == len(self.topology.gpus) and (
             alike or (part is not None and part.id == own.accelerator)
         )
 
     def scale_up(self) -> list[str]:
         """Return the line of the scale-up network."""
-        found = self.found.scale_up
-        each = f"  # {found.links_per_gpu} links of a GPU" if found.links_per_gpu else ""
-        name = f", name: {scalar(found.name)}" if found.name not in ("", "NVLink") else ""
-        if found.kind == "switch":
+        network = self.topology.scale_up
+        each = f"  # {network.links_per_gpu} links of a GPU" if network.links_per_gpu else ""
+        name = f", name: {scalar(network.name)}" if network.name not in ("", "NVLink") else ""
+        if network.kind == "switch":
             own = self.basis.server.nvlink if self.basis is not None and self.same_gpus() else None
-            nodes = self.found.hosts
+            nodes = self.topology.hosts
             if nodes == 1 and own is not None and own.switched:
                 nodes = own.nodes
             part = self.kind()
-            if nodes == 1 and part is not None and part.id.startswith(RACKS):
+            if nodes == 1 and part is not None and part.id.startswith(_RACKS):
                 self.warn("NVLink of this GPU joins several nodes: write `nodes`, such as 18 of an NVL72 rack")
             return [f"nvlink: {{switched: true{f', nodes: {nodes}' if nodes > 1 else ''}{name}}}{each}"]
-        if found.kind == "mesh":
+        if network.kind == "mesh":
             return [f"nvlink: {{mesh: true{name}}}{each}"]
-        if found.kind in ("pairs", "links"):
-            bus = {gpu.bus: self.gpus[id(gpu)] for gpu in self.found.gpus}
+        if network.kind in ("pairs", "links"):
+            bus = {gpu.bus: self.gpus[id(gpu)] for gpu in self.topology.gpus}
             joined = sorted(
-                (sorted((bus[a], bus[b])), count) for (a, b), count in zip(found.pairs, found.counts, strict=True)
+                (sorted((bus[a], bus[b])), count) for (a, b), count in zip(network.pairs, network.counts, strict=True)
             )
             shown = ", ".join(f"[{', '.join(pair)}]" for pair, _ in joined)
-            equal = found.kind == "pairs" or set(found.counts) == {1}
+            equal = network.kind == "pairs" or set(network.counts) == {1}
             counts = "" if equal else f", counts: [{', '.join(str(count) for _, count in joined)}]"
-            return [f"nvlink: {{{found.kind}: [{shown}]{counts}{name}}}{each}"]
+            return [f"nvlink: {{{network.kind}: [{shown}]{counts}{name}}}{each}"]
         own = self.basis.data.get("nvlink") if self.basis is not None else None
         if own is not None and self.same_gpus() and not own.get("pairs"):
             return [f"nvlink: {self.taken(own)}"]
         part = self.kind()
-        if len(self.found.gpus) > 1 and (part is None or part.nvlink is not None):
+        if len(self.topology.gpus) > 1 and (part is None or part.nvlink is not None):
             self.warn("the file lists no links between GPUs; where they have some, write `nvlink: {switched: true}`")
         return []
 
@@ -298,7 +300,7 @@ def _sources(value: Any) -> set[str]:
 
 
 def server_file(
-    found: ServerTopology,
+    topology: ServerTopology,
     parts: KnownParts,
     *,
     name: str,
@@ -307,18 +309,16 @@ def server_file(
     cpu: str | None = None,
     basis: Basis | None = None,
 ) -> ServerFile:
-    """Return a server file of what a topology file tells.
+    """Write a server file from a topology file.
 
     Args:
-        found: the inside of the server.
-        parts: catalogue parts by their ids.
         name: id of the server.
         file: the topology file, named as the source.
         date: day on which it was read, as YYYY-MM-DD.
         cpu: catalogue id of the CPUs, where it is known.
-        basis: a server that stands in for what the file cannot tell.
+        basis: a server that supplies what the file does not have.
     """
-    writer = _Writer(found, parts, basis, cpu)
+    writer = _Writer(topology, parts, basis, cpu)
     body = [
         *writer.sockets(),
         *writer.accelerators(),
@@ -327,11 +327,11 @@ def server_file(
         *writer.scale_up(),
         *writer.power(),
     ]
-    if basis is not None and len(basis.server.accelerators) != len(found.gpus):
+    if basis is not None and len(basis.server.accelerators) != len(topology.gpus):
         have = len(basis.server.accelerators)
-        writer.warn(f"`{basis.server.id}` has {plural(have, 'accelerator')}, this file {len(found.gpus)}")
+        writer.warn(f"`{basis.server.id}` has {plural(have, 'accelerator')}, this file {len(topology.gpus)}")
     taken = f"; memory and power are those of {basis.server.id}" if basis is not None else ""
-    coherent = "; GPUs have a coherent link to the CPU" if found.coherent else ""
+    coherent = "; GPUs have a coherent link to the CPU" if topology.coherent else ""
     title = quoted(f"topology file {file} of NCCL or RCCL")
     sources = [f'  xml: {{title: {title}, date: "{date}", grade: measured, status: V}}']
     if basis is None:
@@ -339,7 +339,7 @@ def server_file(
         sources.append(f'  filled: {{title: "{words}", date: "{date}", grade: estimate, status: R}}')
     else:
         sources += [f"  {key}: {flow(basis.data['sources'][key])}" for key in sorted(writer.sources)]
-    head = [f"# {len(writer.todo)} values to fill in; they are marked {TODO}:"] if writer.todo else []
+    head = [f"# {len(writer.todo)} values to fill in; they are marked {_TODO}:"] if writer.todo else []
     head += [f"#   {number}. {comment(item)}" for number, item in enumerate(writer.todo, start=1)]
     lines = [
         *head,

@@ -10,14 +10,14 @@ from xml.sax.saxutils import escape, quoteattr
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Cpu, Nic, Server
 from ffplan.inputs.emit import comment
-from ffplan.interop.topology.pcie import RATES
+from ffplan.interop.topology.devices import RATES
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import RootPort
 
-GPU_CLASS = {"nvlink": "0x030200", "xgmi": "0x120000"}
+_GPU_CLASS = {"nvlink": "0x030200", "xgmi": "0x120000"}
 """PCI class of a GPU by the element of its links."""
-NVSWITCH = "ffff:fe:00.0"
+_NVSWITCH = "ffff:fe:00.0"
 """Bus id that stands for the switches of a scale-up network."""
 
 
@@ -66,16 +66,16 @@ class _Writer:
         scale_up, part = self.inside.server.nvlink, self.inside.accelerator
         if scale_up is None or part is None:
             return []
-        element = element_of(part)
+        element = _element_of(part)
         others = [slot.id for slot in self.inside.server.accelerators if slot.id != gpu]
         joined = [*scale_up.pairs, *scale_up.links]
         if scale_up.switched:
-            targets, kind = [NVSWITCH], "0x068000"
+            targets, kind = [_NVSWITCH], "0x068000"
         elif scale_up.mesh:
-            targets, kind = [self.buses[name] for name in others], GPU_CLASS[element]
+            targets, kind = [self.buses[name] for name in others], _GPU_CLASS[element]
         else:
             targets = [self.buses[b if a == gpu else a] for a, b in joined if gpu in (a, b)]
-            kind = GPU_CLASS[element]
+            kind = _GPU_CLASS[element]
         if scale_up.counts:
             own = [n for pair, n in zip(scale_up.links, scale_up.counts, strict=True) if gpu in pair]
             return [_link(element, *link, kind) for link in zip(targets, own, strict=True)]
@@ -87,7 +87,7 @@ class _Writer:
         """Add a GPU."""
         part = self.inside.accelerator
         assert part is not None
-        kind, links = GPU_CLASS[element_of(part)], self.links(slot)
+        kind, links = _GPU_CLASS[_element_of(part)], self.links(slot)
         self.lines.append(
             f'{indent}<pci busid="{self.buses[slot]}" class="{kind}" {self.ids(part.pci_ids)}{self.width}> '
             f"<!-- {_remark(f'{slot}: {part.id}')} -->"
@@ -107,7 +107,7 @@ class _Writer:
             f'{indent}<pci busid="{self.next_bus("0001")}" class="{kind}" {self.ids(part.pci_ids)}> '
             f"<!-- {_remark(f'{slot}: {part_id}')} -->"
         )
-        speed = round(part.rate.value * 8000)
+        speed = round(part.rate.value * 8000)  # GB/s to Mb/s
         net = f'<net name={quoteattr(slot)} dev="{place}" speed="{speed}" port="1" guid="0x{place + 1:x}" gdr="1"/>'
         self.lines += [f"{indent}  <nic>", f"{indent}    {net}", f"{indent}  </nic>", f"{indent}</pci>"]
 
@@ -135,7 +135,7 @@ def _link(element: str, target: str, count: int, kind: str) -> str:
     return f'<{element} target="{target}" count="{count}" tclass="{kind}"/>'
 
 
-def element_of(part: Accelerator) -> str:
+def _element_of(part: Accelerator) -> str:
     """Return the element of an accelerator's links: `xgmi` of AMD's, `nvlink` of all others."""
     return "xgmi" if part.vendor == "AMD" else "nvlink"
 
@@ -150,9 +150,6 @@ def topology_xml(inside: Inside) -> str:
     """Return a server's inside as NCCL topology XML, with GPUs, links and NICs.
 
     All switches stand as one, with all links of a GPU; links that the catalogue does not count stand as one.
-
-    Args:
-        inside: the server with its parts.
     """
     writer = _Writer(inside)
     writer.lines += [

@@ -26,8 +26,12 @@ COMPUTE = "compute"
 """What lists call the compute fabric, beside the names of the other networks."""
 
 
-def _tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]]:
-    """Return the compute fabric and the networks beside it: name, the design of each, and its cables."""
+def cable_tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]]:
+    """Return the compute fabric and the networks beside it: name, the design of each, and its cables.
+
+    Raises:
+        InputError: where something does not fit its rack, or no cable reaches.
+    """
     every = [(COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
     return [(name, net, cables(net.design, net.fabric)) for name, net in every]
 
@@ -103,8 +107,8 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
         InputError: where something does not fit its rack, or no cable reaches.
     """
     if wired.design.spec.floor is not None:
-        return _placed(_tables(wired))
-    return chain.from_iterable(_plain(*item) for item in _tables(wired))
+        return _placed(cable_tables(wired))
+    return chain.from_iterable(_plain(*item) for item in cable_tables(wired))
 
 
 def cabling(wired: WiredDesign) -> CablingReport:
@@ -123,7 +127,7 @@ def cabling(wired: WiredDesign) -> CablingReport:
                 "add a `floor` and the `rack_units` of the nodes",
             )
         )
-    tables = _tables(wired)
+    tables = cable_tables(wired)
     place = tables[0][2].places
     assert place is not None
     return CablingReport(

@@ -293,11 +293,11 @@ def test_maps_of_names(tmp_path: Path, row: str, words: str) -> None:
 
 
 def test_simple_expressions_lead_names_back(tmp_path: Path) -> None:
-    from ffplan.interop.asbuilt.names import mapped, read_map
+    from ffplan.interop.asbuilt.names import _mapped, read_map
 
     rules = read_map("~rack([0-9]+)-node([0-9]+),compute-\\1\n", "map.csv")
-    assert mapped("rack7-node12", rules, "map.csv") == "compute-7"
-    assert mapped("rack7-node12" * 40, rules, "map.csv") is None
+    assert _mapped("rack7-node12", rules, "map.csv") == "compute-7"
+    assert _mapped("rack7-node12" * 40, rules, "map.csv") is None
 
 
 # Logs and jobs
@@ -362,7 +362,22 @@ def test_rows_for_netbox_are_no_formulas(tmp_path: Path) -> None:
     (tmp_path / "hgx-h100-8nic.yaml").write_text(
         re.sub(r"^vendor: .*$", 'vendor: "=cmd|1!A0\\\\e\\\\u202e"', source, flags=re.MULTILINE)
     )
-    done = ffplan("export", "superpod-h100-4su", "--to", "netbox-devices", "--catalog", str(tmp_path))
+    devices = ("--to", "netbox", "--table", "devices")
+    done = ffplan("export", "superpod-h100-4su", *devices, "--catalog", str(tmp_path))
     assert done.code == 0
     assert ",'=cmd|1!A0\\x1b\\u202e," in done.out
     assert not re.search("[\x1b\u202e]", done.out)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--to", "netbox-devices"), "--to: no `netbox-devices`; write `--to netbox --table devices`"),
+        (("--to", "nautobot-cables"), "--to: no `nautobot-cables`; write `--to nautobot --table cables`"),
+        (("--to", "netbox"), "--to netbox needs --table: devices, interfaces, cables"),
+        (("--to", "svg", "--table", "devices"), "--table goes with --to netbox and --to nautobot"),
+        (("--to", "netbox", "--table", "cables", "--zone", "1"), "netbox takes the whole fabric"),
+    ],
+)
+def test_tables_of_inventories_are_named(options: tuple[str, ...], words: str) -> None:
+    assert words in refused("export", "fire-flyer-2", *options)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.interop.asbuilt.adapters import apart
+from ffplan.interop.asbuilt.composite import split_adapters
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing
 from ffplan.interop.asbuilt.model import PORTS
 from tests.support import ffplan
@@ -91,7 +91,7 @@ Ca\t2 "H-2"\t\t# "n2 mlx4_0"
 def test_which_ports_become_hosts() -> None:
     """Half of two adapters have cables in both ports: a port without one is no host. Rates stay with their links."""
     built = read_listing(SMALL.format(port=2), "x")
-    found = apart(built, 3)
+    found = split_adapters(built, 3)
     assert [(device.name, device.ports) for device in found.devices] == [
         ("leaf", 8),
         ("n1 mlx4_0p1", 1),
@@ -101,12 +101,12 @@ def test_which_ports_become_hosts() -> None:
     assert np.divmod(found.ends, PORTS)[0].tolist() == [[0, 1], [0, 2], [0, 3]]
     assert np.divmod(found.ends, PORTS)[1].tolist() == [[1, 1], [2, 1], [3, 1]]
     assert found.gbit_s.tolist() == [40.0, 56.0, 40.0]
-    assert apart(built, 2).devices == built.devices  # two endpoints: the second cable of n1 is one too many
+    assert split_adapters(built, 2).devices == built.devices  # two endpoints: the second cable of n1 is one too many
 
 
 def test_the_usual_port_is_the_first() -> None:
     """One adapter is wired at port 2 alone, which is usual; its cable is where the design has it."""
-    found = apart(read_listing(SMALL.format(port=2), "x"), 2)
+    found = split_adapters(read_listing(SMALL.format(port=2), "x"), 2)
     assert sorted(np.divmod(found.ends, PORTS)[1].tolist()) == [[1, 2], [2, 1], [3, 1]]
     same = read_listing(SMALL.format(port=1), "x")
-    assert apart(same, 2) is same
+    assert split_adapters(same, 2) is same

@@ -14,7 +14,7 @@ from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.asbuilt.speeds import link_rate, rate_words, signalled
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.ibsim import subnet
+from ffplan.interop.exported import subnet
 from tests.support import ffplan, wired
 from tests.unit.interop.seeded import Listing
 

@@ -11,7 +11,7 @@ from ffplan.interop.asbuilt.ibnetdiscover import read_listing
 from ffplan.interop.asbuilt.names import read_map
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.ibsim import subnet
+from ffplan.interop.exported import subnet
 from tests.support import ffplan, wired
 from tests.unit.interop.seeded import Listing
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffplan.interop.audit.causes import NAMED, Audited, _steps, causes
+from ffplan.interop.audit.cable_causes import _NAMED, _steps
+from ffplan.interop.audit.report import _Audited, causes
 from tests.unit.interop.small_sides import FABRIC, Link, sides_of
 
 SAME = "the same devices are joined at other ports: no bandwidth is lost, but tables and labels are wrong"
@@ -31,13 +32,13 @@ def changed(links: tuple[Link, ...], to: dict[int, Link | None]) -> tuple[Link, 
 
 def found(
     links: tuple[Link, ...], built: tuple[Link, ...], unknown: tuple[str, ...] = (), *, there: bool = True
-) -> Audited:
+) -> _Audited:
     """Return what an audit finds; devices without a link are there all the same unless said otherwise."""
     both = sides_of(links, built, unknown)
     return causes(replace(both, present=np.ones_like(both.present)) if there else both)
 
 
-def said(made: Audited) -> list[tuple[str, str]]:
+def said(made: _Audited) -> list[tuple[str, str]]:
     """Return kind and sentence of every finding."""
     return [(cause.kind, cause.what) for cause in made.causes]
 
@@ -74,7 +75,7 @@ def test_a_sentence_names_four_cables_and_a_list_twelve_steps() -> None:
     links = rows(16)
     (cause,) = found(links, links[13:]).causes
     assert cause.what.endswith("h03/nic0 to leaf-1/p4 and 9 more")
-    assert (len(cause.do), cause.do[-1]) == (NAMED + 1, "and 1 more")
+    assert (len(cause.do), cause.do[-1]) == (_NAMED + 1, "and 1 more")
     assert _steps([str(n) for n in range(12)]) == tuple(str(n) for n in range(12))
     assert _steps([str(n) for n in range(15)])[11:] == ("11", "and 3 more")
 
@@ -200,7 +201,7 @@ def test_cables_in_disorder_are_moved_one_by_one() -> None:
     )
 
 
-def slow(links: tuple[Link, ...], rates: dict[int, tuple[int, float]]) -> Audited:
+def slow(links: tuple[Link, ...], rates: dict[int, tuple[int, float]]) -> _Audited:
     """Return what an audit finds where some links have other lanes and rates [Gb/s] than 4 and 400."""
     both = sides_of(links)
     lanes, rate = both.theirs_lanes.copy(), both.theirs_gbit_s.copy()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.interop.asbuilt.chassis import _whose, cards_of, joined
+from ffplan.interop.asbuilt.composite import _cards_of, _whose, join_cards
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.support import ffplan
@@ -65,9 +65,9 @@ def test_cards_become_ports_of_one_switch(note: str) -> None:
     """Three line cards of four ports outwards and two spine cards; card 10 comes after card 2, and one has no cable."""
     hosts = {1: "a", 4: "b", 9: "c", 12: "d"}
     built = read(chassis(hosts, lines=3, spines=2, out=4, note=note))
-    (cards,) = cards_of(built).values()
+    (cards,) = _cards_of(built).values()
     assert len(cards) == 5
-    found = joined(built)
+    found = join_cards(built)
     one = found.devices[0]
     assert (one.kind, one.name, one.ports) == ("switch", "MF0;leaf-1:CS8500", 12)
     ends = {found.devices[two // PORTS].name: one % PORTS for one, two in found.ends.tolist()}
@@ -79,7 +79,7 @@ def test_cards_become_ports_of_one_switch(note: str) -> None:
 
 def test_line_cards_are_in_the_order_of_their_numbers() -> None:
     hosts = {40: "j", 5: "b"}
-    found = joined(read(chassis(hosts, lines=11, spines=2, out=4)))
+    found = join_cards(read(chassis(hosts, lines=11, spines=2, out=4)))
     ends = {found.devices[two // PORTS].name: one % PORTS for one, two in found.ends.tolist()}
     assert ends == {"j": 40, "b": 5}
 
@@ -97,10 +97,10 @@ def test_switches_that_share_a_system_but_no_link_stay_apart() -> None:
         for n in (1, 2)
     ]
     built = read("\n".join(chips))
-    assert cards_of(built) == {}
-    assert joined(built) is built
+    assert _cards_of(built) == {}
+    assert join_cards(built) is built
     apart = read(chassis({1: "a"}, lines=2, spines=1, out=2).replace("sysimgguid=0x99\n", ""))
-    assert cards_of(apart) == {}
+    assert _cards_of(apart) == {}
 
 
 def test_ports_of_no_switch_join_nothing() -> None:
@@ -109,8 +109,8 @@ def test_ports_of_no_switch_join_nothing() -> None:
     far = text.replace("Switch 3 ", "Switch 99999 ").replace('[1] "H-a"', '[9999] "H-a"').replace("[1]\t", "[9999]")
     far = far.replace('"S-a001"[1] # lid', '"S-a001"[9999] # lid')
     built = read(far)
-    assert len(cards_of(built)) == 1
-    assert joined(built) is built
+    assert len(_cards_of(built)) == 1
+    assert join_cards(built) is built
 
 
 def test_an_audit_of_a_director(tmp_path: Path) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop import drawing, graph, ibsim, matrix, xml_tree
+from ffplan.interop import drawing, exported, graph, workloads, xml_tree
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.inventory import ETHERNET
-from ffplan.interop.job_log import read_jobs
-from ffplan.interop.logs.bandwidth import read_stream
-from ffplan.interop.logs.nccl_tests import CLOSE, WIDTHS, _halves
+from ffplan.interop.canvas import RackKind, rack_drawing
+from ffplan.interop.inventory import _ETHERNET
+from ffplan.interop.logs.benchmarks import read_stream
+from ffplan.interop.logs.nccl_tests import _CLOSE, _WIDTHS, _halves
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.racks import RackKind, rack_drawing
-from ffplan.interop.topology.pcie import CODING
+from ffplan.interop.topology.devices import _CODING
+from ffplan.interop.workloads import read_jobs
 from tests.support import wired
 
 
@@ -55,9 +55,9 @@ def test_rates_by_name(text: str, rate: float) -> None:
 @pytest.mark.parametrize("rate", [10, 20, 40, 56, 100, 200])
 def test_options_of_a_netlist_say_the_rate(rate: int) -> None:
     """ibsim's ports have four lanes unless they say another width."""
-    lanes, found = link_rate(ibsim.RATES[rate])
+    lanes, found = link_rate(exported._RATES[rate])
     assert (lanes, round(found)) == (4, rate)
-    assert set(ibsim.RATES) == {10, 20, 40, 56, 100, 200, 400}
+    assert set(exported._RATES) == {10, 20, 40, 56, 100, 200, 400}
 
 
 def test_the_wanted_rate_of_a_link_is_in_bits() -> None:
@@ -98,7 +98,7 @@ def test_pods_that_are_drawn(count: int, kept: list[int]) -> None:
 
 def test_groups_of_a_large_graph_have_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """Switches of a pod are one box, with the number of the pod where there are several."""
-    monkeypatch.setattr(graph, "MOST_DRAWN", 3)
+    monkeypatch.setattr(graph, "_MOST_DRAWN", 3)
     own = wired("pcie-a100-three-tier")
     network = own.fabric.network
     _, boxes = graph._grouped(network, own.names, np.arange(len(network.switches)))
@@ -116,18 +116,18 @@ def test_bytes_of_the_types_of_nccl_tests() -> None:
     """Names as the program prints them, with the bytes of the C types and of 8-bit floats."""
     one = dict.fromkeys(("int8", "uint8", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2"), 1)
     two, four = dict.fromkeys(("half", "bfloat16"), 2), dict.fromkeys(("int32", "uint32", "float"), 4)
-    assert {**one, **two, **four, **dict.fromkeys(("int64", "uint64", "double"), 8)} == WIDTHS
+    assert {**one, **two, **four, **dict.fromkeys(("int64", "uint64", "double"), 8)} == _WIDTHS
 
 
 def test_coding_of_pcie_by_generation() -> None:
     """8b/10b in generations 1 and 2, 128b/130b up to 5, flits of 242 of 256 bytes in 6."""
-    assert CODING == {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
+    assert _CODING == {1: 0.8, 2: 0.8, 3: 128 / 130, 4: 128 / 130, 5: 128 / 130, 6: 242 / 256}
 
 
 def test_interfaces_of_netbox_have_their_rates_in_their_names() -> None:
-    assert all(name.startswith(f"{rate}gbase-x-") for rate, name in ETHERNET.items() if rate > 1)
-    assert ETHERNET[1] == "1000base-t"
-    assert set(ETHERNET) == {1, 10, 25, 100, 200, 400, 800}
+    assert all(name.startswith(f"{rate}gbase-x-") for rate, name in _ETHERNET.items() if rate > 1)
+    assert _ETHERNET[1] == "1000base-t"
+    assert set(_ETHERNET) == {1, 10, 25, 100, 200, 400, 800}
 
 
 def test_the_line_of_a_gpu_s_stream() -> None:
@@ -139,7 +139,7 @@ def test_the_line_of_a_gpu_s_stream() -> None:
 def test_a_printed_bus_bandwidth_may_be_off_by_its_last_digit(over: float, refused: bool) -> None:
     """Eight ranks: 0.50 GB/s of algbw are 0.875 of busbw; both are printed with two places, 0.011 (1 + 1.75) in all."""
     ranks = "".join(f"#  Rank {n:2} Group 0 Pid {n} on a device {n} [0x0{n}] H100\n" for n in range(8))
-    busbw = 0.875 * (1 + CLOSE) + over
+    busbw = 0.875 * (1 + _CLOSE) + over
     row = f"1024 256 float sum -1 2.05 0.50 {busbw:.6f} 0 2.05 0.50 {busbw:.6f} 0\n"
     head = "# nccl-tests all_reduce_perf\n# size count type redop root time algbw busbw #wrong\n"
     if refused:
@@ -151,11 +151,11 @@ def test_a_printed_bus_bandwidth_may_be_off_by_its_last_digit(over: float, refus
 
 
 def test_too_many_flows_are_a_fault_of_the_whole_file(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "MOST_FLOWS", 1)
+    monkeypatch.setattr(workloads, "MOST_FLOWS", 1)
     own = wired("fire-flyer-2")
     text = "src,dst,bytes\ncompute-0001,compute-0002,1\ncompute-0002,compute-0003,1\n"
     with pytest.raises(InputError, match=r"m.csv:1:1: error: more than 1 flows"):
-        matrix.read_matrix(text, "m.csv", own.names)
+        workloads.read_matrix(text, "m.csv", own.names)
 
 
 def test_racks_stand_on_one_floor() -> None:

@@ -15,18 +15,17 @@ from ffplan.base.hostlist import unfold
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.ibsim import subnet
-from ffplan.interop.inventory import CABLES
-from ffplan.interop.nautobot import _length
+from ffplan.interop.exported import subnet
+from ffplan.interop.inventory import _CABLES, _length
 from tests.support import ffplan, wired
 
 RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
 """16 NVL72 racks; a pod of eight rails; two zones; ports split in two."""
 
 
-def text(design: str, target: str) -> str:
+def text(design: str, target: str, *options: str) -> str:
     """Return an export."""
-    run = ffplan("export", design, "--to", target)
+    run = ffplan("export", design, "--to", target, *options)
     assert (run.code, run.err) == (0, "")
     return run.out
 
@@ -39,7 +38,7 @@ def nodes(design: str) -> list[str]:
 
 def rows(design: str, kind: str, program: str = "netbox") -> list[dict[str, str]]:
     """Return the rows of a CSV file for NetBox, or another inventory."""
-    return list(csv.DictReader(io.StringIO(text(design, f"{program}-{kind}"))))
+    return list(csv.DictReader(io.StringIO(text(design, program, "--table", kind))))
 
 
 def test_blocks_are_scale_up_domains() -> None:
@@ -110,7 +109,7 @@ def test_files_for_netbox(design: str) -> None:
     used = [(row[f"side_{s}_device"], row[f"side_{s}_name"]) for row in cables for s in "ab"]
     assert sorted(used) == sorted(ends)
     parts = {part.id: part.cable for part in (own.design.endpoint_link, own.design.inter_switch_link)}
-    assert design == POD or {row["type"] for row in cables} == {CABLES[parts["800g-2xdr4"] or ""]} == {"smf"}
+    assert design == POD or {row["type"] for row in cables} == {_CABLES[parts["800g-2xdr4"] or ""]} == {"smf"}
     assert {row[f"side_{s}_type"] for row in cables for s in "ab"} == {"dcim.interface"}
     kinds = {"infiniband-ndr"} if design == POD else {"400gbase-x-osfp"}
     assert {(row["type"], row["speed"]) for row in interfaces} == {(kind, "400000000") for kind in kinds}

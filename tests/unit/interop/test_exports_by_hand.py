@@ -11,16 +11,13 @@ import pytest
 import yaml
 
 from ffplan.fabric.wiring.network import TIERS
-from ffplan.interop import graph, labs, simulators
-from ffplan.interop.drawing import MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
-from ffplan.interop.exported import Exported
-from ffplan.interop.ibsim import netlist, subnet
-from ffplan.interop.inventory import csv_rows
-from ffplan.interop.kubernetes import node_labels
-from ffplan.interop.labs import containerlab
-from ffplan.interop.matrix import _ways
-from ffplan.interop.slurm import TreeSwitch
-from ffplan.interop.slurm_blocks import Block, sizes
+from ffplan.interop import graph, simulators
+from ffplan.interop.drawing import _MOST_PODS, _node_words, _Pod, _pod_width, _rails, _shown, _switches
+from ffplan.interop.exported import Exported, netlist, subnet
+from ffplan.interop.inventory import _csv_rows
+from ffplan.interop.schedulers import TreeSwitch, _Block, _sizes, node_labels
+from ffplan.interop.simulators import containerlab
+from ffplan.interop.workloads import _ways
 from tests.support import ffplan
 from tests.unit.interop.test_programs_by_hand import small
 
@@ -42,7 +39,7 @@ def exported(name: str) -> Exported:
     ],
 )
 def test_sizes_of_blocks_double_up_to_all_nodes(nodes: list[int], wanted: list[int]) -> None:
-    assert sizes([Block(f"b{n}", tuple(map(str, range(count)))) for n, count in enumerate(nodes)]) == wanted
+    assert _sizes([_Block(f"b{n}", tuple(map(str, range(count)))) for n, count in enumerate(nodes)]) == wanted
 
 
 def test_a_line_of_slurm_has_nodes_or_switches() -> None:
@@ -116,7 +113,7 @@ def test_a_pod_is_as_wide_as_its_switches_or_words() -> None:
     assert _pod_width(design, pod(30, 4)) == 20 * 12 - 3 + 28
     words = "4 nodes of 8 GPUs, 1 of their 8 NICs"
     assert _pod_width(design, pod(1, 1, ((0, 4, 4),))) == pytest.approx(len(words) * 6.2 + 28)
-    assert MOST_PODS == 5
+    assert _MOST_PODS == 5
     shown = _shown([pod(n, 1) for n in range(1, 9)])
     assert [(item.leaves, name) for item, name in shown] == [(n, f"pod {n}") for n in (1, 2, 3, 4, 8)]
 
@@ -125,11 +122,11 @@ def test_a_lab_has_so_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
     """`single` has a leaf and 7 nodes; names of labs hold letters and digits alone."""
     own = exported("single")
     count = len(own.names.switches()) + len(own.names.hosts())
-    monkeypatch.setattr(labs, "MOST_NODES", count)
+    monkeypatch.setattr(simulators, "_MOST_NODES", count)
     loaded = yaml.safe_load(containerlab(own))
     assert len(loaded["topology"]["nodes"]) == count
     assert loaded["name"].replace("_", "").isalnum()
-    monkeypatch.setattr(labs, "MOST_NODES", count - 1)
+    monkeypatch.setattr(simulators, "_MOST_NODES", count - 1)
     with pytest.raises(ValueError, match=f"{count} containers; a lab holds {count - 1}: make a design of a small pod"):
         containerlab(own)
 
@@ -147,8 +144,8 @@ def test_labels_of_older_names_end_at_the_third_tier() -> None:
 
 
 def test_rows_of_csv_have_no_formulas() -> None:
-    assert list(csv_rows(("a", "b"), [(1, "x,y"), (2.5, "")])) == ["a,b\n", '1,"x,y"\n', "2.5,\n"]
-    (_, row) = csv_rows(("a",), [("=1+1",)])
+    assert list(_csv_rows(("a", "b"), [(1, "x,y"), (2.5, "")])) == ["a,b\n", '1,"x,y"\n', "2.5,\n"]
+    (_, row) = _csv_rows(("a",), [("=1+1",)])
     assert not row.startswith("=")
 
 
@@ -189,6 +186,6 @@ def test_a_cable_has_one_label_in_every_list() -> None:
     """An installer reads it off the cable, and looks it up in NetBox; parts of a split cable share it."""
     for design in ("superpod-h100-4su", "megascale-12288"):
         listed = {row["label"] for row in csv.DictReader(io.StringIO(ffplan("export", design, "--to", "cables").out))}
-        for inventory in ("netbox-cables", "nautobot-cables"):
-            rows = csv.DictReader(io.StringIO(ffplan("export", design, "--to", inventory).out))
+        for inventory in ("netbox", "nautobot"):
+            rows = csv.DictReader(io.StringIO(ffplan("export", design, "--to", inventory, "--table", "cables").out))
             assert {row["label"] for row in rows} == listed

@@ -10,7 +10,7 @@ import pytest
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
-from ffplan.interop.ibsim import subnet
+from ffplan.interop.exported import subnet
 from tests.support import wired
 from tests.unit.interop.seeded import Listing
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.forms import FORMS, form_of, lines_known
+from ffplan.interop.asbuilt.forms import _FORMS, _lines_known, form_of
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.support import ffplan
 from tests.unit.interop.seeded import Listing
@@ -126,7 +126,7 @@ def test_iblinkinfo_without_options(tmp_path: Path) -> None:
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([*TEXTS, "default"]),
-    st.permutations(FORMS),
+    st.permutations(_FORMS),
     st.lists(st.sampled_from(["$ iblinkinfo", "ibwarn: [7] mad_rpc: timeout", "", "# by hand", "done"]), max_size=4),
 )
 def test_order_of_the_forms_does_not_matter(name: str, forms: list, noise: list[str]) -> None:  # type: ignore[type-arg]
@@ -134,7 +134,7 @@ def test_order_of_the_forms_does_not_matter(name: str, forms: list, noise: list[
     own = form_of(text, "x", forms)
     assert own is not None
     assert own.name == ("iblinkinfo" if name == "default" else name)
-    counts = lines_known(text.splitlines())
+    counts = _lines_known(text.splitlines())
     assert counts.pop(own.name) > 2 * max(counts.values())  # no form is close
 
 
@@ -144,9 +144,9 @@ def test_most_lines_decide_where_two_outputs_stand_in_one_file(data: st.DataObje
     """Lines of another program in front or behind, fewer than those of the first, do not change the form."""
     one, two = data.draw(st.sampled_from(sorted(TEXTS))), data.draw(st.sampled_from(sorted(TEXTS)))
     first = TEXTS[one].splitlines(keepends=True)[:400]
-    count = lines_known(first)[one]
+    count = _lines_known(first)[one]
     other = TEXTS[two].splitlines(keepends=True)[: data.draw(st.integers(0, 5))]
-    assume(lines_known(other)[two] < count)
+    assume(_lines_known(other)[two] < count)
     joined = other + first if data.draw(st.booleans()) else first + other
     found = form_of("".join(joined), "x")
     assert found is not None

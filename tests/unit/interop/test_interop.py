@@ -15,8 +15,8 @@ import pytest
 
 from ffplan.base.hostlist import fold, unfold
 from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
-from ffplan.interop.slurmctld import read_topology
 from ffplan.interop.topology.reading import read_server
+from ffplan.interop.verify_slurm import _read_topology
 from tests.support import ROOT, ZONES_APART, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def test_cables_of_split_ports(tmp_path: Path) -> None:
 
 def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> None:
     def roots(text: str) -> list[str]:
-        found = read_topology(text)
+        found = _read_topology(text)
         below = {name for _, _, switches in found.values() for name in switches}
         return [name for name in found if name not in below]
 
@@ -322,7 +322,7 @@ def test_a_signal_waits_for_the_program_that_is_being_started(tmp_path: Path) ->
 
 def test_slurm_lists_every_leaf_below_its_own_pod() -> None:
     """The first NICs of 1,250 nodes fill 63 leaves: three pods of 20, and three leaves of the fourth."""
-    found = read_topology(ffplan("export", "dgx-a100-10k", "--to", "slurm").out)
+    found = _read_topology(ffplan("export", "dgx-a100-10k", "--to", "slurm").out)
     pods = [switches for name, (_, _, switches) in found.items() if name.startswith("pod-")]
     assert [len(switches) for switches in pods] == [20, 20, 20, 3]
     assert [min(switches) for switches in pods] == ["leaf-001", "leaf-021", "leaf-041", "leaf-061"]

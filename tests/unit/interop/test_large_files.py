@@ -12,7 +12,7 @@ from ffplan.base import large_text
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.large_text import LargeText, TooLargeError
 from ffplan.cli.audit import read_files
-from ffplan.interop.asbuilt import cleaned, model
+from ffplan.interop.asbuilt import forms, model
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.unit.interop.test_as_built_forms import pod
 from tests.unit.interop.test_forms_of_files import TEXTS
@@ -106,7 +106,7 @@ def test_what_is_refused_of_a_large_file(text: str, words: str) -> None:
 def test_lines_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """Short lines without an end would be many before they are large."""
     count = LISTING.count("\n")
-    monkeypatch.setattr(cleaned, "MOST_LINES", count)
+    monkeypatch.setattr(forms, "_MOST_LINES", count)
     assert len(read_as_built([("x", large(LISTING.encode()))]).ends) == 1
     with pytest.raises(InputError, match=rf"^x:{count + 1}:1: error: more than {count} lines"):
         read_as_built([("x", large((LISTING + "#\n").encode()))])
@@ -119,4 +119,4 @@ def test_a_line_that_is_longer_than_a_part_comes_in_pieces(monkeypatch: pytest.M
     parts = list(text.parts())
     assert "".join(parts) == "a\n" + "x" * 1000 + "y\nz"
     assert max(map(len, parts)) <= 2 * 100
-    assert cleaned.cleaned("\ufeffa\x1b[1mb\0") == "ab"
+    assert forms.cleaned("\ufeffa\x1b[1mb\0") == "ab"

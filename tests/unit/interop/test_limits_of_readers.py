@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError, UsageError
-from ffplan.interop import ibsim, job_log, matrix, opensm, verify, xml_tree
+from ffplan.interop import exported, opensm, verify_opensm, workloads, xml_tree
 from ffplan.interop.asbuilt import model
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_report
 from ffplan.interop.asbuilt.matching import matched
@@ -18,23 +18,23 @@ from tests.unit.interop.test_programs_by_hand import answer, report, small
 
 
 def test_files_of_64_mib_and_topologies_of_4() -> None:
-    assert (model.MOST_BYTES, matrix.MOST_BYTES, xml_tree.MOST_BYTES) == (64 << 20, 64 << 20, 4 << 20)
-    assert (read.MOST_ROWS, job_log.MOST) == (1_000_000, 5_000_000)
+    assert (model.MOST_BYTES, workloads.MOST_BYTES, xml_tree.MOST_BYTES) == (64 << 20, 64 << 20, 4 << 20)
+    assert (read._MOST_ROWS, workloads._MOST_JOBS) == (1_000_000, 5_000_000)
     assert model.PORTS == 1 << 20
 
 
 def test_rows_of_a_sheet_and_jobs_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The heading is line 1 of a sheet; rows that are not filled in may be more."""
-    monkeypatch.setattr(read, "MOST_ROWS", 3)
+    monkeypatch.setattr(read, "_MOST_ROWS", 3)
     sheet = "check,measured\n" + "memory,1\n" * 2
     assert len(read.read_log(sheet + "memory,\n" * 5, "s.csv")) == 2
     with pytest.raises(InputError, match=r"^s.csv:4:1: error: more than 3 rows"):
         read.read_log(sheet + "memory,1\n", "s.csv")
-    monkeypatch.setattr(job_log, "MOST", 2)
+    monkeypatch.setattr(workloads, "_MOST_JOBS", 2)
     jobs = "arrival_s,gpus,run_s\n" + "0,1,60\n" * 2
-    assert len(job_log.read_jobs(jobs, "j.csv", 8)[0]) == 2
+    assert len(workloads.read_jobs(jobs, "j.csv", 8)[0]) == 2
     with pytest.raises(InputError, match=r"^j.csv:4:1: error: more than 2 jobs"):
-        job_log.read_jobs(jobs + "0,1,60\n", "j.csv", 8)
+        workloads.read_jobs(jobs + "0,1,60\n", "j.csv", 8)
 
 
 def test_a_refusal_has_its_place() -> None:
@@ -46,23 +46,23 @@ def test_a_refusal_has_its_place() -> None:
 
 def test_switches_of_infiniband_have_254_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     """`floor` has switches of 24 ports; the engine is not asked where a switch has more than can be numbered."""
-    assert verify.MOST_PORTS == 254
+    assert verify_opensm._MOST_PORTS == 254
     radix = small("floor").fabric.network.radix
     answer(monkeypatch, {}, {})
-    monkeypatch.setattr(verify, "MOST_PORTS", radix)
+    monkeypatch.setattr(verify_opensm, "_MOST_PORTS", radix)
     assert report("ftree", "floor").passed
-    monkeypatch.setattr(verify, "MOST_PORTS", radix - 1)
+    monkeypatch.setattr(verify_opensm, "_MOST_PORTS", radix - 1)
     own = small("floor")
     with pytest.raises(UsageError, match=f"a switch of {radix} ports cannot stand for an InfiniBand switch"):
-        verify.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 7.0), lambda *_: None)
+        verify_opensm.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 7.0), lambda *_: None)
 
 
 def test_a_subnet_of_just_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """A plane of `floor` has 44 NICs, four leaves and a spine."""
     answer(monkeypatch, {}, {})
-    monkeypatch.setattr(verify, "MOST_LIDS", 49)
+    monkeypatch.setattr(verify_opensm, "_MOST_LIDS", 49)
     assert report("ftree", "floor").passed
-    monkeypatch.setattr(verify, "MOST_LIDS", 48)
+    monkeypatch.setattr(verify_opensm, "_MOST_LIDS", 48)
     with pytest.raises(UsageError, match="plane 1 has 49 switches and ports of hosts"):
         report("ftree", "floor")
 
@@ -73,7 +73,7 @@ def test_roots_and_ranks_of_one_zone() -> None:
     inside = np.ones(len(network.switches) + len(network.endpoints), bool)
     inside[: len(network.switches)] = network.switches.role == 0
     assert opensm.expected_ranks(network, inside) == (8,)
-    assert [int(network.switches.role[switch]) for switch in opensm.roots(network, inside)] == [0] * 8
+    assert [int(network.switches.role[switch]) for switch in opensm._roots(network, inside)] == [0] * 8
 
 
 def test_parts_of_a_fabric_that_nothing_joins() -> None:
@@ -133,13 +133,13 @@ def test_lines_of_a_report() -> None:
 def test_a_zone_of_a_dragonfly_has_its_routers() -> None:
     """`circle` is one zone of 36 routers and 72 NICs; switches between zones are of none."""
     network = small("circle").fabric.network
-    assert ibsim.subnet(network, None, 0).sum() == 36 + 72
-    assert ibsim.subnet(network, 1, None).sum() == 0
+    assert exported.subnet(network, None, 0).sum() == 36 + 72
+    assert exported.subnet(network, 1, None).sum() == 0
     joined = small("joined").fabric.network
-    inside = [ibsim.subnet(joined, None, zone) for zone in (0, 1)]
+    inside = [exported.subnet(joined, None, zone) for zone in (0, 1)]
     assert [int(part[: len(joined.switches)].sum()) for part in inside] == [6, 6]
     assert not (inside[0] & inside[1]).any()
-    assert ibsim.subnet(joined, None, None).all()
+    assert exported.subnet(joined, None, None).all()
 
 
 def test_what_no_reader_knows_is_refused_at_its_first_line() -> None:

@@ -10,9 +10,8 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.interop.logs.cases import cases_text
-from ffplan.interop.logs.nccl_tests import bus_factor
-from ffplan.interop.logs.read import read_log
+from ffplan.interop.logs.nccl_tests import _bus_factor
+from ffplan.interop.logs.read import cases_text, read_log
 from ffplan.validation.communication_cases import CaseFile
 
 RANKS = "".join(
@@ -92,7 +91,7 @@ def test_nccl_tests_json_keeps_neither_environment_nor_arguments() -> None:
 
 
 def test_bus_factors() -> None:
-    assert [bus_factor(name, 8) for name in ("allreduce", "all-gather", "sendrecv")] == [1.75, 0.875, 1.0]
+    assert [_bus_factor(name, 8) for name in ("allreduce", "all-gather", "sendrecv")] == [1.75, 0.875, 1.0]
 
 
 def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:

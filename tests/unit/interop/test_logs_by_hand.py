@@ -9,12 +9,11 @@ import pytest
 import yaml
 
 from ffplan.base.errors import InputError
-from ffplan.interop.job_log import read_jobs
-from ffplan.interop.logs.cases import cases_text
 from ffplan.interop.logs.links import read_smi
 from ffplan.interop.logs.measured import number_of, stem
-from ffplan.interop.logs.nccl_tests import _of_name, _other, bus_factor, merged
-from ffplan.interop.logs.read import read_log
+from ffplan.interop.logs.nccl_tests import _bus_factor, _merged, _of_name, _other
+from ffplan.interop.logs.read import cases_text, read_log
+from ffplan.interop.workloads import read_jobs
 from ffplan.results.acceptance import Measured
 
 HEAD = "# size count type redop root time algbw busbw #wrong\n"
@@ -47,7 +46,7 @@ def test_bus_bandwidth_over_that_of_the_algorithm() -> None:
         **dict.fromkeys(("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter"), pieces),
         **dict.fromkeys(("broadcast", "reduce", "sendrecv"), other),
     }.items():
-        assert (bus_factor(name, 2), bus_factor(name, 8)) == wanted
+        assert (_bus_factor(name, 2), _bus_factor(name, 8)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -179,7 +178,7 @@ def test_rows_of_one_size_are_one_and_keep_a_doubt() -> None:
         measured(gpus=4),
         measured(size_bytes=8.0),
     ]
-    found = merged([*rows, measured(check="reduce")])
+    found = _merged([*rows, measured(check="reduce")])
     assert [item.value for item in found] == [15.0, 10.0, 10.0, 10.0, 10.0]
     assert [item.doubt for item in found] == ["odd", "", "", "", ""]
 

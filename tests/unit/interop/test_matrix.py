@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop import matrix
-from ffplan.interop.matrix import read_matrix
+from ffplan.interop import workloads
+from ffplan.interop.workloads import read_matrix
 from tests.support import wired
 
 if TYPE_CHECKING:
@@ -95,11 +95,11 @@ def test_what_is_no_traffic_is_refused_at_its_line(text: str, place: str, words:
 
 
 def test_too_many_flows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matrix, "MOST_FLOWS", 15)
+    monkeypatch.setattr(workloads, "MOST_FLOWS", 15)
     rows = "compute-0001,compute-0002,1\ncompute-0003,compute-0004,1\n"
     with pytest.raises(InputError, match="more than 15 flows between NICs"):
         read_matrix(HEAD + rows, "t.csv", names("dgx-a100-10k"))
-    monkeypatch.setattr(matrix, "MOST_FLOWS", 16)
+    monkeypatch.setattr(workloads, "MOST_FLOWS", 16)
     assert len(read_matrix(HEAD + rows, "t.csv", names("dgx-a100-10k"))) == 16
 
 

@@ -12,8 +12,7 @@ from ffplan.interop.asbuilt.matching import _features, _singular
 from ffplan.interop.asbuilt.model import PORTS, BuiltDevice
 from ffplan.interop.asbuilt.names import _by_adapter, _by_map, read_map
 from ffplan.interop.topology.devices import Unreadable, pci_id
-from ffplan.interop.topology.model import PciDevice
-from ffplan.interop.topology.slower import repeated
+from ffplan.interop.topology.model import PciDevice, repeated
 from ffplan.interop.xml_tree import Element
 
 DESIGNED = ("leaf-1", "compute-1/nic0", "compute-2/nic0", "compute-2/nic1", "spine-9")

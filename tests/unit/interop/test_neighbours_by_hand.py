@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop.asbuilt.ethernet import _first_numbers, _parts, _Ports, is_switch_port, plain_name
-from ffplan.interop.asbuilt.forms import LONGEST_LINE
+from ffplan.interop.asbuilt.declared import is_dot_line, read_config_db, read_dot
+from ffplan.interop.asbuilt.ethernet import _first_numbers, _is_switch_port, _parts, _Ports, plain_name
+from ffplan.interop.asbuilt.forms import _LONGEST_LINE
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, local_name, parsed, read_lldp
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.asbuilt.ptm import is_dot_line, read_dot
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.sonic import read_config_db
 from ffplan.interop.asbuilt.speeds import link_rate, signalled
-from ffplan.interop.asbuilt.topo_files import read_ndt, read_topo
+from ffplan.interop.asbuilt.tables import read_ndt, read_topo
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
@@ -63,7 +62,7 @@ def test_into_how_many_parts_ports_are_split() -> None:
 
 def test_names_of_switches_and_their_ports() -> None:
     assert [
-        is_switch_port(name) for name in ("swp1", "Ethernet1/1", "Ethernet4", "etp1", "eth0", "mlx5_0", "Port 1")
+        _is_switch_port(name) for name in ("swp1", "Ethernet1/1", "Ethernet4", "etp1", "eth0", "mlx5_0", "Port 1")
     ] == [
         *[True] * 4,
         *[False] * 3,
@@ -195,10 +194,10 @@ def test_links_of_a_topology_in_dot() -> None:
 
 def test_long_lines_are_refused() -> None:
     head = 'Switch 4 "S-1" # "leaf"\n[1] "H-1"[1] # "n1"\nCa 1 "H-1" # "n1"\n[1] "S-1"[1] # "leaf"\n'
-    built = read_as_built([("x", head + "#" + "a" * (LONGEST_LINE - 2) + "\n")])
+    built = read_as_built([("x", head + "#" + "a" * (_LONGEST_LINE - 2) + "\n")])
     assert len(built.devices) == 2
     with pytest.raises(InputError, match=r"^x:5:1: error: a line of 8,001 characters"):
-        read_as_built([("x", head + "#" + "a" * (LONGEST_LINE - 1) + "\n")])
+        read_as_built([("x", head + "#" + "a" * (_LONGEST_LINE - 1) + "\n")])
 
 
 def test_files_of_several_devices_are_one_fabric() -> None:

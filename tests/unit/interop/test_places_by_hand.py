@@ -11,7 +11,17 @@ from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.builder import Builder
 from ffplan.interop.asbuilt.matching import Matched, _features, _settled, _spread, _Votes, matched
 from ffplan.interop.asbuilt.model import PORTS, BuiltDevice, as_built_report
-from ffplan.interop.asbuilt.names import LONGEST, _slot, _usual, adapter_of, forms_of, mapped, named, read_map, together
+from ffplan.interop.asbuilt.names import (
+    _LONGEST,
+    _adapter_of,
+    _forms_of,
+    _mapped,
+    _slot,
+    _usual,
+    named,
+    read_map,
+    together,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +45,7 @@ from ffplan.interop.asbuilt.names import LONGEST, _slot, _usual, adapter_of, for
 )
 def test_descriptions_of_adapters(text: str, found: tuple[str, tuple[int, int]] | None) -> None:
     """HCAs count from 1, all others from 0; a port that the name leaves out is the only one."""
-    assert adapter_of(text) == found
+    assert _adapter_of(text) == found
 
 
 @pytest.mark.parametrize(
@@ -50,7 +60,7 @@ def test_descriptions_of_adapters(text: str, found: tuple[str, tuple[int, int]] 
     ],
 )
 def test_forms_of_a_name(text: str, found: list[str]) -> None:
-    assert forms_of(text) == found
+    assert _forms_of(text) == found
 
 
 def test_rows_of_a_map() -> None:
@@ -60,12 +70,12 @@ def test_rows_of_a_map() -> None:
         ("ib-1", "leaf-1", 4, True),
         ("~rack([0-9]+)-u([0-9]+)", "compute-\\1\\2", 5, False),
     ]
-    assert mapped("ib-1", rules, "m.csv") == "leaf-1"
-    assert mapped("rack2-u17", rules, "m.csv") == "compute-217"
-    assert mapped("rack2-u17b", rules, "m.csv") is None  # the whole name counts
-    name = "rack" + "1" * (LONGEST - 6) + "-u"
-    assert mapped(f"{name}1"[: LONGEST + 1], rules, "m.csv") is None
-    assert mapped(f"rack{'1' * (LONGEST - 7)}-u1", rules, "m.csv") is not None  # of 200 letters
+    assert _mapped("ib-1", rules, "m.csv") == "leaf-1"
+    assert _mapped("rack2-u17", rules, "m.csv") == "compute-217"
+    assert _mapped("rack2-u17b", rules, "m.csv") is None  # the whole name counts
+    name = "rack" + "1" * (_LONGEST - 6) + "-u"
+    assert _mapped(f"{name}1"[: _LONGEST + 1], rules, "m.csv") is None
+    assert _mapped(f"rack{'1' * (_LONGEST - 7)}-u1", rules, "m.csv") is not None  # of 200 letters
 
 
 @pytest.mark.parametrize(
@@ -337,8 +347,8 @@ def test_names_that_several_devices_share() -> None:
         "passed over 2 lines of other programs, first line 3: `hello`",
         "left out 2 aggregation nodes: parts of switches that reduce, no hosts",
     )
-    assert builder.found("2", "other", "switch", 9) == 1
-    assert builder.found("9", "new", "switch", 9) == 5
+    assert builder.device_of("2", "other", "switch", 9) == 1
+    assert builder.device_of("9", "new", "switch", 9) == 5
 
 
 def test_the_report_is_by_name_whatever_the_order_of_the_file() -> None:

@@ -15,13 +15,13 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.forwarding import Forwarding
-from ffplan.interop import opensm, simgrid, slurmctld, verify, verify_notes, verify_simgrid
-from ffplan.interop.ibsim import subnet
-from ffplan.interop.opensm import read_tables
+from ffplan.interop import opensm, verify_opensm, verify_simgrid, verify_slurm
+from ffplan.interop.exported import subnet
+from ffplan.interop.opensm import _read_tables
 from ffplan.interop.programs import ProgramError, TimeLimitError, running, wait_for
-from ffplan.interop.simgrid import Simulated
-from ffplan.interop.slurm import tree
-from ffplan.interop.slurmctld import SlurmView, read_topology
+from ffplan.interop.schedulers import tree
+from ffplan.interop.verify_simgrid import _Simulated
+from ffplan.interop.verify_slurm import _read_topology, _SlurmView
 from tests.support import SMALL, wired
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def answer(monkeypatch: pytest.MonkeyPatch, plain: dict[str, object], rooted: di
 def report(engine: str, name: str) -> VerifyReport:
     own = small(name)
     steps: list[tuple[int, int, str]] = []
-    found = verify.verify_opensm(
+    found = verify_opensm.verify_opensm(
         own.design, own.fabric, own.names, ((engine,), 7.0), lambda done, total, what: steps.append((done, total, what))
     )
     assert steps == [(number, len(steps), "subnets") for number in range(len(steps))]
@@ -185,7 +185,7 @@ def test_of_several_engines_the_late_one_is_named(monkeypatch: pytest.MonkeyPatc
     """`pods` is one subnet: the others are compared, and the report is not passed."""
     late(monkeypatch, "dfsssp", "nue")
     own = small("pods")
-    found = verify.verify_opensm(own.design, own.fabric, own.names, (opensm.ENGINES, 7.0), lambda *_: None)
+    found = verify_opensm.verify_opensm(own.design, own.fabric, own.names, (opensm.ENGINES, 7.0), lambda *_: None)
     assert not found.passed
     assert [(item.subject, item.check, item.found) for item in found.checks if item.passed is False] == [
         ("fabric, dfsssp", "subnet comes up", "not within 7 s"),
@@ -244,7 +244,7 @@ def test_another_engine_that_routed_fails(monkeypatch: pytest.MonkeyPatch) -> No
     (words,) = [words for words in report("nue", "floor").notes if "does not take" in words]
     assert words == "OpenSM's nue engine does not take this fabric, and routes it by minhop."
     joined = [words for words in report("updn", "joined").notes if "does not take" in words]
-    assert joined == [f"OpenSM's updn engine does not take this fabric, and routes it by minhop.{verify_notes.UPDN}"]
+    assert joined == [f"OpenSM's updn engine does not take this fabric, and routes it by minhop.{verify_opensm._UPDN}"]
 
 
 def test_an_entry_that_leads_nowhere_loses_its_flows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -275,7 +275,7 @@ def test_trees_that_are_not_pure_are_tried_with_named_roots(monkeypatch: pytest.
     network, names = small("apart").fabric.network, small("apart").names
     assert [names.switch(leaf) for leaf in network.bare_leaves().tolist()] == ["z1-leaf-8", "z2-leaf-8"]
     for zone in (0, 1):
-        tops = opensm.roots(network, subnet(network, 0, zone))
+        tops = opensm._roots(network, subnet(network, 0, zone))
         assert [names.switch(root) for root in tops.tolist()] == [f"z{zone + 1}-core-{n}" for n in (1, 2, 3, 4)]
     refused: dict[str, object] = {"engine": "minhop", "reason": "Different number of upward port groups"}
     runs = answer(monkeypatch, refused, {})
@@ -302,15 +302,15 @@ def test_trees_that_are_not_pure_are_tried_with_named_roots(monkeypatch: pytest.
 def test_what_becomes_of_a_chain_of_switches_is_said() -> None:
     """One switch in each tier is no fat tree to OpenSM; routed by ftree, or as a tree, it needs no word."""
     seen = SimpleNamespace(engine="minhop", reason="", rank=0, switches_by_rank=())
-    chain = verify._fat_tree("fabric", seen, (1, 1))  # type: ignore[arg-type]
+    chain = verify_opensm._fat_tree("fabric", seen, (1, 1))  # type: ignore[arg-type]
     assert [(item.found, item.passed) for item in chain] == [("0 tiers, by minhop", None), ("", None)]
-    (words,) = verify_notes.chain_notes(chain)
+    (words,) = verify_opensm._chain_notes(chain)
     assert "routes it by minhop" in words
-    tree = verify._fat_tree("fabric", seen, (1, 2))  # type: ignore[arg-type]
+    tree = verify_opensm._fat_tree("fabric", seen, (1, 2))  # type: ignore[arg-type]
     assert [item.passed for item in tree] == [False, False]
-    assert list(verify_notes.chain_notes(tree)) == []
+    assert list(verify_opensm._chain_notes(tree)) == []
     seen = SimpleNamespace(engine="ftree", reason="", rank=2, switches_by_rank=(1, 1))
-    assert list(verify_notes.chain_notes(verify._fat_tree("fabric", seen, (1, 1)))) == []  # type: ignore[arg-type]
+    assert list(verify_opensm._chain_notes(verify_opensm._fat_tree("fabric", seen, (1, 1)))) == []  # type: ignore[arg-type]
 
 
 def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:
@@ -337,7 +337,7 @@ def test_a_log_and_a_dump_of_opensm(tmp_path: Path) -> None:
 def test_ports_of_a_table_are_counted_from_0() -> None:
     own = small("single")
     network = own.fabric.network
-    found = read_tables(DUMP, network, own.names, subnet(network, 0, 0))
+    found = _read_tables(DUMP, network, own.names, subnet(network, 0, 0))
     names = ["/".join(own.names.endpoint(int(end))) for end in found.endpoints]
     told = {name: int(port) for name, port in zip(names, found.port[0], strict=True) if port >= 0}
     assert told == {"compute-1/nic0": 0, "compute-2/nic0": 1, "compute-4/nic4": 12}
@@ -348,12 +348,12 @@ def test_what_scontrol_prints() -> None:
         "SwitchName=core Level=1 LinkSpeed=1 Nodes=n[1-4] Switches=leaf[1-2]\n\n"
         "SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=n[1-2]\nslurm_load: nothing\n"
     )
-    assert read_topology(text) == {
+    assert _read_topology(text) == {
         "core": (1, frozenset({"n1", "n2", "n3", "n4"}), frozenset({"leaf1", "leaf2"})),
         "leaf1": (0, frozenset({"n1", "n2"}), frozenset()),
     }
     with pytest.raises(ProgramError, match=r"scontrol printed `SwitchName=a Level=x`"):
-        read_topology("SwitchName=a Level=x\n")
+        _read_topology("SwitchName=a Level=x\n")
 
 
 def loaded(own: WiredDesign) -> dict[str, tuple[int, frozenset[str], frozenset[str]]]:
@@ -371,8 +371,8 @@ def test_a_topology_that_slurm_loaded_whole_or_in_part(monkeypatch: pytest.Monke
     view = loaded(own)
 
     def checks(seen: dict[str, tuple[int, frozenset[str], frozenset[str]]]) -> list[tuple[str, str, str]]:
-        monkeypatch.setattr(slurmctld, "load", lambda _lines, _limit: SlurmView("22.05", seen))
-        made = verify.verify_slurm(own.design, own.fabric, own.names, 1.0)
+        monkeypatch.setattr(verify_slurm, "_load", lambda _lines, _limit: _SlurmView("22.05", seen))
+        made = verify_slurm.verify_slurm(own.design, own.fabric, own.names, 1.0)
         assert (made.program, made.version) == ("slurm", "22.05")
         assert made.passed == (not failed(made.checks))
         return failed(made.checks)
@@ -400,7 +400,7 @@ def test_times_of_a_simulator_may_lie_a_little_above_ours(monkeypatch: pytest.Mo
     own = small("single")
     router = routing_of(own.fabric)
     ports = np.arange(8)
-    pattern = verify_simgrid.Pattern(
+    pattern = verify_simgrid._Pattern(
         "two", [], [(np.array([0, 1]), np.array([2, 2]), np.array([5e9, 5e9]))]
     )  # 10 GB into a link of 50 GB/s: 0.2 s
 
@@ -408,7 +408,7 @@ def test_times_of_a_simulator_may_lie_a_little_above_ours(monkeypatch: pytest.Mo
         bytes_of = np.zeros(2 * len(own.fabric.network.links))
         for link, size in carried:
             bytes_of[link] = size
-        monkeypatch.setattr(simgrid, "simulate", lambda *_: Simulated(seconds, bytes_of))
+        monkeypatch.setattr(verify_simgrid, "_simulate", lambda *_: _Simulated(seconds, bytes_of))
         made = verify_simgrid._checks(router, ports, pattern, tmp_path, 1.0)
         return [(item.expected, item.found, item.passed) for item in made]
 
@@ -443,10 +443,10 @@ def test_a_folder_with_a_blank_is_none_of_slurm_s(monkeypatch: pytest.MonkeyPatc
     blank = tmp_path / "a b"
     blank.mkdir()
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(blank))
-    assert slurmctld._plain_folder() == "/tmp"
+    assert verify_slurm._plain_folder() == "/tmp"
     monkeypatch.setattr(os, "access", lambda *_: False)
     with pytest.raises(UsageError, match="point TMPDIR to one without blanks"):
-        slurmctld._plain_folder()
+        verify_slurm._plain_folder()
 
 
 def test_the_rate_of_the_tables_is_the_cluster_s(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -455,9 +455,9 @@ def test_the_rate_of_the_tables_is_the_cluster_s(monkeypatch: pytest.MonkeyPatch
     assert rates["plane 1: all-to-all"].verdict == "OpenSM's, below our rule"
     assert rates["plane 1: all-to-all"].passed is None
     assert (rates["plane 1: ring"].verdict, rates["plane 1: ring"].passed) == (None, True)
-    above = verify._judged("fabric: tree", 0.8, 1.0)
+    above = verify_opensm._judged("fabric: tree", 0.8, 1.0)
     assert (above.expected, above.found, above.verdict) == ("80 %", "100 %", "OpenSM's, above our rule")
-    (note,) = verify_notes.rate_notes([*rates.values(), above])
+    (note,) = verify_opensm._rate_notes([*rates.values(), above])
     assert "plane 1: all-to-all 11 % in place of 45 %" in note
     assert "fabric: tree 100 % in place of 80 %" in note
-    assert list(verify_notes.rate_notes([rates["plane 1: ring"]])) == []
+    assert list(verify_opensm._rate_notes([rates["plane 1: ring"]])) == []

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ffplan.interop.qos import options, weights
+from ffplan.interop.qos import _weights, options
 from tests.support import SMALL, ffplan
 
 JOINED = (str(SMALL / "joined.yaml"), "--catalog", str(SMALL / "parts"))
@@ -37,7 +37,7 @@ def test_every_zone_has_its_own_servers() -> None:
     ("share", "units"), [(0.5, (64, 64)), (0.7, (90, 38)), (0.01, (1, 127)), (0.999, (127, 1)), (0.001, (1, 127))]
 )
 def test_weights_keep_the_share_and_starve_nobody(share: float, units: tuple[int, int]) -> None:
-    assert weights(share) == units
+    assert _weights(share) == units
 
 
 def test_the_options_name_a_lane_for_each_level() -> None:

@@ -10,14 +10,12 @@ import pytest
 import yaml
 
 from ffplan.base.errors import InputError
-from ffplan.interop.topology.model import PciDevice
-from ffplan.interop.topology.pcie import PcieRate
+from ffplan.interop.topology.devices import PcieRate
+from ffplan.interop.topology.model import NumaNode, PciDevice, group_sockets, slow_links, slow_ports
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _numbered, _sources
-from ffplan.interop.topology.slower import slow_links, slow_ports
-from ffplan.interop.topology.sockets import NumaNode, grouped
-from ffplan.interop.topology.writing import _remark, element_of
+from ffplan.interop.topology.writing import _element_of, _remark
 from ffplan.interop.xml_tree import parse
 from tests.unit.interop.test_topology import PARTS, ROME, file_of, gpu, net, nic, read, written
 
@@ -230,7 +228,7 @@ def test_sockets_of_numa_nodes() -> None:
     """AMD and Intel: one node a socket up to two, else two sockets; AMD's have up to four. Others are told."""
 
     def sockets(cpu: str, *numbers: int) -> tuple[list[tuple[int, ...]], int]:
-        found, words = grouped([NumaNode(number=n, cpu=cpu, cpuid="", ports=()) for n in numbers])
+        found, words = group_sockets([NumaNode(number=n, cpu=cpu, cpuid="", ports=()) for n in numbers])
         return [item.numa for item in found], len(words)
 
     assert sockets("AMD", 0, 1) == ([(0,), (1,)], 0)
@@ -245,7 +243,7 @@ def test_sockets_of_numa_nodes() -> None:
     assert sockets("arm64", 0, 1, 2) == ([(0,), (1,), (2,)], 1)
     assert sockets("arm64", 1, 0, 3) == ([(0,), (1,), (3,)], 1)
     apus = [NumaNode(number=n, cpu="AMD", cpuid="AuthenticAMD:25:144", ports=()) for n in range(4)]
-    assert (len(grouped(apus)[0]), grouped(apus)[1]) == (4, [])  # four MI300A are four packages
+    assert (len(group_sockets(apus)[0]), group_sockets(apus)[1]) == (4, [])  # four MI300A are four packages
 
 
 @pytest.mark.parametrize(("speed", "kept"), [(10000, 0), (10001, 1), (400000, 1)])
@@ -286,4 +284,4 @@ def test_links_are_named_after_their_maker() -> None:
     wanted = {"AMD": "xgmi", "NVIDIA": "nvlink"}
     parts = [part for same in PARTS.accelerators.values() for part in same if part.vendor in wanted]
     assert {part.vendor for part in parts} == set(wanted)
-    assert all(element_of(part) == wanted[part.vendor] for part in parts)
+    assert all(_element_of(part) == wanted[part.vendor] for part in parts)

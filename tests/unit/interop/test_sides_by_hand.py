@@ -8,14 +8,13 @@ import numpy as np
 import pytest
 
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
-from ffplan.interop.asbuilt.matching import AGREEING, Matched, _agreeing, _agreement, _alike, _Votes
+from ffplan.interop.asbuilt.matching import _AGREEING, Matched, _agreeing, _agreement, _alike, _Votes
 from ffplan.interop.asbuilt.model import PORTS, AsBuilt, BuiltDevice, both_ways, port_name, renumbered
 from ffplan.interop.audit.cables import pairs_apart_from
-from ffplan.interop.audit.exchanged import _closed, _cycles, _places, exchanged
-from ffplan.interop.audit.places import links_of
+from ffplan.interop.audit.places import _closed, _cycles, _links_of, _places, exchanged
 from ffplan.interop.audit.report import _open, _renamed, _rows, audit
 from ffplan.interop.audit.sides import Designed, compare, designed, sides, simulated
-from ffplan.interop.ibsim import subnet
+from ffplan.interop.exported import subnet
 from tests.unit.interop.small_sides import FABRIC, Link, sides_of
 from tests.unit.interop.test_causes_by_hand import changed, found, renamed, said
 from tests.unit.interop.test_programs_by_hand import small
@@ -157,8 +156,13 @@ def test_ports_and_devices_by_number() -> None:
     assert pairs_apart_from({0, 3}, ends) == [(PORTS + 3, 2 * PORTS + 4)]
     both = sides_of(FABRIC)
     leaf = both.names.index("leaf-1")
-    assert [row for row, pair in enumerate(both.ours.tolist()) if tuple(pair) in links_of(both, {leaf})] == [0, 1, 4, 5]
-    assert links_of(both, set()) == []
+    assert [row for row, pair in enumerate(both.ours.tolist()) if tuple(pair) in _links_of(both, {leaf})] == [
+        0,
+        1,
+        4,
+        5,
+    ]
+    assert _links_of(both, set()) == []
 
 
 def test_devices_move_with_their_ports() -> None:
@@ -247,7 +251,7 @@ def test_how_much_of_a_guess_agrees() -> None:
     assert _agreement(before, before, votes) == 0.0
     assert _agreeing(trial, votes).tolist() == [67, 100, 0]
     assert _alike(before, votes.built, votes).tolist() == [False] * 6
-    assert AGREEING == 0.5
+    assert _AGREEING == 0.5
 
 
 def test_findings_name_hosts_where_all_of_their_nics_stand_elsewhere() -> None:

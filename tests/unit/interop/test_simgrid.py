@@ -11,9 +11,8 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.job_loads import all_nodes
-from ffplan.interop import verify
-from ffplan.interop.simgrid import platform
-from ffplan.interop.verify_simgrid import MESSAGE, patterns
+from ffplan.interop import verify_opensm
+from ffplan.interop.verify_simgrid import _MESSAGE, _patterns, _platform
 from tests.support import ffplan, wired
 
 
@@ -21,7 +20,7 @@ def test_the_platform_has_every_route_and_the_rates_of_the_design() -> None:
     """Four nodes: twelve routes; each starts with the sender's own link up and ends with the receiver's down."""
     own = wired("fire-flyer-2")
     ports = all_nodes(own.design, own.fabric)[[0, 1, 40, 800], 0]
-    text = "".join(platform(routing_of(own.fabric), ports))
+    text = "".join(_platform(routing_of(own.fabric), ports))
     root = ET.fromstring(re.sub(r"<!DOCTYPE[^>]*>", "", text))
     zone = root.find("zone")
     assert zone is not None
@@ -42,13 +41,13 @@ def test_patterns_move_what_their_collectives_move() -> None:
     """A ring sends 2 (p - 1) / p of the message to the next rank, an all-to-all one p-th to each rank."""
     own = wired("fire-flyer-2")
     ports = all_nodes(own.design, own.fabric)[:24, 0]
-    made = {item.name: item for item in patterns(own.design, own.fabric, ports)}
+    made = {item.name: item for item in _patterns(own.design, own.fabric, ports)}
     ((one, two, size),) = made["ring allreduce"].rounds
     assert two.tolist() == [*range(1, 24), 0]
-    assert size == pytest.approx(np.full(24, 2 * 23 / 24 * MESSAGE))
+    assert size == pytest.approx(np.full(24, 2 * 23 / 24 * _MESSAGE))
     ((one, two, size),) = made["all-to-all"].rounds
     assert len(one) == 24 * 23
-    assert set(size.tolist()) == {MESSAGE // 24}
+    assert set(size.tolist()) == {_MESSAGE // 24}
     ((one, two, size),) = made["two jobs, ranks in turn"].rounds
     assert sorted(one.tolist()) == list(range(24))
     assert ((two - one) % 2 == 0).all()
@@ -62,11 +61,11 @@ def test_patterns_move_what_their_collectives_move() -> None:
 
 def test_a_subnet_has_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     """LIDs 1 to 0xBFFF: 49,151 of them; here as if there were 800, of which zone 1 needs 820."""
-    assert verify.MOST_LIDS == 49_151
-    monkeypatch.setattr(verify, "MOST_LIDS", 800)
+    assert verify_opensm._MOST_LIDS == 49_151
+    monkeypatch.setattr(verify_opensm, "_MOST_LIDS", 800)
     own = wired("fire-flyer-2")
     with pytest.raises(UsageError, match="zone 1 has 820 switches and ports of hosts"):
-        verify.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 1.0), lambda *_: None)
+        verify_opensm.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 1.0), lambda *_: None)
 
 
 @pytest.mark.parametrize(

@@ -12,20 +12,19 @@ from typing import Any
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.interop import matrix, programs
+from ffplan.interop import programs, workloads
 from ffplan.interop.asbuilt.ethernet import _place, _Ports
 from ffplan.interop.asbuilt.ibnetdiscover import read_report
 from ffplan.interop.asbuilt.model import rows_of
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.topo_files import read_topo
+from ffplan.interop.asbuilt.tables import read_topo
+from ffplan.interop.audit.cable_causes import without_cable
 from ffplan.interop.audit.cables import CableGroup
-from ffplan.interop.audit.causes import _without_cable
-from ffplan.interop.canvas import PAD
+from ffplan.interop.canvas import _RACK_WIDTH, PAD, RackKind, rack_drawing
 from ffplan.interop.logs.links import read_ibdiagnet_lst
 from ffplan.interop.logs.read import read_log
-from ffplan.interop.racks import WIDTH, RackKind, rack_drawing
+from ffplan.interop.topology.model import NumaNode, group_sockets
 from ffplan.interop.topology.scale_up import _kind
-from ffplan.interop.topology.sockets import NumaNode, grouped
 from ffplan.interop.topology.writing import _Writer
 from tests.support import ffplan
 from tests.unit.interop.seeded import Listing
@@ -74,7 +73,7 @@ def test_kinds_of_a_topo_file_come_from_the_type_not_the_name() -> None:
 def test_what_stays_lost_has_no_end_where_a_cable_is() -> None:
     """Two links of one device are lost, one cable of it is elsewhere: the link at whose end it is was moved."""
     found: Any = SimpleNamespace(lower=lambda pair: pair[0] // 10)
-    assert _without_cable(found, CableGroup([(1, 50), (2, 60)], [(2, 70)])) == [(1, 50)]
+    assert without_cable(found, CableGroup([(1, 50), (2, 60)], [(2, 70)])) == [(1, 50)]
 
 
 def test_links_between_routers_are_called_so() -> None:
@@ -100,7 +99,7 @@ def test_results_of_nccl_tests_without_times_are_refused_at_the_first_line() -> 
 
 
 def test_a_large_matrix_is_refused_at_its_own_size() -> None:
-    assert matrix.MOST_BYTES == 67_108_864
+    assert workloads.MOST_BYTES == 67_108_864
 
 
 def test_a_signal_waits_for_the_program_that_is_being_started() -> None:
@@ -135,7 +134,7 @@ def test_nodes_without_devices_count_as_sockets_only_next_to_the_first() -> None
 
     def sockets(*numbers: int) -> list[tuple[int, ...]]:
         nodes = [NumaNode(number=at, cpu="Intel", cpuid="i", ports=()) for at in numbers]
-        return [item.numa for item in grouped(nodes)[0]]
+        return [item.numa for item in group_sockets(nodes)[0]]
 
     assert sockets(1) == [(), (1,)]
     assert sockets(2) == [(2,)]
@@ -160,7 +159,7 @@ def test_racks_stand_beside_each_other_by_the_longer_of_box_and_name(server: str
     )
     text = rack_drawing("r", kinds) or ""
     edges = [float(x) for x in re.findall(r'rect class="z" x="([\d.]+)"', text)]
-    assert edges[1] - edges[0] == max(WIDTH, step) + 3 * PAD
+    assert edges[1] - edges[0] == max(_RACK_WIDTH, step) + 3 * PAD
 
 
 def test_a_row_of_eight_columns_is_short_of_one() -> None:
@@ -183,4 +182,4 @@ def test_a_long_name_moves_the_next_rack_aside() -> None:
     drawn = rack_drawing("a", (one, two))
     assert drawn is not None
     assert f'x="{PAD + 7 * 60 + 3 * PAD:g}"' in re.sub(r'x="(\d+)\.0"', r'x="\1"', drawn)
-    assert WIDTH < 7 * 60
+    assert _RACK_WIDTH < 7 * 60

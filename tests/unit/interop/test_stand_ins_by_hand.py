@@ -14,13 +14,13 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing.job_loads import all_nodes
-from ffplan.interop import opensm, programs, simgrid, slurmctld, verify_simgrid
-from ffplan.interop.ibsim import subnet
-from ffplan.interop.opensm import expected_ranks, roots
+from ffplan.interop import opensm, programs, verify_simgrid, verify_slurm
+from ffplan.interop.exported import subnet
+from ffplan.interop.opensm import _roots, expected_ranks
 from ffplan.interop.programs import ProgramError, find_program, run_program, running
-from ffplan.interop.slurm import TreeSwitch
-from ffplan.interop.verify import _inside
-from ffplan.interop.verify_simgrid import MESSAGE, _pairs, _ring, _two_level
+from ffplan.interop.schedulers import TreeSwitch
+from ffplan.interop.verify_opensm import _inside
+from ffplan.interop.verify_simgrid import _MESSAGE, _pairs, _ring, _two_level
 from tests.unit.interop.test_programs_by_hand import LOG, small
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def test_a_subnet_is_given_to_ibsim_and_opensm(rooted: bool, monkeypatch: pytest
     assert stand_in.env["SIM_HOST"] == "/".join(own.names.endpoint(int(first)))
     assert stand_in.env["LD_PRELOAD"] == "/lib/libumad2sim.so"
     assert stand_in.env["IBSIM_SOCKNAME"].startswith("ffplan-")
-    top = [own.names.switch(int(switch)) for switch in roots(network, inside)]
+    top = [own.names.switch(int(switch)) for switch in _roots(network, inside)]
     order = [own.names.switch(int(switch)) for switch in np.flatnonzero(inside[: len(network.switches)])]
     assert len(top) == 1
     assert ("-a" in command) == rooted
@@ -123,8 +123,8 @@ def test_what_slurm_is_given_and_what_it_answers(monkeypatch: pytest.MonkeyPatch
     log = "slurmctld version 22.05.8 started\nRunning as primary controller\n"
     shown = "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-3]\n"
     stand_in = StandIn({"scontrol": shown}, {"slurmctld.log": log})
-    in_place(monkeypatch, slurmctld, stand_in)
-    found = slurmctld.load([TreeSwitch("s1", ("n1", "n2"), ()), TreeSwitch("s2", ("n3",), ())], 7.0)
+    in_place(monkeypatch, verify_slurm, stand_in)
+    found = verify_slurm._load([TreeSwitch("s1", ("n1", "n2"), ()), TreeSwitch("s2", ("n3",), ())], 7.0)
     assert found.version == "22.05.8"
     assert found.switches == {"s1": (0, frozenset({"n1", "n2", "n3"}), frozenset())}
     conf = stand_in.files["slurm.conf"]
@@ -133,31 +133,31 @@ def test_what_slurm_is_given_and_what_it_answers(monkeypatch: pytest.MonkeyPatch
     assert stand_in.files["topology.conf"] == "SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Nodes=n3\n"
     assert stand_in.env["SLURM_CONF"].endswith("/slurm.conf")
     assert [command[0] for command in stand_in.commands] == ["slurmctld", "scontrol"]
-    slurmctld.load([TreeSwitch("s1", ("n1",), ())], 7.0)
+    verify_slurm._load([TreeSwitch("s1", ("n1",), ())], 7.0)
     assert "Port=20001 CPUs=1" in stand_in.files["slurm.conf"]
     with pytest.raises(UsageError, match="no compute node to show"):
-        slurmctld.load([TreeSwitch("s1", (), ("s2",))], 7.0)
+        verify_slurm._load([TreeSwitch("s1", (), ("s2",))], 7.0)
 
 
 def test_a_simulation_gives_a_time_and_the_bytes_of_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     said = "carried L3 17\nseconds 0.25\ncarried L0 5\ncarried L12x 9\n"
     stand_in = StandIn({"smpirun": said}, {})
-    in_place(monkeypatch, simgrid, stand_in)
-    found = simgrid.simulate(tmp_path, 6, 4, ["allreduce", "8", "1"], 7.0)
+    in_place(monkeypatch, verify_simgrid, stand_in)
+    found = verify_simgrid._simulate(tmp_path, 6, 4, ["allreduce", "8", "1"], 7.0)
     assert (found.seconds, found.carried.tolist()) == (0.25, [5.0, 0.0, 0.0, 17.0, 0.0, 0.0, 0.0, 0.0])
     (command,) = stand_in.commands
     assert option(command, "-np") == "6"
     assert command[-4:] == ["./traffic", "allreduce", "8", "1"]
     stand_in.answers["smpirun"] = "smpirun: SimGrid 3.35 of 2023"
-    assert simgrid.version(7.0) == "3.35"
+    assert verify_simgrid._version(7.0) == "3.35"
     stand_in.answers["smpirun"] = "3.35.1"
-    assert simgrid.version(7.0) == "3.35.1"
+    assert verify_simgrid._version(7.0) == "3.35.1"
     stand_in.answers["smpirun"] = " odd "
-    assert simgrid.version(7.0) == ""
+    assert verify_simgrid._version(7.0) == ""
     with pytest.raises(UsageError, match=r"SimGrid printed no time: odd$"):
-        simgrid.simulate(tmp_path, 6, 4, [], 7.0)
+        verify_simgrid._simulate(tmp_path, 6, 4, [], 7.0)
     own = small("single")
-    simgrid.prepare(routing_of(own.fabric), np.array([0, 2, 4]), tmp_path, 7.0)
+    verify_simgrid._prepare(routing_of(own.fabric), np.array([0, 2, 4]), tmp_path, 7.0)
     assert (tmp_path / "hosts").read_text() == "r0\nr1\nr2\n"
     assert (tmp_path / "platform.xml").read_text().count("<route ") == 6
     assert stand_in.commands[-1][0] == "smpicc"
@@ -167,16 +167,16 @@ def test_nodes_of_a_simulation_stand_at_even_steps(monkeypatch: pytest.MonkeyPat
     """Four of the 22 nodes of `floor`: the first, the last, and two at thirds; seven patterns of two checks."""
     own = small("floor")
     seen: list[list[int]] = []
-    monkeypatch.setattr(simgrid, "prepare", lambda _router, ranks, _folder, _limit: seen.append(ranks.tolist()))
-    monkeypatch.setattr(simgrid, "version", lambda _: "3.35")
+    monkeypatch.setattr(verify_simgrid, "_prepare", lambda _router, ranks, _folder, _limit: seen.append(ranks.tolist()))
+    monkeypatch.setattr(verify_simgrid, "_version", lambda _: "3.35")
     router = routing_of(own.fabric)
 
-    def simulate(_folder: Path, ranks: int, links: int, what: list[str], limit_s: float) -> simgrid.Simulated:
+    def simulate(_folder: Path, ranks: int, links: int, what: list[str], limit_s: float) -> verify_simgrid._Simulated:
         assert (ranks, links, limit_s) == (len(seen[-1]), len(own.fabric.network.links), 7.0)
         assert what
-        return simgrid.Simulated(1.0, np.ones(2 * links))
+        return verify_simgrid._Simulated(1.0, np.ones(2 * links))
 
-    monkeypatch.setattr(simgrid, "simulate", simulate)
+    monkeypatch.setattr(verify_simgrid, "_simulate", simulate)
     steps: list[tuple[int, int]] = []
     report = verify_simgrid.verify_simgrid(
         own.design, router, 4, 7.0, lambda done, total, _: steps.append((done, total))
@@ -197,7 +197,7 @@ def rounds(leaf: list[int]) -> list[tuple[list[int], list[int], set[float]]]:
 
 def test_rounds_of_patterns_by_hand() -> None:
     """Ranks below a leaf send all to its first, these go round, and it comes back."""
-    whole = float(MESSAGE)
+    whole = float(_MESSAGE)
     assert rounds([5, 5, 9, 9]) == [
         ([1, 3], [0, 2], {whole}),
         ([0, 2], [2, 0], {whole}),  # 2 (2 - 1) / 2 of it

@@ -11,11 +11,11 @@ import yaml
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
+from ffplan.interop.topology.devices import _CODING, RATES, PcieRate
 from ffplan.interop.topology.parts import known_parts
-from ffplan.interop.topology.pcie import CODING, RATES, PcieRate
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
-from ffplan.interop.topology.server_file import MEMORY, Basis, server_file
+from ffplan.interop.topology.server_file import _MEMORY, Basis, server_file
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.interop.xml_tree import MOST_BYTES
 from tests.support import ffplan
@@ -83,7 +83,7 @@ def test_generations_double_their_rate(rate: float, generation: int, form: str) 
 def test_rates_of_links() -> None:
     """PCI-SIG: x16 of generation 3 carries 15.75 GB/s, of 4 31.5, of 5 63, of 6 121."""
     assert [round(PcieRate(n, 16).gbyte_s, 2) for n in (1, 2, 3, 4, 5, 6)] == [4.0, 8.0, 15.75, 31.51, 63.02, 121.0]
-    assert RATES.keys() == CODING.keys()
+    assert RATES.keys() == _CODING.keys()
 
 
 @pytest.mark.parametrize(
@@ -286,7 +286,7 @@ def test_what_is_to_fill_in_is_marked_and_numbered() -> None:
     card = nic("0:2", net(400000), more='class="0x020000"')
     made = file_of(read(f"<cpu {ROME}>{gpu('0:1')}{card}</cpu>"))
     fields = [item.partition(":")[0] for item in made.todo]
-    assert fields == ["cpu", *(f"memory.{name}" for name, _ in MEMORY), "nics[].part"]
+    assert fields == ["cpu", *(f"memory.{name}" for name, _ in _MEMORY), "nics[].part"]
     assert "epyc-7502 or epyc-7742" in made.todo[0]
     assert made.text.startswith("# 6 values to fill in; they are marked TODO:\n#   1. cpu: ")
     body = [line for line in made.text.splitlines() if not line.startswith("#")]

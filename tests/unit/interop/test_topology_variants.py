@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from ffplan.base.errors import InputError
-from ffplan.interop.topology.excerpt import excerpt
 from ffplan.interop.topology.reading import read_server
+from ffplan.interop.topology.system import _cut_out
 from tests.support import ffplan
 from tests.unit.interop.test_topology import file_of, gpu, net, nic, read
 
@@ -84,7 +84,7 @@ def test_lines_keep_their_numbers_behind_a_log() -> None:
 )
 def test_what_has_no_excerpt(data: bytes) -> None:
     """Document types are never cut away, and a file that is cut off is none."""
-    assert excerpt(data) is None
+    assert _cut_out(data) is None
     with pytest.raises(InputError):
         read_server(data, "x.xml")
 

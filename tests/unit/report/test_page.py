@@ -13,7 +13,7 @@ import pytest
 
 from ffplan.api.search import sweep
 from ffplan.base.errors import UsageError
-from ffplan.interop.racks import RackKind, rack_drawing
+from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.report.chart import Chart, Extras, Meaning, Point
 from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Remarks

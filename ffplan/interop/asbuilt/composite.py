@@ -1,15 +1,19 @@
-"""Modular switches: a chassis whose line and spine cards tools list as switches, taken as the one switch that it is."""
+"""Devices that tools count otherwise than a design: a chassis of several cards, an adapter of several ports.
+
+Tools list the line and spine cards of a modular switch as switches, and an adapter as one host.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.interop.asbuilt.model import PORTS
+from ffplan.interop.asbuilt.model import PORTS, peer_of
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints
@@ -21,16 +25,12 @@ _NUMBERS = re.compile("([0-9]+)")
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
-    """Return what sorts names by their numbers, such as L2 before L10."""
+    """Return a sort key that orders names by their numbers: L2 before L10."""
     return [(int(part), "") if part.isdigit() else (-1, part) for part in _NUMBERS.split(name[:200])]
 
 
-def cards_of(built: AsBuilt) -> dict[str, list[int]]:
-    """Return the cards of every chassis: switches of one system that have links among themselves.
-
-    Args:
-        built: the fabric.
-    """
+def _cards_of(built: AsBuilt) -> dict[str, list[int]]:
+    """Group the cards of every chassis: switches of one system with links among themselves."""
     held: dict[str, list[int]] = {}
     for number, device in enumerate(built.devices):
         if device.kind == "switch" and device.chassis:
@@ -44,8 +44,8 @@ def cards_of(built: AsBuilt) -> dict[str, list[int]]:
     return {name: numbers for place, (name, numbers) in enumerate(groups.items()) if place in inside}
 
 
-def _lines(cards: list[int], out: Ints, within: Ints, built: AsBuilt) -> list[int]:
-    """Return the line cards in the order of their names: those that lead out, and those with as few links inside."""
+def _line_cards(cards: list[int], out: Ints, within: Ints, built: AsBuilt) -> list[int]:
+    """Pick the line cards, by name: cards with cables out of the chassis, and cards with as few links inside it."""
     inside = {card: int((within // PORTS == card).sum()) for card in cards}
     leading = set((out // PORTS).tolist())
     most = max((inside[card] for card in leading), default=0)
@@ -54,14 +54,14 @@ def _lines(cards: list[int], out: Ints, within: Ints, built: AsBuilt) -> list[in
 
 
 def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, str]:
-    """Return the port of the chassis for every port that leads out of it, how many ports it has, and whose they are.
+    """Number the ports that lead out of a chassis; return them with their count and the cards that have them.
 
     Line cards follow one another; a port leads out where on most of them no link of it stays inside.
     """
     own = np.isin(built.ends // PORTS, cards)
     both: Bools = np.logical_and(own[:, 0], own[:, 1])
     out, within = built.ends[own & ~both[:, None]], built.ends[both].ravel()
-    lines = _lines(cards, out, within, built)
+    lines = _line_cards(cards, out, within, built)
     inside = within[np.isin(within // PORTS, lines)] % PORTS
     most = int(max(inside.max(initial=0), (out % PORTS).max(initial=0)))
     inner = np.bincount(inside, minlength=most + 1)
@@ -74,7 +74,7 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, st
 
 
 def _whose(names: list[str], outer: list[int]) -> str:
-    """Return whose ports those of a chassis are, in words: an installer finds a port by its card.
+    """Describe which card has which ports of a chassis: an installer finds a port by its card.
 
     Args:
         names: descriptions of the line cards, in the order in which their ports are counted.
@@ -83,7 +83,7 @@ def _whose(names: list[str], outer: list[int]) -> str:
     each = len(outer)
     if not each:
         return ""
-    labels = [found[0].removeprefix("/") if (found := _CARD.search(name)) else name[:40] for name in names]
+    labels = [match[0].removeprefix("/") if (match := _CARD.search(name)) else name[:40] for name in names]
     if outer == list(range(1, each + 1)):
         own = f"its ports 1 to {each} are 1 to {each} of `{labels[0]}`"
     else:
@@ -93,13 +93,9 @@ def _whose(names: list[str], outer: list[int]) -> str:
     return f": {own}{following}{last}"
 
 
-def joined(built: AsBuilt) -> AsBuilt:
-    """Return a fabric with every chassis as one switch: links inside go, ports are numbered card after card.
-
-    Args:
-        built: the fabric.
-    """
-    numbered = {name: (cards, *_numbered(cards, built)) for name, cards in cards_of(built).items()}
+def join_cards(built: AsBuilt) -> AsBuilt:
+    """Take every chassis as one switch: links inside it are dropped, ports are numbered card after card."""
+    numbered = {name: (cards, *_numbered(cards, built)) for name, cards in _cards_of(built).items()}
     chassis = {name: found for name, found in numbered.items() if found[2] < PORTS}
     if not chassis:
         return built
@@ -133,3 +129,76 @@ def joined(built: AsBuilt) -> AsBuilt:
         gbit_s=built.gbit_s[~inside][order],
         remarks=(*built.remarks, *remarks),
     )
+
+
+_MOST_ADAPTER_PORTS = 8
+"""More ports than an adapter has [1]."""
+
+
+def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
+    """Make every port of an adapter a host, if that brings their number nearer to the endpoints of the design.
+
+    A port without a cable becomes a host as well if most such adapters have cables in all ports. If adapters stay whole
+    and most are wired at one port, as in a subnet of the second plane, that port is their endpoint.
+
+    Args:
+        endpoints: endpoints of the design, each a port of an adapter [1].
+    """
+    hosts = np.array([device.kind == "host" for device in built.devices], bool)
+    flat = built.ends.ravel()
+    used, at = np.unique(flat[hosts[flat // PORTS]], return_index=True)
+    adapters, counts = np.unique(used // PORTS, return_counts=True)
+    if len(used) == len(adapters) or abs(len(used) - endpoints) >= abs(len(adapters) - endpoints):
+        alone = np.isin(used // PORTS, adapters[counts == 1])
+        return _from_one(built, hosts, used[alone][np.argsort(at[alone])])
+    linked: dict[int, set[int]] = {}
+    for end in used.tolist():
+        linked.setdefault(end // PORTS, set()).add(end % PORTS)
+    several = {
+        n
+        for n in np.flatnonzero(hosts).tolist()
+        if 1 < built.devices[n].ports <= _MOST_ADAPTER_PORTS or len(linked.get(n, ())) > 1
+    }
+    full = sum(len(linked.get(number, ())) >= built.devices[number].ports for number in several)
+    devices: list[BuiltDevice] = []
+    first = np.zeros(len(built.devices), np.int64)
+    place: dict[int, int] = {}
+    for number, device in enumerate(built.devices):
+        first[number] = len(devices)
+        if number not in several:
+            devices.append(device)
+            continue
+        own = linked.get(number, set())
+        if 2 * full > len(several) and device.ports <= _MOST_ADAPTER_PORTS:
+            own = own | set(range(1, device.ports + 1))
+        for port in sorted(own):
+            place[number * PORTS + port] = len(devices) * PORTS + 1
+            devices.append(replace(device, name=f"{device.name}p{port}", key=f"{device.key}/p{port}", ports=1))
+    to = peer_of(np.array(list(place.items()), np.int64), built.ends)
+    ends = np.sort(np.where(to >= 0, to, first[built.ends // PORTS] * PORTS + built.ends % PORTS), axis=1)
+    order = np.lexsort((ends[:, 1], ends[:, 0]))
+    words = f"{plural(len(several), 'adapter')} of several ports are taken as a host for each port"
+    return replace(
+        built,
+        devices=devices,
+        ends=ends[order],
+        lanes=built.lanes[order],
+        gbit_s=built.gbit_s[order],
+        remarks=(*built.remarks, words),
+    )
+
+
+def _from_one(built: AsBuilt, hosts: Bools, alone: Ints) -> AsBuilt:
+    """Renumber the port at which most adapters are wired as their first.
+
+    Args:
+        hosts: which devices are adapters, shape (devices,).
+        alone: the ends of adapters that are wired at one port.
+    """
+    told = Counter((alone % PORTS).tolist())
+    usual = told.most_common(1)[0][0] if told else 1
+    if usual == 1:
+        return built
+    port = built.ends % PORTS
+    other = np.where(port == usual, 1, np.where(port == 1, usual, port))
+    return replace(built, ends=np.where(hosts[built.ends // PORTS], built.ends - port + other, built.ends))

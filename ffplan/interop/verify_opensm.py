@@ -1,4 +1,4 @@
-"""Checks of a fabric by real programs."""
+"""Check a fabric with OpenSM: it routes the subnets that ibsim plays, and its tables are compared with our routes."""
 
 from __future__ import annotations
 
@@ -7,30 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.errors import UsageError
-from ffplan.base.formatting import percent
+from ffplan.base.formatting import listed, percent, plural
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.forwarding import Tracer
 from ffplan.fabric.routing.job_loads import JobNodes, flows_of, pick_job
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.striping import striping_notes
-from ffplan.interop import opensm, slurm, slurmctld
-from ffplan.interop.ibsim import subnet
+from ffplan.fabric.wiring.network import CORE, ROLES
+from ffplan.interop import opensm
+from ffplan.interop.exported import subnet
 from ffplan.interop.programs import TimeLimitError
-from ffplan.interop.verify_notes import (
-    SLOW_ENGINES,
-    chain_notes,
-    engine_notes,
-    faster,
-    late_notes,
-    rate_notes,
-    root_notes,
-)
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from numpy.typing import NDArray
 
@@ -41,15 +33,79 @@ if TYPE_CHECKING:
     from ffplan.fabric.wiring.wiring import WiredFabric
 
 
-MOST_PORTS = 254
+def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
+    """Say which option OpenSM needs for a tree that its ftree engine refused, and for which reason."""
+    network = fabric.network
+    for reason in reasons:
+        top = ROLES[int(network.switches.role[network.switches.role <= CORE].max())]
+        yield (
+            f"OpenSM's ftree engine takes this tree for none, or for another ({reason}), unless its option "
+            f"`root_guid_file` names the {top} switches: these checks are with it."
+        )
+    if bare := len(network.bare_leaves()):
+        yield f"{plural(bare, 'leaf has', 'leaves have')} no host; ftree counts tiers from the hosts."
+
+
+def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
+    """Say how a tree of one switch in each tier is routed: OpenSM's ftree engine refuses it even with roots."""
+    chained = [item for item in checks if item.check == "fat tree" and item.passed is None]
+    if any(item.found != item.expected for item in chained):
+        yield (
+            "OpenSM's ftree engine takes a tree of one switch in each tier for none, and routes it by minhop: packets "
+            "pass the same switches."
+        )
+
+
+def _rate_notes(checks: Iterable[Check]) -> Iterator[str]:
+    """Say which rates hold if OpenSM's tables load links differently from the rule of `route`."""
+    differing = [f"{item.subject} {item.found} in place of {item.expected}" for item in checks if item.verdict]
+    if differing:
+        yield (
+            f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan route` "
+            "and `faults --routing static` have those of our rule."
+        )
+
+
+_UPDN = (
+    " A route of updn never leads up once it has led down: with spines as roots, routes between zones would; with the "
+    "switches between zones as roots, those within a zone would. dfsssp routes the zones joined, ftree each by itself."
+)
+"""Why updn refuses zones that are joined at their leaves, and which engines route them."""
+
+
+def _engine_notes(fabric: WiredFabric, checks: Iterable[Check]) -> Iterator[str]:
+    """Say which engine routed the fabric in place of the requested one, and why."""
+    refused = {item.expected: item.found for item in checks if item.check == "routed by" and item.passed is False}
+    for engine, other in refused.items():
+        why = _UPDN if engine == "updn" and fabric.interzone else ""
+        yield f"OpenSM's {engine} engine does not take this fabric, and routes it by {other}.{why}"
+
+
+_SLOW_ENGINES = ("minhop", "dfsssp", "nue")
+"""Engines of OpenSM that take three to seven times as long as ftree and updn on 11,320 devices; measured."""
+
+
+def _faster(fabric: WiredFabric) -> str:
+    """Name a faster engine to take after a timeout; updn does not route joined zones."""
+    which = "`--engine ftree`, a zone at a time," if fabric.interzone else "`--engine ftree` or `updn`,"
+    return f", or take {which} which need{'s' if fabric.interzone else ''} a fraction of it on large trees"
+
+
+def _late_notes(fabric: WiredFabric, late: Iterable[str], limit_s: float) -> Iterator[str]:
+    """Say what to do about subnets that got no routes within the time limit [s]."""
+    if names := listed(late):
+        yield f"{names}: no routes within {limit_s:g} s; allow more with `--limit`{_faster(fabric)}."
+
+
+_MOST_PORTS = 254
 """Most ports of an InfiniBand switch: their numbers have eight bits, 0 and 255 set aside."""
-MOST_LIDS = 0xBFFF
+_MOST_LIDS = 0xBFFF
 """Most addresses (LIDs) of a subnet, 1 to 0xBFFF: one for every switch and every port of a host; InfiniBand, vol. 1."""
-MOST_SWITCHES = 15
+_MOST_SWITCHES = 15
 """Most switches on a way under engines that know no tiers."""
-RATE = "rate of the ideal"
+_RATE = "rate of the ideal"
 """Check that compares the busiest link under OpenSM's tables with the busiest under our rule."""
-SAMPLE = 20_000
+_SAMPLE = 20_000
 """Pairs of endpoints traced through the forwarding tables of each subnet."""
 
 
@@ -93,7 +149,7 @@ def _compare(
 
 
 def _judged(title: str, ours: float, theirs: float) -> Check:
-    """Return which rate a cluster has: under OpenSM's tables that of OpenSM, as switches carry out what they say.
+    """Judge two rates: a cluster has that of OpenSM's tables, since its switches follow them.
 
     Args:
         title: subnet and traffic.
@@ -103,11 +159,11 @@ def _judged(title: str, ours: float, theirs: float) -> Check:
     rule, tables = percent(ours), percent(theirs)
     verdict = None if rule == tables else f"OpenSM's, {'above' if theirs > ours else 'below'} our rule"
     passed = True if verdict is None else None
-    return Check(subject=title, check=RATE, expected=rule, found=tables, passed=passed, verdict=verdict)
+    return Check(subject=title, check=_RATE, expected=rule, found=tables, passed=passed, verdict=verdict)
 
 
 def _title(fabric: WiredFabric, part: tuple[int, int | None], engine: str) -> str:
-    """Return what reports call a subnet: its plane and zone, and an engine other than ftree."""
+    """Name a subnet in reports: plane, zone, and the engine if it is not ftree."""
     plane, zone = part
     where = [f"plane {plane + 1}"] if fabric.planes > 1 else []
     where += [f"zone {zone + 1}" if zone is not None else "zones joined"] if fabric.zones > 1 else []
@@ -125,9 +181,9 @@ def _subnet(
     network, (plane, zone), (engine, _) = fabric.network, part, run
     title = _title(fabric, part, engine)
     inside = subnet(network, plane, zone)
-    if (devices := int(inside.sum())) > MOST_LIDS:
+    if (devices := int(inside.sum())) > _MOST_LIDS:
         words = (
-            f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {MOST_LIDS:,} addresses"
+            f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {_MOST_LIDS:,} addresses"
         )
         raise UsageError(f"ffplan verify: {words}: split it into planes or zones, or join subnets by routers")
     first = len(network.switches)
@@ -154,12 +210,12 @@ def _subnet(
     if seen.tables is None:
         checks.append(Check(subject=title, check="forwarding tables", expected="read back", found="none", passed=False))
         return seen.version, checks, refused
-    hops = 2 * len(ranks) - 1 if engine == "ftree" else MOST_SWITCHES
+    hops = 2 * len(ranks) - 1 if engine == "ftree" else _MOST_SWITCHES
     return seen.version, checks + _tables(design, fabric, title, seen, hops), refused
 
 
 def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[Check]:
-    """Return what OpenSM's fat-tree engine says of the tiers."""
+    """Compare the tiers that OpenSM's fat-tree engine found with ours."""
     why = f": {seen.reason}" if seen.reason and seen.engine != "ftree" else ""
     routed = f"{seen.rank} tiers, by {seen.engine}{why}"
     wanted = f"{len(ranks)} tiers, by ftree"
@@ -178,7 +234,7 @@ def _tables(design: ResolvedDesign, fabric: WiredFabric, title: str, seen: opens
     assert tables is not None
     tracer, router = Tracer(network, tables), TreeRouting(fabric)
     members = tables.endpoints
-    pairs = np.random.default_rng(0).choice(members, (SAMPLE, 2))
+    pairs = np.random.default_rng(0).choice(members, (_SAMPLE, 2))
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     _, passed = tracer.walk(network.endpoints.leaf[pairs[:, 0]], pairs[:, 1], np.ones(len(pairs)), hops)
     missing = int((passed < 0).sum())
@@ -211,19 +267,16 @@ def verify_opensm(
     too long fails its check, and the others are compared.
 
     Args:
-        design: the design.
-        fabric: its fabric.
-        names: names of its devices.
         run: routing engines, and the time limit of each program [s].
         step: callback for progress, called with (done, total, what).
 
     Raises:
         UsageError: where a program is missing, fails or takes too long.
     """
-    if fabric.network.radix > MOST_PORTS:
+    if fabric.network.radix > _MOST_PORTS:
         raise UsageError(
             f"ffplan verify: a switch of {fabric.network.radix} ports cannot stand for an InfiniBand switch, which has "
-            f"{MOST_PORTS} at most"
+            f"{_MOST_PORTS} at most"
         )
     engines, limit_s = run
     checks: list[Check] = []
@@ -236,7 +289,7 @@ def verify_opensm(
             version, made, refused = _subnet(design, fabric, names, part, (engine, limit_s))
         except TimeLimitError as error:
             if len(engines) == 1:
-                raise UsageError(f"{error}{faster(fabric) if engine in SLOW_ENGINES else ''}") from None
+                raise UsageError(f"{error}{_faster(fabric) if engine in _SLOW_ENGINES else ''}") from None
             late.append(_title(fabric, part, engine))
             found, refused = f"not within {limit_s:g} s", ""
             made = [Check(subject=late[-1], check="subnet comes up", expected="yes", found=found, passed=False)]
@@ -256,11 +309,11 @@ def verify_opensm(
         checks=tuple(checks),
         notes=(
             *striping_notes(design),
-            *root_notes(fabric, reasons),
-            *chain_notes(checks),
-            *rate_notes(checks),
-            *engine_notes(fabric, checks),
-            *late_notes(fabric, late, limit_s),
+            *_root_notes(fabric, reasons),
+            *_chain_notes(checks),
+            *_rate_notes(checks),
+            *_engine_notes(fabric, checks),
+            *_late_notes(fabric, late, limit_s),
         ),
     )
 
@@ -270,51 +323,3 @@ def _parts(fabric: WiredFabric, engine: str) -> list[tuple[int, int | None]]:
     joined = engine != "ftree" and fabric.interzone > 0
     zones: list[int | None] = [None] if joined else list(range(fabric.zones))
     return [(plane, zone) for plane in range(fabric.planes) for zone in zones]
-
-
-def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:
-    """Let slurmctld load the exported topology, and compare the topology that scontrol reads back.
-
-    Args:
-        design: the design.
-        fabric: its fabric.
-        names: names of its devices.
-        limit_s: time limit of each program [s].
-
-    Raises:
-        UsageError: where a program is missing, fails or takes too long.
-    """
-    lines = slurm.tree(fabric, names)
-    seen = slurmctld.load(lines, limit_s)
-    below = {name for line in lines for name in line.switches}
-    roots = [line.name for line in lines if line.name not in below]
-    theirs_below = {name for _, _, switches in seen.switches.values() for name in switches}
-    levels = {level for level, _, _ in seen.switches.values()}
-    depth = 0
-    heights: dict[str, int] = {}
-    for line in lines:
-        heights[line.name] = 1 + max((heights[name] for name in line.switches), default=-1)
-        depth = max(depth, heights[line.name])
-    leaves = [line for line in lines if line.nodes]
-    same = sum(frozenset(line.nodes) == seen.switches.get(line.name, (0, frozenset(), 0))[1] for line in leaves)
-    joined = [line for line in lines if line.switches]
-    same_above = sum(
-        frozenset(line.switches) == seen.switches.get(line.name, (0, 0, frozenset()))[2] for line in joined
-    )
-    checks = (
-        _check("topology", "switches", f"{len(lines):,}", f"{len(seen.switches):,}"),
-        _check("topology", "levels", depth + 1, len(levels)),
-        _check("topology", "roots", ", ".join(roots), ", ".join(n for n in seen.switches if n not in theirs_below)),
-        _check("topology", "leaves with the same nodes", f"{len(leaves):,}", f"{same:,}"),
-        _check("topology", "switches with the same below", f"{len(joined):,}", f"{same_above:,}"),
-    )
-    passed = all(item.passed for item in checks)
-    return VerifyReport(
-        schema_version=SCHEMA_VERSION,
-        design=design.spec.name,
-        program="slurm",
-        version=seen.version,
-        passed=passed,
-        checks=checks,
-        notes=(),
-    )

@@ -1,4 +1,4 @@
-"""The real slurmctld, loading the exported topology, and the topology that scontrol reads back."""
+"""Check a fabric with Slurm: slurmctld loads the exported topology, and scontrol prints what it made of it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,15 @@ from ffplan.base.errors import UsageError
 from ffplan.base.hostlist import fold, unfold
 from ffplan.base.record import record
 from ffplan.interop.programs import ProgramError, find_program, run_program, running, wait_for
+from ffplan.interop.schedulers import tree
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fabric import Check, VerifyReport
 
 if TYPE_CHECKING:
-    from ffplan.interop.slurm import TreeSwitch
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.fabric.wiring.names import Names
+    from ffplan.fabric.wiring.wiring import WiredFabric
+    from ffplan.interop.schedulers import TreeSwitch
 
 _CONF = """\
 ClusterName=ffplan
@@ -47,7 +53,7 @@ _PLAIN = re.compile(r"[A-Za-z0-9._/+-]+")
 
 
 @record
-class SlurmView:
+class _SlurmView:
     """The topology as Slurm loaded it."""
 
     version: str
@@ -76,11 +82,10 @@ def _plain_folder() -> str:
     return found
 
 
-def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
+def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
     """Let slurmctld load a topology and read it back with scontrol.
 
     Args:
-        lines: the tree.
         limit_s: time limit of each program [s].
 
     Raises:
@@ -95,7 +100,7 @@ def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
         for name in ("state", "spool"):
             (folder / name).mkdir()
         nodes = f"NodeName={fold(hosts)} NodeAddr=127.0.0.1 Port=[20001-{20000 + len(hosts)}] CPUs=1 State=UNKNOWN"
-        if len(hosts) == 1:
+        if len(hosts) == 1:  # Slurm takes no range of one port
             nodes = nodes.replace("[20001-20001]", "20001")
         conf = _CONF.format(port=_free_port(), user=getpass.getuser(), folder=folder, nodes=nodes)
         (folder / "slurm.conf").write_text(conf)
@@ -111,10 +116,10 @@ def load(lines: list[TreeSwitch], limit_s: float) -> SlurmView:
             )
             shown = run_program([scontrol, "show", "topology"], folder, limit_s, env)
         version = re.search(r"slurmctld version (\S+)", log.read_text())
-    return SlurmView(version.group(1) if version else "", read_topology(shown))
+    return _SlurmView(version.group(1) if version else "", _read_topology(shown))
 
 
-def read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[str]]]:
+def _read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[str]]]:
     """Return level, nodes and switches below each switch, as `scontrol show topology` prints them.
 
     Raises:
@@ -131,3 +136,52 @@ def read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[s
         except ValueError as error:
             raise ProgramError(f"ffplan verify: scontrol printed `{line.strip()}`: {error}") from None
     return found
+
+
+def _check(what: str, expected: object, found: object) -> Check:
+    return Check(subject="topology", check=what, expected=str(expected), found=str(found), passed=expected == found)
+
+
+def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:
+    """Let slurmctld load the exported topology, and compare the topology that scontrol reads back.
+
+    Args:
+        limit_s: time limit of each program [s].
+
+    Raises:
+        UsageError: where a program is missing, fails or takes too long.
+    """
+    lines = tree(fabric, names)
+    seen = _load(lines, limit_s)
+    below = {name for line in lines for name in line.switches}
+    roots = [line.name for line in lines if line.name not in below]
+    theirs_below = {name for _, _, switches in seen.switches.values() for name in switches}
+    levels = {level for level, _, _ in seen.switches.values()}
+    depth = 0
+    heights: dict[str, int] = {}
+    for line in lines:
+        heights[line.name] = 1 + max((heights[name] for name in line.switches), default=-1)
+        depth = max(depth, heights[line.name])
+    leaves = [line for line in lines if line.nodes]
+    same = sum(frozenset(line.nodes) == seen.switches.get(line.name, (0, frozenset(), 0))[1] for line in leaves)
+    joined = [line for line in lines if line.switches]
+    same_above = sum(
+        frozenset(line.switches) == seen.switches.get(line.name, (0, 0, frozenset()))[2] for line in joined
+    )
+    checks = (
+        _check("switches", f"{len(lines):,}", f"{len(seen.switches):,}"),
+        _check("levels", depth + 1, len(levels)),
+        _check("roots", ", ".join(roots), ", ".join(n for n in seen.switches if n not in theirs_below)),
+        _check("leaves with the same nodes", f"{len(leaves):,}", f"{same:,}"),
+        _check("switches with the same below", f"{len(joined):,}", f"{same_above:,}"),
+    )
+    passed = all(item.passed for item in checks)
+    return VerifyReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        program="slurm",
+        version=seen.version,
+        passed=passed,
+        checks=checks,
+        notes=(),
+    )

@@ -1,4 +1,4 @@
-"""A topology file as a whole: its root, why it tells of no GPU, and devices that the caller names."""
+"""The `system` element of a topology file: found in clean XML, or cut out of a log as NCCL's reader does."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
-from ffplan.base.formatting import first_few
+from ffplan.base.formatting import first_few, plural
 from ffplan.interop.topology.devices import place_of
-from ffplan.interop.topology.excerpt import excerpt
 from ffplan.interop.topology.scale_up import place
 from ffplan.interop.xml_tree import fault, parse
 
@@ -16,6 +15,56 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.interop.xml_tree import Element
+
+_OPEN = re.compile(r"<system(?=[\s>])")
+_CLOSE = "</system>"
+_BARE = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
+def _blank(text: str) -> str:
+    """Return blanks in place of a text; its lines stay, so that places of what follows do."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def _without_comments(text: str) -> str:
+    parts, at = [], 0
+    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts += [text[at:start], _blank(text[start : end + 3])]
+        at = end + 3
+    return "".join([*parts, text[at:]])
+
+
+def _cut_out(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
+    """Return the first `system` element of a file with what was passed over, in words; None without one.
+
+    Text around it, such as lines of a log, comments with two hyphens, a bare `&` and control characters go; lines keep
+    their numbers. A file that declares a document type is not touched.
+    """
+    upper = data.upper()
+    if b"<!DOCTYPE" in upper or b"<!ENTITY" in upper:
+        return None
+    remarks = []
+    try:
+        text = data.decode()
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+        remarks.append("the file is no UTF-8; it is read as Latin-1")
+    text = _without_comments(text)
+    match = _OPEN.search(text)
+    end = text.find(_CLOSE, match.end()) if match else -1
+    if match is None or end < 0:
+        return None
+    end += len(_CLOSE)
+    around = [line for line in (text[: match.start()] + "\n" + text[end:]).splitlines() if line.strip(" \t\0\ufeff")]
+    around = [line for line in around if not line.lstrip("\ufeff ").startswith("<?xml")]
+    if _OPEN.search(text, end):
+        remarks.append("the file has several `system` elements; the first is read")
+    elif around:
+        remarks.append(f"{plural(len(around), 'line')} around the `system` element are passed over")
+    body = _CONTROL.sub(" ", _BARE.sub("&amp;", text[match.start() : end]))
+    return (_blank(text[: match.start()]) + body).encode(), tuple(remarks)
+
 
 _NOT_THIS = {
     "graphs": "these are the rings and trees of NCCL (NCCL_GRAPH_DUMP_FILE), not the topology",
@@ -34,7 +83,7 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     """Return the `system` element of a file, and what was passed over, in words.
 
     Raises:
-        InputError: located, where it is no XML, or another.
+        InputError: located, if it is no XML, or XML of another kind.
     """
     if (other := _TYPED.search(data[:2000])) is not None:
         line = data[: other.start()].count(b"\n") + 1
@@ -43,7 +92,7 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     try:
         root = parse(data, file)
     except InputError:
-        found = excerpt(data)
+        found = _cut_out(data)
         if found is None:
             raise
         cut, remarks = found
@@ -56,12 +105,7 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
 
 
 def no_gpu(root: Element, file: str) -> InputError:
-    """Return the refusal of a file without a GPU.
-
-    Args:
-        root: its `system` element.
-        file: its name.
-    """
+    """Make the error for a file without a GPU."""
     devices = [element for element in root.below() if element.tag == "pci"]
     bare = bool(devices) and not any("class" in child.attributes for child in devices)
     what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
@@ -78,9 +122,7 @@ def named_devices(root: Element, wanted: Iterable[str], file: str) -> frozenset[
     """Return bus ids as the file has them.
 
     Args:
-        root: its `system` element.
         wanted: bus ids, in any of the ways in which they are written.
-        file: its name.
 
     Raises:
         InputError: located, where no device has one.

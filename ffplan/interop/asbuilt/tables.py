@@ -1,4 +1,4 @@
-"""Files of ibdiagnet: `ibdiagnet2.lst`, a link a line, and `ibdiagnet2.db_csv`, tables of nodes, ports and links."""
+"""InfiniBand fabrics in files of managers: .lst and .db_csv of ibdiagnet, .topo of ibdm, and UFM's topology table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.whole import whole
 from ffplan.interop.asbuilt.builder import Builder
 from ffplan.interop.asbuilt.model import UNSAID, fault, numbered, rows_of
-from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
+from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate, signalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -41,7 +41,6 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
 
     Args:
         text: the file, or its lines.
-        file: its name in messages.
 
     Raises:
         InputError: located, where a line cannot be read or two ends disagree.
@@ -52,8 +51,8 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
             continue
         ends = _END.findall(line)
         if len(ends) != 2:
-            words = f"`{line.strip()[:50]}` is no link of two ends in braces"
-            raise fault(file, number, words, "give ibdiagnet2.lst as it was written")
+            message = f"`{line.strip()[:50]}` is no link of two ends in braces"
+            raise fault(file, number, message, "give ibdiagnet2.lst as it was written")
         devices = []
         for kind, ports, inside, port in ends:
             guid, name = _GUID.search(inside), _NAME.search(inside)
@@ -104,10 +103,6 @@ def _whole(row: dict[str, str], name: str) -> int:
 def read_db_csv(text: str, file: str) -> AsBuilt:
     """Return the fabric of a db_csv file; tables and columns are found by name.
 
-    Args:
-        text: the file.
-        file: its name in messages.
-
     Raises:
         InputError: located, where a link names no node, or a table is missing.
     """
@@ -130,4 +125,100 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
         (one, port), (two, peer) = ends
         builder.end(builder.ids[one], port, builder.ids[two], peer, line, rates.get(ends[0], UNSAID))
         builder.end(builder.ids[two], peer, builder.ids[one], port, line, rates.get(ends[1], UNSAID))
+    return builder.built()
+
+
+_TOPO_SYSTEM = re.compile(r"^([A-Za-z][\w.+-]*)\s+(\S+)\s*(CFG:.*)?$")
+_TOPO_LINK = re.compile(r"^\s+(\S+)\s+-(\S*?)->\s+(\S+)\s+(\S+)\s+(\S+)\s*(.*)$")
+_START_DEVICE = re.compile(r"(?:^|[,:])\s*StartDevice\s*,")
+_END_PORT = re.compile(r",\s*EndPort\s*(?:,|$)")
+_LAST = re.compile(r"(?<![0-9])([0-9]{1,6})$")
+_HCA = re.compile(r"HCA|MT[0-9]{4,5}|^CX|ConnectX|BF[0-9]", re.IGNORECASE)
+_SWITCH = re.compile(r"switch|quantum|^M[TQSC][A-Z]?[0-9]|MTS|MQM|MSB|MIS|SX[0-9]|SN[0-9]", re.IGNORECASE)
+
+
+def is_topo_line(line: str) -> bool:
+    """Return whether a line is an indented link, as .topo files have them."""
+    return _TOPO_LINK.match(line) is not None
+
+
+def is_ndt_line(line: str) -> bool:
+    """Return whether a line is the heading of UFM's topology comparison."""
+    return _START_DEVICE.search(line) is not None and _END_PORT.search(line) is not None
+
+
+def _port_number(text: str, file: str, line: int) -> int:
+    """Return the number at the end of a port's name, such as `P1`, `L1/P1` or `Port 26`.
+
+    Raises:
+        InputError: where it has none.
+    """
+    match = _LAST.search(text.strip())
+    if match is None:
+        raise fault(file, line, f"`{text[:30]}` is no port", "write a name that ends in its number, such as P1")
+    return int(match[1])
+
+
+def _kind(words: str) -> str:
+    return "host" if _HCA.search(words) else "switch" if _SWITCH.search(words) else "host"
+
+
+def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
+    """Return the fabric of an ibdm .topo file: `TYPE NAME`, then indented `P1 -> TYPE NAME P1`.
+
+    Args:
+        text: the file, or its lines.
+
+    Raises:
+        InputError: located, where a line is neither, or a port is listed twice.
+    """
+    builder = Builder(file, "an ibdm .topo file")
+    current = -1
+    for number, line in numbered(text):
+        line = line.rstrip("\r\n")
+        if not line.strip() or line.lstrip().startswith("#"):
+            continue
+        if match := _TOPO_LINK.match(line):
+            if current < 0:
+                raise fault(file, number, "a link before any system", "start with a line such as `MQM9700 leaf-01`")
+            own, way, kind, name, peer, more = match.groups()
+            other = builder.device_of(name, name, _kind(kind), number, seen=False)
+            here, there = _port_number(own, file, number), _port_number(peer, file, number)
+            builder.end(current, here, other, there, number, link_rate(f"{way} {more}"))
+        elif match := _TOPO_SYSTEM.match(line):
+            current = builder.device_of(match[2], match[2], _kind(match[1]), number, seen=False)
+        else:
+            raise fault(file, number, f"`{line.strip()[:50]}` is neither a system nor a link", "give the .topo file")
+    return builder.built()
+
+
+def read_ndt(text: str, file: str) -> AsBuilt:
+    """Return the fabric of a table with StartDevice, StartPort, EndDevice and EndPort.
+
+    Raises:
+        InputError: located, where a column is missing or a port has no number.
+    """
+    builder = Builder(file, "UFM's topology table")
+    rows = rows_of(text, file)
+    heads = [head.strip().removeprefix("#Fields:") for head in next(rows)[1]]
+    names = ("StartDevice", "StartPort", "EndDevice", "EndPort")
+    if missing := [name for name in names if name not in heads]:
+        raise fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")
+    at = {name: heads.index(name) for name in (*names, "Speed") if name in heads}
+    switches: set[str] = set()
+    links = []
+    for line, row in rows:
+        if not row or not any(row):
+            continue
+        if len(row) <= max(at[name] for name in names):
+            raise fault(file, line, "a row with too few columns", "give the table as UFM writes it")
+        start, port, end, peer = (row[at[name]].strip() for name in names)
+        switches.add(start)
+        speed = row[at["Speed"]] if "Speed" in at and at["Speed"] < len(row) else ""
+        links.append((start, port, end, peer, speed, line))
+    for start, port, end, peer, speed, line in links:
+        one = builder.device_of(start, start, "switch", line, seen=False)
+        two = builder.device_of(end, end, "switch" if end in switches else "host", line, seen=False)
+        here, there = _port_number(port, file, line), _port_number(peer, file, line)
+        builder.end(one, here, two, there, line, link_rate(speed))
     return builder.built()

@@ -1,4 +1,4 @@
-"""Traffic from a CSV file: columns src, dst, bytes; hosts by name, as in the exported host list."""
+"""Workloads that users write as CSV: traffic between hosts (src, dst, bytes), and jobs (arrival_s, gpus, run_s)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from ffplan.base.errors import InputError, located
 from ffplan.fabric.routing.job_loads import MOST_FLOWS
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.inputs.suggest import did_you_mean
+from ffplan.interop.logs.measured import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,10 +23,10 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
     from ffplan.fabric.wiring.names import Names
 
-MOST_AMOUNT = 1e21
+_MOST_AMOUNT = 1e21
 """Most bytes of a row."""
-_NUMBER = re.compile(r"-?[0-9]+\.?[0-9]*([eE][-+]?[0-9]{1,3})?")
-Sides = tuple[tuple[int, int, int], ...]
+_AMOUNT = re.compile(r"-?[0-9]+\.?[0-9]*([eE][-+]?[0-9]{1,3})?")
+_Sides = tuple[tuple[int, int, int], ...]
 """Plane, zone and number of each port of a host."""
 MOST_BYTES = 64 * 2**20
 """Largest file read [byte]."""
@@ -36,13 +37,13 @@ def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
 
 
 def _amount(text: str, file: str, line: int) -> float:
-    value = float(text) if _NUMBER.fullmatch(text.strip()) else math.nan
-    if not 0 <= value <= MOST_AMOUNT:
-        raise _fault(file, line, f"`{text[:40]}` is no number of bytes", f"write a number from 0 to {MOST_AMOUNT:.0e}")
+    value = float(text) if _AMOUNT.fullmatch(text.strip()) else math.nan
+    if not 0 <= value <= _MOST_AMOUNT:
+        raise _fault(file, line, f"`{text[:40]}` is no number of bytes", f"write a number from 0 to {_MOST_AMOUNT:.0e}")
     return value
 
 
-def _ways(one: Sides, two: Sides) -> tuple[list[int], list[int]]:
+def _ways(one: _Sides, two: _Sides) -> tuple[list[int], list[int]]:
     """Return the pairs of ports between two hosts, as positions among the ports of each.
 
     They are within one zone where any are, and join the same port numbers where both hosts have them.
@@ -67,7 +68,7 @@ class _Hosts:
         most = max(map(len, found.values()), default=0)
         self.ports = np.full((len(found), most), -1, np.int64)
         self.kind = np.zeros(len(found), np.int64)
-        kinds: dict[Sides, int] = {}
+        kinds: dict[_Sides, int] = {}
         for place, ports in enumerate(found.values()):
             self.ports[place, : len(ports)] = ports
             sides = tuple(zip(*(column[ports].tolist() for column in (e.plane, e.zone, e.port)), strict=True))
@@ -75,7 +76,7 @@ class _Hosts:
         self.sides = list(kinds)
 
 
-def _rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, int, float, int]]:
+def _traffic_rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, int, float, int]]:
     """Yield source, destination, bytes and line of every row.
 
     Raises:
@@ -85,8 +86,8 @@ def _rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, i
     try:
         header = [cell.strip() for cell in next(rows, [])]
         if header != ["src", "dst", "bytes"]:
-            words = "the first line is not `src,dst,bytes`"
-            raise _fault(file, 1, words, "write that header, then a row for each flow")
+            message = "the first line is not `src,dst,bytes`"
+            raise _fault(file, 1, message, "write that header, then a row for each flow")
         end = rows.line_num
         for row in rows:
             line, end = end + 1, rows.line_num
@@ -109,11 +110,6 @@ def _rows(text: str, file: str, number: dict[str, int]) -> Iterator[tuple[int, i
 def read_matrix(text: str, file: str, names: Names) -> Flows:
     """Return the flows of a traffic matrix; each row is spread evenly over the NICs that both hosts have.
 
-    Args:
-        text: the file.
-        file: its name in messages.
-        names: names of the fabric's devices.
-
     Raises:
         InputError: located, where a row cannot be read, names an unknown host or two that share no plane, or there are
             too many flows.
@@ -122,7 +118,7 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
     titles = list(hosts.number)
     kinds = len(hosts.sides)
     read = array("d")
-    for row in _rows(text, file, hosts.number):
+    for row in _traffic_rows(text, file, hosts.number):
         read.extend(row)
     rows = np.frombuffer(read, np.float64).reshape(-1, 4)
     one, two = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
@@ -134,8 +130,8 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
         a, b = _ways(hosts.sides[kind // kinds], hosts.sides[kind % kinds])
         if not a:
             first = int(own[0])
-            words = f"`{titles[one[first]]}` and `{titles[two[first]]}` share no plane"
-            raise _fault(file, int(rows[first, 3]), words, "name hosts that share one")
+            message = f"`{titles[one[first]]}` and `{titles[two[first]]}` share no plane"
+            raise _fault(file, int(rows[first, 3]), message, "name hosts that share one")
         count += len(own) * len(a)
         if count > MOST_FLOWS:
             raise _fault(
@@ -149,3 +145,62 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
     place, sources, targets, nbytes = (np.concatenate(column) for column in zip(*parts, strict=True))
     order = np.argsort(place, kind="stable")
     return Flows(sources[order], targets[order], nbytes[order])
+
+
+_JOB_COLUMNS = ("arrival_s", "gpus", "run_s")
+_MOST_JOBS = 5_000_000
+"""Most jobs that are read [1]."""
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?")
+
+
+def _number(text: str | None) -> float:
+    """Return a number.
+
+    Raises:
+        ValueError: where the text is none.
+    """
+    if text is None or _NUMBER.fullmatch(text.strip()) is None:
+        raise ValueError(text)
+    return float(text)
+
+
+def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Ints]:
+    """Return jobs by arrival.
+
+    Args:
+        most_gpus: accelerators that one job can hold [1].
+
+    Returns:
+        Arrival and run time [s], and accelerators [1], shapes [jobs].
+
+    Raises:
+        InputError: at a row that is no job, or a job that is too large.
+    """
+    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines())
+    try:
+        heads, listed = reader.fieldnames or (), list(reader)
+    except csv.Error as error:
+        refuse(file, max(1, reader.line_num), f"this is no CSV: {error}", "give a row for each job")
+    lacks = [name for name in _JOB_COLUMNS if name not in heads]
+    if lacks:
+        refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(_JOB_COLUMNS)}")
+    rows: list[tuple[float, float, int]] = []
+    for line, row in enumerate(listed, 2):
+        try:
+            arrival, gpus, run = (_number(row[name]) for name in _JOB_COLUMNS)
+        except (ValueError, TypeError):
+            refuse(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers")
+        if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
+            refuse(file, line, "this is no job", "arrivals from 0 on, run times above 0, whole accelerators")
+        if gpus > most_gpus:
+            refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
+        if len(rows) == _MOST_JOBS:
+            refuse(file, line, f"more than {_MOST_JOBS:,} jobs", "give fewer")
+        rows.append((arrival, run, int(gpus)))
+    if not rows:
+        refuse(file, 1, "no job", "give a row for each job")
+    rows.sort(key=lambda item: item[0])
+    arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
+    return arrivals - arrivals[0], runs, sizes.astype(int)

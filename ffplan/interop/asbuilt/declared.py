@@ -1,7 +1,8 @@
-"""Files of SONiC: the neighbours that config_db.json and minigraph.xml declare for one switch."""
+"""Links that files of Ethernet fabrics declare: topology.dot of PTM, and config_db.json and minigraph.xml of SONiC."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.whole import whole
@@ -10,7 +11,50 @@ from ffplan.interop.asbuilt.lldp import local_name
 from ffplan.interop.asbuilt.model import fault
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from ffplan.interop.xml_tree import Element
+
+_PART = re.compile(r"""\s*(?:("(?:[^"\\]|\\.)*"|[\w.]+)(?:\s*:\s*("(?:[^"\\]|\\.)*"|[\w./-]+))?)\s*""")
+_HEAD = re.compile(r"^\s*(strict\s+)?graph\b", re.IGNORECASE)
+_EDGE = re.compile(r'\s*"[^"]{1,200}"\s*:\s*"[^"]{1,200}"\s*--\s*"')
+
+
+def is_dot_line(line: str) -> bool:
+    """Return whether a line starts an undirected graph of DOT, or is an edge between two ports."""
+    return _HEAD.match(line) is not None or _EDGE.match(line) is not None
+
+
+def _ends(line: str) -> Iterator[tuple[str, str]]:
+    """Yield device and port of every end of an edge statement."""
+    for part in re.split(r"--", re.sub(r"\[[^\[\]]*\]", "", line)):
+        match = _PART.fullmatch(part)
+        if match is None:
+            return
+        yield match[1].strip('"'), (match[2] or "").strip('"')
+
+
+def read_dot(text: str, file: str) -> list[EthernetLink]:
+    """Return the links of a topology.dot; every end has a device and a port.
+
+    Raises:
+        InputError: located, where an edge cannot be read.
+    """
+    links = []
+    for number, line in enumerate(text.splitlines(), start=1):
+        statement = re.sub(r"(^|\s)(#|//).*", "", line).strip().rstrip(";{}").strip()
+        if "--" not in statement:
+            continue
+        ends = list(_ends(statement))
+        if len(ends) != 2 or not all(port for _, port in ends):
+            message = f"`{statement[:50]}` is no link between two ports"
+            raise fault(file, number, message, 'write "leaf01":"swp1" -- "node01":"eth0"')
+        (one, port), (two, peer) = ends
+        own = EthernetLink(device=plain_name(one), port=port, peer=plain_name(two), peer_port=peer, line=number)
+        links.append(own)
+    if not links:
+        raise fault(file, 1, "no link is listed", 'write "leaf01":"swp1" -- "node01":"eth0"')
+    return links
 
 
 def is_config_db(data: Any) -> bool:
@@ -32,7 +76,6 @@ def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink],
     """Return the links that a switch declares, and the switch.
 
     Args:
-        data: config_db.json.
         file: its name; its stem is the switch where the file does not name it.
 
     Raises:
@@ -72,10 +115,6 @@ def _found(root: Element, tag: str) -> list[Element]:
 def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[EthernetDevice]]:
     """Return the links of a minigraph, and its switches.
 
-    Args:
-        root: the document.
-        file: its name in messages.
-
     Raises:
         InputError: located, where a link lacks an end.
     """
@@ -87,8 +126,8 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         inside = {_local(child.tag): child.text for child in item.children}
         ends = [inside.get(name, "") for name in ("StartDevice", "StartPort", "EndDevice", "EndPort")]
         if not all(ends):
-            words = "a link without all of StartDevice, StartPort, EndDevice and EndPort"
-            raise fault(file, item.line, words, "give the minigraph as it is")
+            message = "a link without all of StartDevice, StartPort, EndDevice and EndPort"
+            raise fault(file, item.line, message, "give the minigraph as it is")
         start, port, end, peer = ends
         link = EthernetLink(
             device=plain_name(start),
@@ -101,8 +140,8 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         links.append(link)
     if not links:
         nccl = "; `ffplan import nccl` reads topologies of servers" if root.tag == "system" else ""
-        words = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
-        raise fault(file, 1, words, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
+        message = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
+        raise fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
     local = {plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
     devices = []
     for item in _found(root, "Device"):
