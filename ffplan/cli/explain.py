@@ -53,7 +53,7 @@ def _word(name: str) -> str:
     Raises:
         UsageError: where there is neither.
     """
-    from ffplan.check.every_rule import every_rule
+    from ffplan.check.team_rules import every_rule
     from ffplan.inputs.suggest import did_you_mean
 
     rules = {rule.id: rule for rule in every_rule()}

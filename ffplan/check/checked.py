@@ -1,4 +1,4 @@
-"""What every format of findings renders: the files that were checked, and the findings."""
+"""The files that were checked and their findings, as every format renders them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Checked:
     files: tuple[str, ...]
     """Files checked, as the user named them."""
     words: tuple[str, ...]
-    """What each is: design, part, case file or plan."""
+    """Kind of each: design, part, case file or plan."""
     findings: tuple[Finding, ...]
     """Findings, by place."""
     waived: int = 0
@@ -27,27 +27,27 @@ class Checked:
     known: int = 0
     """Findings that the baseline has [1]."""
     fixed: int = 0
-    """Entries of the baseline that no finding answers to any more [1]."""
+    """Entries of the baseline that match no finding any more [1]."""
 
     @property
     def worst_first(self) -> tuple[Finding, ...]:
         """Findings, errors first, then by place."""
-        return tuple(sorted(self.findings, key=lambda item: (-item.severity.rank, item.sort_key)))
+        return tuple(sorted(self.findings, key=lambda finding: (-finding.severity.rank, finding.sort_key)))
 
     @property
     def summary(self) -> str:
-        """How many files of each kind were checked, and how many findings of each severity there are."""
+        """Number of files of each kind, and of findings of each severity."""
         counts = [
             f"{number} {severity}{'s' if number != 1 and severity != Severity.INFO else ''}"
             for severity in reversed(Severity)
-            if (number := sum(found.severity is severity for found in self.findings))
+            if (number := sum(finding.severity is severity for finding in self.findings))
         ]
         kinds = [plural(self.words.count(word), word) for word in dict.fromkeys(["design", *self.words])]
         kinds = [text for text in kinds if not text.startswith("0 ")]
-        beside = [f"{self.waived} waived"] * bool(self.waived) + [f"{self.known} in the baseline"] * bool(self.known)
+        accepted = [f"{self.waived} waived"] * bool(self.waived) + [f"{self.known} in the baseline"] * bool(self.known)
         if self.fixed:
-            beside.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
-        more = f" ({', '.join(beside)})" if beside else ""
+            accepted.append(f"{plural(self.fixed, 'entry').replace('entrys', 'entries')} of the baseline fixed")
+        more = f" ({', '.join(accepted)})" if accepted else ""
         return f"{', '.join(kinds)} checked: {', '.join(counts) or 'nothing found'}{more}"
 
 
@@ -69,16 +69,16 @@ def fingerprints(findings: tuple[Finding, ...]) -> list[str]:
 
     A finding without a field takes its message in place of it.
     """
-    seen: dict[str, int] = {}
-    found = []
-    for item in findings:
-        text = "\n".join((item.rule, path_of(item.file), item.path or item.message))
-        seen[text] = seen.get(text, 0) + 1
-        found.append(sha256(f"{text}\n{seen[text]}".encode()).hexdigest())
-    return found
+    repeats: dict[str, int] = {}
+    prints = []
+    for finding in findings:
+        text = "\n".join((finding.rule, path_of(finding.file), finding.path or finding.message))
+        repeats[text] = repeats.get(text, 0) + 1
+        prints.append(sha256(f"{text}\n{repeats[text]}".encode()).hexdigest())
+    return prints
 
 
-def words_of(item: Finding) -> str:
+def in_one_line(finding: Finding) -> str:
     """Return message and remedy in one line."""
-    text = f"{item.message}; {item.remedy}" if item.remedy else item.message
+    text = f"{finding.message}; {finding.remedy}" if finding.remedy else finding.message
     return " ".join(text.split())
