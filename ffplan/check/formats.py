@@ -44,14 +44,14 @@ def _text(checked: Checked, width: int | None = None) -> str:
 
 def _json(checked: Checked) -> str:
     from ffplan.check.run import findings_report
-    from ffplan.report.formats.json import to_json
+    from ffplan.report.formats.data import to_json
 
     return to_json(findings_report(checked))
 
 
 def _markdown(checked: Checked) -> str:
     """Return findings for a step summary or a comment; rows beyond its room are counted."""
-    from ffplan.report.formats.markdown import escape
+    from ffplan.report.formats.markup import escape
 
     text = f"**ffplan check** {escape(checked.summary)}\n"
     findings = checked.worst_first

@@ -7,7 +7,7 @@ from typing import Literal
 
 from ffplan.base.record import record
 
-Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
+_Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
 
 
 @record
@@ -19,7 +19,7 @@ class Point:
     value: float
     _: KW_ONLY
     series: str = ""
-    """What its colour stands for."""
+    """Meaning of its colour."""
     low: float | None = None
     high: float | None = None
     """Ends of its range, drawn as a bar of error."""
@@ -36,7 +36,7 @@ class Chart:
     """A chart with its numbers."""
 
     title: str
-    kind: Kind
+    kind: _Kind
     unit: str
     """Unit of the values, as the title of their axis."""
     points: tuple[Point, ...]
@@ -104,7 +104,7 @@ class MeasuredCurve:
     """What the catalogue holds beside one curve: the values that match it, or none."""
 
     design: int
-    """Place of the design among those of the result."""
+    """Position of the design in the result."""
     library: str
     wanted: str
     """Accelerator, library and message that a measurement must have."""
@@ -139,7 +139,7 @@ class Origin:
     at: int | None = None
     """Number of its row in the table, from 0, where labels repeat."""
     nth: int | None = None
-    """Number of its table among those with that title, from 0, where there are several."""
+    """Number of its table, from 0, if several have that title."""
 
 
 @record

@@ -1,16 +1,17 @@
-"""CSV: the main table of a result, a column for each field; or every leaf as a row of path and value."""
+"""JSON and CSV: the whole result, or its main table, for programs."""
 
 from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import fields
 from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import flat, leaves, plain
-from ffplan.base.visible import plain_cell
+from ffplan.base.visible import plain_cell, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -18,7 +19,17 @@ if TYPE_CHECKING:
     from ffplan.report.document import Document
 
 
-PART = 4096
+def to_json(value: Any) -> str:
+    """Return `value` as JSON text that is the same for the same input."""
+    return visible_json(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+
+
+def render_json(document: Document) -> str:
+    """Return the whole result as JSON."""
+    return to_json(document.value)
+
+
+_PART = 4096
 """Records written at a time."""
 
 
@@ -35,7 +46,7 @@ def _cell(value: Any) -> str:
 def _text(rows: Iterable[Iterable[Any]]) -> str:
     """Return rows as CSV (RFC 4180, newline as line end)."""
     stream = io.StringIO()
-    csv.writer(stream, lineterminator="\n").writerows([_cell(item) for item in row] for row in rows)
+    csv.writer(stream, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
     return stream.getvalue()
 
 
@@ -44,7 +55,7 @@ def csv_text(header: list[str], rows: Sequence[Sequence[Any]]) -> str:
     return _text([header, *rows])
 
 
-def records_csv(rows: Sequence[Any]) -> str:
+def _records_csv(rows: Sequence[Any]) -> str:
     """Return records of one kind as CSV, a column for each field; nested fields are joined by dots."""
     flats = [flat(plain(row)) for row in rows]
     if not flats:
@@ -62,12 +73,12 @@ def flat_lines(rows: Iterable[Any]) -> Iterator[str]:
     names = [field.name for field in fields(first)]
     values = attrgetter(*names)
     yield csv_text(names, [values(first)])
-    while part := list(islice(rest, PART)):
+    while part := list(islice(rest, _PART)):
         yield _text(map(values, part))
 
 
-def render(document: Document, *, terminal: bool) -> str:  # noqa: ARG001
+def render_csv(document: Document) -> str:
     """Return the main table of a result as CSV, or its leaves by the paths of the JSON document."""
     if document.rows is not None:
-        return records_csv(document.rows())
+        return _records_csv(document.rows())
     return csv_text(["path", "value"], [list(leaf) for leaf in leaves(plain(document.value))])

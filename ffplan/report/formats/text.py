@@ -1,4 +1,4 @@
-"""Text without styles: lines and columns of letters that take one column each, laid out as `styled` lays them out."""
+"""Text for terminals and files: lines and columns of letters, laid out here where each letter takes one column."""
 
 from __future__ import annotations
 
@@ -13,27 +13,26 @@ from ffplan.report.formats.wrapping import LABELS, column_of, folds, grid_column
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ffplan.report.document import Block, Body
+    from ffplan.report.document import Block, Body, Document
 
-GAP = 2
+
+_GAP = 2
 """Blanks between columns."""
-NARROW = re.compile("[ -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u2193\u2260-\u2265]*")
+
+
+_NARROW = re.compile("[ -~\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u2193\u2260-\u2265]*")
 """Texts whose letters take one column each."""
 
 
-class WideError(Exception):
+class _WideError(Exception):
     """A text has letters that take more or fewer columns, or a table is too wide for this layout."""
 
 
-def render(body: Body) -> str | None:
-    """Return what people read as text; None where it takes `styled` to lay it out.
-
-    Args:
-        body: all of it visible.
-    """
+def render_plain(body: Body) -> str | None:
+    """Return a body as text; None if only `styled` can lay it out."""
     try:
         lines = [line.rstrip() for line in _lines_of(body, page_width(body))]
-    except WideError:
+    except _WideError:
         return None
     return "\n".join(lines) + "\n"
 
@@ -65,10 +64,10 @@ def _narrow(text: str) -> str:
     """Return a text of letters that take one column each.
 
     Raises:
-        WideError: where it has others.
+        _WideError: where it has others.
     """
-    if not (text.isascii() or NARROW.fullmatch(text)):
-        raise WideError
+    if not (text.isascii() or _NARROW.fullmatch(text)):
+        raise _WideError
     return text
 
 
@@ -85,11 +84,11 @@ def _fitted(text: str, width: int) -> list[str]:
     """Return the lines of a cell.
 
     Raises:
-        WideError: where one is longer than its column is wide.
+        _WideError: where one is longer than its column is wide.
     """
     lines = pieces(text, width)
     if len(text) > width and max(map(len, lines)) > width:
-        raise WideError
+        raise _WideError
     return lines
 
 
@@ -113,7 +112,7 @@ def _labelled(block: Lines, width: int) -> Iterator[str]:
     """Yield labels and the texts after them.
 
     Raises:
-        WideError: where the labels leave too little of a line.
+        _WideError: where the labels leave too little of a line.
     """
     rows = [(f"  {_narrow(label) or '-'}", _narrow(text)) for label, text in block.lines]
     if not rows:
@@ -122,7 +121,7 @@ def _labelled(block: Lines, width: int) -> Iterator[str]:
     longest = max(len(text) for _, text in rows)
     room = min(longest, width - first)
     if room < longest and room < max(longest_piece(text) for _, text in rows):
-        raise WideError
+        raise _WideError
     for label, text in rows:
         yield from _side_by_side([[label], _fitted(text, room)], (first, room))
 
@@ -134,7 +133,7 @@ def _grid(block: Grid, width: int) -> Iterator[str]:
     if not widths:
         yield ""
         return
-    taken = [*(most + GAP for most in widths[:-1]), widths[-1]]
+    taken = [*(most + _GAP for most in widths[:-1]), widths[-1]]
     for row in rows:
         texts = [*row, *[""] * (len(widths) - len(row))]
         cells = [[text] if at < fixed else _fitted(text, widths[at]) for at, text in enumerate(texts)]
@@ -145,19 +144,39 @@ def _matrix(block: Matrix, width: int) -> Iterator[str]:
     """Yield columns side by side under their names.
 
     Raises:
-        WideError: where a column is narrower than what it holds.
+        _WideError: where a column is narrower than what it holds.
     """
     taken, left, parts = [LABELS], width - LABELS, sum(map(column_of, block.names))
     for name in block.names:
         share = ceil(column_of(name) * left / parts)
         taken.append(share)
         left, parts = left - share, parts - column_of(name)
-    if min(taken) <= GAP:
-        raise WideError
-    room = [most - GAP for most in taken]
+    if min(taken) <= _GAP:
+        raise _WideError
+    room = [most - _GAP for most in taken]
     room[-1] = taken[-1]
     for number, (label, row) in enumerate(((block.title, block.names), *block.rows)):
         if len(_narrow(label)) > room[0]:
-            raise WideError
+            raise _WideError
         cells = [[label], *[_fitted(_narrow(text), most) for text, most in zip(row, room[1:], strict=True)]]
         yield from _side_by_side(cells, taken, header=not number)
+
+
+MOST_STYLED = 2_000
+"""Lines above which a terminal gets the layout of a file: colours take most of the time."""
+
+
+def _length(body: Body) -> int:
+    """Return the number of lines of a document before folding [1]."""
+    return sum(len(getattr(block, "lines", ()) or getattr(block, "rows", ())) for block in body.blocks)
+
+
+def render_text(document: Document, *, terminal: bool) -> str:
+    """Return a document as text; on a terminal in its own width and colours, unless it is long."""
+    body = document.body()
+    text = render_plain(body) if not terminal or _length(body) > MOST_STYLED else None
+    if text is not None:
+        return text
+    from ffplan.report.formats import styled
+
+    return styled.render(body, terminal=terminal)
