@@ -13,9 +13,9 @@ from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
 from ffplan.check.team_rules import TEAM_RULES
 from ffplan.cli.app import build
+from ffplan.report.accuracy import scatter
 from ffplan.report.calibrate import PLURALS
-from ffplan.report.formats.json import to_json
-from ffplan.report.scatter import scatter
+from ffplan.report.formats.data import to_json
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
 from tests.figures import marked_pages, with_figures

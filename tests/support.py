@@ -15,9 +15,10 @@ import pytest
 
 from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
-from ffplan.check.run import examine_file
+from ffplan.check.run import examine
+from ffplan.design.resolve import resolve
 from ffplan.inputs.composer import compose
-from ffplan.inputs.document import Document
+from ffplan.inputs.document import Document, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -38,6 +39,11 @@ SMALL = ROOT / "tests" / "golden" / "small"
 """Designs of fabrics small enough to count by hand, with their parts; see `tests/golden/test_small.py`."""
 
 
+def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
+    """Return the assessment of a design file, which messages call `file`."""
+    return examine(resolve(read_document(path, file), catalog), catalog)
+
+
 def assess_file(path: Path | str, *overlays: str) -> Assessment:
     """Return the assessment of a design file, or of a shipped design by name."""
     file = Path(path)
@@ -53,8 +59,6 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
 
 def wired(path: Path | str, *overlays: str) -> WiredDesign:
     """Return a design file, or a shipped design by name, wired port by port."""
-    from ffplan.design.resolve import resolve
-    from ffplan.inputs.document import read_document
     from ffplan.studies.fabric.wired import wire_design
 
     file = Path(path) if Path(path).suffix else ROOT / "designs" / f"{path}.yaml"

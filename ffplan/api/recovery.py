@@ -30,7 +30,7 @@ def _profiled(given: Design, profile: str | None) -> ResolvedDesign:
     if profile is None:
         return given.resolved
     from ffplan.catalog.reliability import ReliabilityProfile
-    from ffplan.design.reliability_schema import profiled
+    from ffplan.design.resolved import profiled
 
     part_of(given.catalog, ReliabilityProfile, profile, "profile")
     return profiled(given.resolved, profile)

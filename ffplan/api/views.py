@@ -18,7 +18,7 @@ def document_of(result: Result) -> Document:
     Raises:
         TypeError: where there is none for its kind.
     """
-    from ffplan.report import collective, compare, cost, design, fabric, goodput, storage, train
+    from ffplan.report import collective, compare, cost, design, fabric, goodput, operate, train
     from ffplan.results import collective as collectives
     from ffplan.results import comparison, reliability, training
     from ffplan.results import cost as costs
@@ -31,7 +31,7 @@ def document_of(result: Result) -> Document:
         comparison.Comparison: compare.compare_document,
         costs.CostStudy: cost.cost_document,
         reliability.GoodputReport: goodput.goodput_document,
-        storages.StorageReport: storage.storage_document,
+        storages.StorageReport: operate.storage_document,
         collectives.CollectiveTable: collective.collective_document,
         training.TrainReport: train.train_document,
         fabrics.SizeReport: fabric.size_document,
@@ -62,9 +62,9 @@ def frame(result: Result) -> Any:
 
 def html(result: Result) -> str:
     """Return a result as HTML."""
-    from ffplan.report.formats.fragment import render
+    from ffplan.report.formats.markup import render_fragment
 
-    return render(document_of(result), terminal=False)
+    return render_fragment(document_of(result))
 
 
 def install() -> None:

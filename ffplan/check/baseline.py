@@ -8,94 +8,79 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, UsageError
 from ffplan.base.record import record
-from ffplan.check.formats.checked import path_of
-from ffplan.check.policy import ABOUT
+from ffplan.check.checked import path_of
+from ffplan.check.policy import UNWAIVABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-FORMAT = 1
-Key = tuple[str, str, str]
+_FORMAT = 1
+_Key = tuple[str, str, str]
 """File, rule and field: no line and no figure, so that it outlives edits elsewhere."""
 
 
-def _key(item: Finding) -> Key:
-    return (path_of(item.file), item.rule, item.path)
+def _key(finding: Finding) -> _Key:
+    return (path_of(finding.file), finding.rule, finding.path)
 
 
 @record
-class Compared:
-    """Findings against a baseline."""
+class _Compared:
+    """Findings held against a baseline."""
 
     new: tuple[Finding, ...]
     known: int
     """Findings that the baseline has [1]."""
     fixed: int
-    """Entries of the baseline that no finding answers to [1]."""
+    """Entries of the baseline that match no finding [1]."""
 
 
-def others(baseline: Counter[Key], files: Iterable[str]) -> Counter[Key]:
-    """Return the entries of a baseline for files that are not checked now.
-
-    Args:
-        baseline: entries, with how often each stands there.
-        files: the files checked.
-    """
+def others(baseline: Counter[_Key], files: Iterable[str]) -> Counter[_Key]:
+    """Return the entries of a baseline for other files than those checked."""
     checked = {path_of(file) for file in files}
     return Counter({key: count for key, count in baseline.items() if key[0] not in checked})
 
 
-def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept: Counter[Key] | None = None) -> str:
+def write_baseline(findings: Iterable[Finding], mandatory: frozenset[str], kept: Counter[_Key] | None = None) -> str:
     """Return a baseline of findings, one entry a line, sorted.
 
     Args:
-        findings: the findings.
+        findings: findings to accept.
         mandatory: rules that no baseline may hold.
         kept: entries of files that are not checked now.
     """
-    own = [_key(item) for item in findings if item.rule not in mandatory and item.rule not in ABOUT]
-    keys = sorted([*own, *(kept or Counter()).elements()])
+    keys = [_key(finding) for finding in findings if finding.rule not in mandatory and finding.rule not in UNWAIVABLE]
+    keys = sorted([*keys, *(kept or Counter()).elements()])
     rows = [json.dumps({"file": file, "rule": rule, "path": path}, ensure_ascii=False) for file, rule, path in keys]
     inside = ",\n".join(f"    {row}" for row in rows)
     entries = f"[\n{inside}\n  ]" if rows else "[]"
-    return f'{{\n  "format": {FORMAT},\n  "findings": {entries}\n}}\n'
+    return f'{{\n  "format": {_FORMAT},\n  "findings": {entries}\n}}\n'
 
 
-def read_baseline(text: str, file: str) -> Counter[Key]:
-    """Return the entries of a baseline, with how often each stands there.
-
-    Args:
-        text: its content.
-        file: its name.
+def read_baseline(text: str, file: str) -> Counter[_Key]:
+    """Return the entries of a baseline, with the count of each.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: where the text is no baseline.
     """
     try:
         data = json.loads(text)
-        entries = [(item["file"], item["rule"], item["path"]) for item in data["findings"]]
-        right = data["format"] == FORMAT and all(isinstance(part, str) for entry in entries for part in entry)
+        entries = [(entry["file"], entry["rule"], entry["path"]) for entry in data["findings"]]
+        valid = data["format"] == _FORMAT and all(isinstance(part, str) for entry in entries for part in entry)
     except (ValueError, TypeError, KeyError, RecursionError):
-        right, entries = False, []
-    if not right:
+        valid, entries = False, []
+    if not valid:
         raise UsageError(f"ffplan check: --baseline {file}: this is no baseline; write one with --update-baseline")
     return Counter(entries)
 
 
-def against(findings: Iterable[Finding], baseline: Counter[Key], mandatory: frozenset[str]) -> Compared:
-    """Return which findings are new.
-
-    Args:
-        findings: the findings.
-        baseline: entries, with how often each stands there.
-        mandatory: rules that no baseline accepts.
-    """
+def against(findings: Iterable[Finding], baseline: Counter[_Key], mandatory: frozenset[str]) -> _Compared:
+    """Return the new findings; no baseline accepts a finding of a mandatory rule."""
     left, new, known = Counter(baseline), [], 0
-    for item in findings:
-        key = _key(item)
-        if left[key] > 0 and item.rule not in mandatory:
+    for finding in findings:
+        key = _key(finding)
+        if left[key] > 0 and finding.rule not in mandatory:
             left[key] -= 1
             known += 1
         else:
-            new.append(item)
-    return Compared(new=tuple(new), known=known, fixed=sum(left.values()))
+            new.append(finding)
+    return _Compared(new=tuple(new), known=known, fixed=sum(left.values()))

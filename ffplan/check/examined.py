@@ -1,4 +1,4 @@
-"""A design as rules see it: its study, and what a rule may ask for on top of it, worked out once."""
+"""A design as rules see it: its study, and the results that rules need beyond it, each made once."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Examined:
         """Take the study.
 
         Args:
-            study: the study.
+            study: the study of the design.
             catalog: where its parts were looked up.
-            today: the day, for rules about age; None where a report must not depend on it.
+            today: the day for rules about age; None where a report must not depend on it.
             held: the design with the limits of a policy, which judge its figures and never change them.
         """
         self.study, self.catalog, self.today, self.held = study, catalog, today, held
@@ -80,7 +80,7 @@ class Examined:
 
     @cached_property
     def timed(self) -> TrainReport | None:
-        """The workload where it has a step time."""
+        """The workload with its step time; None if it cannot be timed."""
         if self.job is None:
             return None
         from ffplan.results.training import TrainReport
@@ -107,7 +107,7 @@ class Examined:
 
     @cached_property
     def recovery(self) -> JobRecovery | None:
-        """What failures and checkpoints leave of the workload; None where it has no step time.
+        """The goodput of the workload, after failures and checkpoints; None if it cannot be timed.
 
         Raises:
             InputError: where the reliability of the design is wrong.
@@ -123,7 +123,7 @@ class Examined:
 
     @cached_property
     def site(self) -> tuple[SiteSummary | None, str]:
-        """Purchase, power and racks of the whole site, or why they are not known; neither without accelerators."""
+        """Purchase, power and racks of the whole site, or why they are unknown; neither without accelerators."""
         if self.assessment.site is not None:
             return self.assessment.site, ""
         from ffplan.studies.cost.site import known_site
@@ -132,10 +132,10 @@ class Examined:
 
     @cached_property
     def storage(self) -> StorageSummary | None:
-        """The storage that the design plans; None where it plans none, or has no accelerators."""
-        design, known = self.study.design, self.assessment.storage
-        if known is not None or not design.accelerators:
-            return known if known is not None and known.planned else None
+        """The planned storage; None if the design plans none or has no accelerators."""
+        design, assessed = self.study.design, self.assessment.storage
+        if assessed is not None or not design.accelerators:
+            return assessed if assessed is not None and assessed.planned else None
         if not any(group.group.role == "storage" for group in design.groups):
             return None
         from ffplan.studies.operate.goodput_basis import goodput_basis
@@ -145,7 +145,7 @@ class Examined:
 
     @cached_property
     def ownership(self) -> ResolvedOwnership:
-        """What owning or renting the design takes.
+        """The inputs of owning or renting the design.
 
         Raises:
             InputError: where it is wrong.
@@ -156,7 +156,7 @@ class Examined:
 
     @cached_property
     def switch_loss(self) -> SwitchLoss:
-        """What the loss of one switch takes away."""
+        """The accelerators that the worst loss of one switch cuts off."""
         from ffplan.studies.operate.blast import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)

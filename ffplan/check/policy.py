@@ -1,24 +1,34 @@
-"""The policy of a team: severities, limits and waivers in a TOML file near the designs."""
+"""The policy of a team: severities, limits and waivers in a TOML file near the designs.
+
+Its limits are held together with those of a design: the stricter counts.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.base.record import record
+from ffplan.check.rule import rule_of_limit
 from ffplan.design.policy_schema import PolicyFields, policy_fields
 from ffplan.inputs.document import read_bytes
+from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ABOUT = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-invalid")
-"""Rules about waivers themselves, which none waives."""
-NAMES = ("ffplan.toml", "pyproject.toml")
-"""Files of a policy, the first that a folder has; the second counts where it has `[tool.ffplan]`."""
+    from ffplan.design.resolved import ResolvedDesign
+
+UNWAIVABLE = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-invalid")
+"""Rules about waivers themselves, which no waiver accepts."""
+_NAMES = ("ffplan.toml", "pyproject.toml")
+"""Files of a policy, the first of a folder counts; the second only with `[tool.ffplan]`."""
+_RUN_CURRENCY = "cost_per_million_tokens"
+"""Limit whose rule knows the currency of the run, which ownership or rent decides."""
 
 
 @record
@@ -26,17 +36,17 @@ class Policy:
     """A policy with its file."""
 
     file: str
-    """Name in messages; empty where there is none."""
+    """Name in messages; empty without a policy."""
     folder: Path
     """Folder that patterns start from."""
     fields: PolicyFields
     places: dict[int, int]
     """Line of each waiver, by its position."""
 
-    def severity(self, item: Finding) -> Severity | None:
+    def severity(self, finding: Finding) -> Severity | None:
         """Return the severity of a finding; None where its rule is off."""
-        weight = self.fields.rules.get(item.rule)
-        return None if weight == "off" else Severity(weight) if weight else item.severity
+        weight = self.fields.rules.get(finding.rule)
+        return None if weight == "off" else Severity(weight) if weight else finding.severity
 
 
 NO_POLICY = Policy(file="", folder=Path(), fields=PolicyFields.model_construct(), places={})
@@ -44,28 +54,24 @@ NO_POLICY = Policy(file="", folder=Path(), fields=PolicyFields.model_construct()
 
 def known_rules() -> list[str]:
     """Return the ids of all rules."""
-    from ffplan.check.every_rule import every_rule  # few files have a policy or a waiver
+    from ffplan.check.team_rules import every_rule  # few files have a policy or a waiver
 
     return [rule.id for rule in every_rule()]
 
 
 def find_policy(folder: Path) -> Path | None:
-    """Return the policy of a folder: that of the nearest folder upwards that has one.
-
-    Args:
-        folder: where the checked file lies.
-    """
+    """Return the policy of the nearest folder upwards that has one."""
     here = folder.absolute()
     for place in (here, *here.parents):
-        for name in NAMES:
+        for name in _NAMES:
             path = place / name
-            if path.is_file() and (name == NAMES[0] or _table(path) is not None):
+            if path.is_file() and (name == _NAMES[0] or _table(path) is not None):
                 return path
     return None
 
 
 def _table(path: Path) -> dict[str, Any] | None:
-    """Return `[tool.ffplan]` of a pyproject.toml; None where it has none, or is no TOML."""
+    """Return `[tool.ffplan]` of a pyproject.toml; None without it, or without TOML."""
     text = ""
     try:
         text = path.read_text(encoding="utf-8")
@@ -75,9 +81,9 @@ def _table(path: Path) -> dict[str, Any] | None:
 
         tool = tomllib.loads(text).get("tool")
     except (OSError, ValueError, RecursionError):
-        return {} if "[tool.ffplan" in text else None  # whoever reads it says what is wrong
-    found = tool.get("ffplan") if isinstance(tool, dict) else None
-    return found if isinstance(found, dict) else None
+        return {} if "[tool.ffplan" in text else None  # `read_policy` says what is wrong
+    table = tool.get("ffplan") if isinstance(tool, dict) else None
+    return table if isinstance(table, dict) else None
 
 
 def _fault(file: str, line: int, message: str, remedy: str) -> Finding:
@@ -87,81 +93,152 @@ def _fault(file: str, line: int, message: str, remedy: str) -> Finding:
 
 
 def _line_of(text: str, path: tuple[str | int, ...]) -> int:
-    """Return the line of the last field of a path that the text names, each looked for below the one before."""
-    lines, at = text.splitlines(), 0
+    """Return the line of the last field of a path that the text names; each step is searched below the one before."""
+    lines, row = text.splitlines(), 0
     for position, step in enumerate(path):
         if isinstance(step, int):
             header = re.compile(rf"\s*\[\[.*\b{re.escape(str(path[position - 1]))}\s*\]\]")
-            rows = [row for row, line in enumerate(lines) if header.match(line)]
-            at = rows[step] if step < len(rows) else at
+            headers = [index for index, line in enumerate(lines) if header.match(line)]
+            row = headers[step] if step < len(headers) else row
             continue
         key = re.compile(rf"""\s*(\[+.*\b{re.escape(step)}\s*\]+|["']?{re.escape(step)}["']?\s*=)""")
-        at = next((row for row in range(at, len(lines)) if key.match(lines[row])), at)
-    return at + 1
+        row = next((index for index in range(row, len(lines)) if key.match(lines[index])), row)
+    return row + 1
 
 
 def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
-    """Yield rules that do not exist."""
+    """Yield a fault for each rule that does not exist, and for each waiver of a rule that takes none."""
     known = set(known_rules())
     named: list[tuple[tuple[str | int, ...], str]] = [(("rules", name), name) for name in fields.rules]
     named += [(("mandatory",), name) for name in fields.mandatory]
-    named += [(("waivers", at, "rule"), item.rule) for at, item in enumerate(fields.waivers)]
+    named += [(("waivers", position, "rule"), waiver.rule) for position, waiver in enumerate(fields.waivers)]
     for path, name in named:
         if name not in known:
             remedy = did_you_mean(name, sorted(known), what="rule")
             yield _fault(file, _line_of(text, path), f"no rule `{name}`", remedy)
-    for at, item in enumerate(fields.waivers):
-        why = "is mandatory" if item.rule in fields.mandatory else "is about waivers" if item.rule in ABOUT else ""
+    for position, waiver in enumerate(fields.waivers):
+        rule = waiver.rule
+        why = "is mandatory" if rule in fields.mandatory else "is about waivers" if rule in UNWAIVABLE else ""
         if why:
-            message = f"`{item.rule}` {why}: no waiver accepts it"
-            yield _fault(file, _line_of(text, ("waivers", at)), message, "remove the waiver")
+            message = f"`{rule}` {why}: no waiver accepts it"
+            yield _fault(file, _line_of(text, ("waivers", position)), message, "remove the waiver")
 
 
-def read_policy(path: Path, file: str) -> Policy:
-    """Return the policy of a file.
-
-    Args:
-        path: where it lies; of a `pyproject.toml`, its table `[tool.ffplan]` counts.
-        file: its name in messages.
+def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
+    """Return the text and the data of a TOML file.
 
     Raises:
-        InputError: with a located finding for every fault.
+        InputError: if the file is not UTF-8 text or not TOML.
     """
     import tomllib
 
     raw = read_bytes(path, file)
     try:
         text = raw.decode("utf-8")
-        data = tomllib.loads(text)
+        return text, tomllib.loads(text)
     except UnicodeDecodeError:
         raise InputError(_fault(file, 1, "this is no UTF-8 text", "save the policy as UTF-8")) from None
     except (ValueError, RecursionError) as error:
-        found = re.search(r"line (\d+)", str(error))
+        line = re.search(r"line (\d+)", str(error))
         last = max(len(text.splitlines()), 1) if "end of document" in str(error) else 1
-        raise InputError(
-            _fault(file, int(found[1]) if found else last, f"this is no TOML: {error}", "mend it")
-        ) from None
-    if path.name == NAMES[1]:
+        raise InputError(_fault(file, int(line[1]) if line else last, f"this is no TOML: {error}", "mend it")) from None
+
+
+def read_policy(path: Path, file: str) -> Policy:
+    """Return the policy of a file.
+
+    Args:
+        path: its place; of a `pyproject.toml`, the table `[tool.ffplan]` counts.
+        file: its name in messages.
+
+    Raises:
+        InputError: with a located finding for every fault.
+    """
+    text, data = _toml(path, file)
+    if path.name == _NAMES[1]:
         tool = data.get("tool")
-        own = tool.get("ffplan", {}) if isinstance(tool, dict) else {}
-        if not isinstance(own, dict):
-            raise InputError(
-                _fault(file, _line_of(text, ("ffplan",)), "`tool.ffplan` is no table", "write [tool.ffplan]")
-            )
-        data = own
-    own_names = tuple(data)
-    data = {name.replace("-", "_"): value for name, value in data.items()}
-    fields = policy_fields(data)
+        data = tool.get("ffplan", {}) if isinstance(tool, dict) else {}
+        if not isinstance(data, dict):
+            line = _line_of(text, ("ffplan",))
+            raise InputError(_fault(file, line, "`tool.ffplan` is no table", "write [tool.ffplan]"))
+    written = {name.replace("-", "_"): name for name in data}  # a message names a field as the file does
+    fields = policy_fields({name.replace("-", "_"): value for name, value in data.items()})
     if not isinstance(fields, PolicyFields):
-        written = {name.replace("-", "_"): name for name in own_names}  # a message names a field as the file does
         faults = []
-        for where, message, remedy in fields:
-            first = written.get(str(where[0]), where[0]) if where else ""
-            said = message.replace(f"`{where[0]}`", f"`{first}`") if where else message
-            faults.append(_fault(file, _line_of(text, (first, *where[1:]) if where else where), said, remedy))
+        for place, message, remedy in fields:
+            if place:
+                first = written.get(str(place[0]), place[0])
+                message, place = message.replace(f"`{place[0]}`", f"`{first}`"), (first, *place[1:])
+            faults.append(_fault(file, _line_of(text, place), message, remedy))
         raise InputError(*faults)
     wrong = list(_unknown_rules(fields, text, file))
     if wrong:
         raise InputError(*wrong)
-    places = {at: _line_of(text, ("waivers", at)) for at in range(len(fields.waivers))}
+    places = {position: _line_of(text, ("waivers", position)) for position in range(len(fields.waivers))}
     return Policy(file=file, folder=path.parent, fields=fields, places=places)
+
+
+def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign, tuple[Finding, ...]]:
+    """Return a design that is held to the limits of a policy too, and a finding for each that it cannot be held to.
+
+    A limit of money in another currency than the design's prices, or than its own limit, cannot be held.
+    """
+    team, limits = policy.fields.limits, design.spec.limits
+    if not team.model_fields_set:
+        return design, ()
+    from ffplan.check.rules.limits import LIMITS
+
+    minima = {limit.field for limit in LIMITS if limit.least}
+    currency = design.prices.currency if design.prices else design.spec.site.currency
+    stricter: dict[str, Any] = {}
+    remarks: list[Finding] = []
+    for name in sorted(team.model_fields_set):
+        ours, theirs = getattr(limits, name), getattr(team, name)
+        if isinstance(theirs, Money) and name != _RUN_CURRENCY and theirs.currency != currency:
+            remarks.append(_other_currency(design, f"`{name}` of {policy.file}", theirs.currency, currency))
+        elif ours is None or _is_stricter(theirs, ours, least=name in minima):
+            stricter[name] = theirs
+    if not stricter:
+        return design, tuple(remarks)
+    spec = design.spec.model_copy(update={"limits": limits.model_copy(update=stricter)})
+    return replace(design, spec=spec), tuple(remarks)
+
+
+def _is_stricter(limit: float | Money, other: float | Money, *, least: bool) -> bool:
+    """Return whether a limit is stricter than another, or as strict; of two currencies neither is."""
+    if isinstance(limit, Money) and isinstance(other, Money):
+        return limit.currency == other.currency and _is_stricter(limit.amount, other.amount, least=least)
+    assert not isinstance(limit, Money)
+    assert not isinstance(other, Money)
+    return (limit > other) == least
+
+
+def named_limits(
+    findings: tuple[Finding, ...], design: ResolvedDesign, held: ResolvedDesign, policy: Policy
+) -> tuple[Finding, ...]:
+    """Return findings with the policy named in those about its limits, which the design does not state.
+
+    Args:
+        findings: findings on the design.
+        design: the design as it stands.
+        held: the design with the limits of the policy.
+        policy: the policy.
+    """
+    before, after = design.spec.limits, held.spec.limits
+    team = {name for name in after.model_fields_set if getattr(before, name) != getattr(after, name)}
+    rules = {rule_of_limit(name) for name in team}
+    return tuple(
+        replace(finding, message=f"{finding.message}, set by {policy.file}") if finding.rule in rules else finding
+        for finding in findings
+    )
+
+
+def _other_currency(design: ResolvedDesign, limit: str, currency: str, priced: str | None) -> Finding:
+    state = f"priced in {priced}" if priced else "not priced"
+    return design.document.finding(
+        "policy-limit",
+        ("cost",),
+        f"{limit} cannot be held: it is in {currency}, the design is {state}",
+        "price the design in that currency, or turn the rule off for it with a waiver",
+        severity=Severity.WARNING,
+    )

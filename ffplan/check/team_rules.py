@@ -1,80 +1,78 @@
-"""Rules about policies, waivers and what designs were before: found by `ffplan check` alone."""
+"""Rules of `ffplan check` alone: policies, waivers and what designs were before; and the list of every rule."""
 
 from __future__ import annotations
 
 from ffplan.base.errors import Severity
+from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rule import Rule
+from ffplan.check.rules import RULES
 
-_ROWS = (
-    (
-        "catalog-todo",
-        "A part is not filled in yet",
-        "Its figures are examples of another part.",
-        'name: "TODO: name as its maker writes it"',
-        'name: "NVIDIA Quantum QM8700"',
-        "Put the part's own figures, and where they are from, in place of the examples.",
-    ),
-    (
-        "policy-invalid",
-        "A policy file is wrong",
-        "A misspelt rule or limit would silently hold nothing.",
-        'rules = {recalled-price = "off"}  # in ffplan.toml',
-        'rules = {recalled-prices = "off"}',
-        "Use the name that the finding suggests; docs/ci.md lists the fields.",
-    ),
-    (
-        "policy-limit",
-        "A limit of the policy is in another currency than the design",
-        "Two currencies are never compared.",
-        'limits = {cost_per_accelerator = "$40,000"}  # over a design in paper-unit',
-        'limits = {cost_per_accelerator = "2 paper-unit"}',
-        "Price the design in that currency.",
-    ),
-    (
-        "waiver-invalid",
-        "A comment that waives lacks its rule or its reason",
-        "A waiver without a reason is a finding switched off.",
-        "tiers: 2  # ffplan: waive fewer-tiers",
-        "tiers: 2  # ffplan: waive fewer-tiers: kept for growth",
-        "Write `# ffplan: waive RULE until 2027-03-31: reason`; the day may be left out.",
-    ),
-    (
-        "waiver-expired",
-        "A waiver has expired",
-        "Its day was agreed on so that somebody looks again.",
-        "tiers: 2  # ffplan: waive fewer-tiers until 2020-01-01: until phase 2",
-        "tiers: 2  # ffplan: waive fewer-tiers until 2099-12-31: until phase 2",
-        "Mend what it covers, or agree on a new day.",
-    ),
-    (
-        "waiver-unused",
-        "A waiver accepts nothing",
-        "It would hide the next finding.",
-        "tiers: 1  # ffplan: waive fewer-tiers: kept for growth",
-        "tiers: 1",
-        "Remove it.",
-    ),
-    (
-        "regression",
-        "A design is worse than the revision it is checked against",
-        "A change that costs bandwidth or money should be seen before it is merged.",
-        "ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
-        "ffplan check design.yaml --against main  # nothing is worse",
-        "`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is allowed.",
-    ),
-)
-_WARNINGS = ("catalog-todo", "policy-limit", "waiver-expired", "waiver-unused")
-
-TEAM_RULES: tuple[Rule, ...] = tuple(
+TEAM_RULES: tuple[Rule, ...] = (
     Rule(
-        id=name,
-        title=title,
-        why=why,
-        example=example,
-        good=good,
-        fix=fix,
-        severity=Severity.WARNING if name in _WARNINGS else Severity.ERROR,
-    )
-    for name, title, why, example, good, fix in _ROWS
+        id="catalog-todo",
+        title="A part is not filled in yet",
+        why="Its figures are examples of another part.",
+        example='name: "TODO: name as its maker writes it"',
+        good='name: "NVIDIA Quantum QM8700"',
+        fix="Put the part's own figures, and where they are from, in place of the examples.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        id="policy-invalid",
+        title="A policy file is wrong",
+        why="A misspelt rule or limit would silently hold nothing.",
+        example='rules = {recalled-price = "off"}  # in ffplan.toml',
+        good='rules = {recalled-prices = "off"}',
+        fix="Use the name that the finding suggests; docs/ci.md lists the fields.",
+    ),
+    Rule(
+        id="policy-limit",
+        title="A limit of the policy is in another currency than the design",
+        why="Two currencies are never compared.",
+        example='limits = {cost_per_accelerator = "$40,000"}  # over a design in paper-unit',
+        good='limits = {cost_per_accelerator = "2 paper-unit"}',
+        fix="Price the design in that currency.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        id="waiver-invalid",
+        title="A comment that waives lacks its rule or its reason",
+        why="A waiver without a reason is a finding switched off.",
+        example="tiers: 2  # ffplan: waive fewer-tiers",
+        good="tiers: 2  # ffplan: waive fewer-tiers: kept for growth",
+        fix="Write `# ffplan: waive RULE until 2027-03-31: reason`; the day may be left out.",
+    ),
+    Rule(
+        id="waiver-expired",
+        title="A waiver has expired",
+        why="Its day was agreed on so that somebody looks again.",
+        example="tiers: 2  # ffplan: waive fewer-tiers until 2020-01-01: until phase 2",
+        good="tiers: 2  # ffplan: waive fewer-tiers until 2099-12-31: until phase 2",
+        fix="Mend what it covers, or agree on a new day.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        id="waiver-unused",
+        title="A waiver accepts nothing",
+        why="It would hide the next finding.",
+        example="tiers: 1  # ffplan: waive fewer-tiers: kept for growth",
+        good="tiers: 1",
+        fix="Remove it.",
+        severity=Severity.WARNING,
+    ),
+    Rule(
+        id="regression",
+        title="A design is worse than the revision it is checked against",
+        why="A change that costs bandwidth or money should be seen before it is merged.",
+        example="ffplan check design.yaml --against main  # with oversubscription 2:1 in place of 1:1",
+        good="ffplan check design.yaml --against main  # nothing is worse",
+        fix="`ffplan diff main.. design.yaml` says which change did it; `regressions` of the policy sets what is "
+        "allowed.",
+    ),
 )
 """Every rule of `ffplan check` that needs a policy, a waiver or a reference."""
+
+
+def every_rule() -> list[Rule]:
+    """Return the rules of reading, of assessed designs, and of policies, by id."""
+    return sorted((*INPUT_RULES, *RULES, *TEAM_RULES), key=lambda rule: rule.id)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.record import record
-from ffplan.check.policy import ABOUT, known_rules
+from ffplan.check.policy import UNWAIVABLE, known_rules
 from ffplan.inputs.comments import value_spans
 from ffplan.inputs.suggest import did_you_mean
 
@@ -36,22 +36,22 @@ class Waiver:
     reason: str
     until: date | None
     file: str
-    """Where it stands."""
+    """File that states it."""
     line: int
     path: str | None
-    """Field that it covers, with everything below; None for any."""
+    """Field that it covers, with everything below it; None for any."""
     rows: tuple[int, ...]
-    """Lines that it covers besides; none of a policy."""
+    """Lines that it covers besides; empty for one of a policy."""
 
-    def covers(self, item: Finding) -> bool:
-        """True where it accepts a finding, its day apart."""
-        if item.rule != self.rule:
+    def covers(self, finding: Finding) -> bool:
+        """Return whether it accepts a finding, whether or not it has expired."""
+        if finding.rule != self.rule:
             return False
-        if self.rows and item.line in self.rows:
+        if self.rows and finding.line in self.rows:
             return True
         if self.path is None:
             return not self.rows
-        return item.path == self.path or item.path.startswith(f"{self.path}.")
+        return finding.path == self.path or finding.path.startswith(f"{self.path}.")
 
 
 def _finding(rule: str, file: str, line: int, message: str, remedy: str) -> Finding:
@@ -59,21 +59,21 @@ def _finding(rule: str, file: str, line: int, message: str, remedy: str) -> Find
     return Finding(rule=rule, severity=severity, file=file, line=line, column=1, message=message, remedy=remedy)
 
 
-def _paths(node: Node, path: str = "") -> Iterator[tuple[int, str]]:
+def _paths(root: Node) -> Iterator[tuple[int, str]]:
     """Yield (line, path) of every field, from the root on."""
-    waiting = [(node, path)]
-    while waiting:
-        at, own = waiting.pop()
-        if isinstance(at.children, dict):
-            for name, child in at.children.items():
-                inner = f"{own}.{name}".lstrip(".")
-                yield at.keys[name][0], inner
-                waiting.append((child, inner))
-        elif isinstance(at.children, list):
-            for position, child in enumerate(at.children):
-                inner = f"{own}.{position}".lstrip(".")
+    stack = [(root, "")]  # no recursion: a hostile file nests deeper than Python's stack
+    while stack:
+        node, path = stack.pop()
+        if isinstance(node.children, dict):
+            for name, child in node.children.items():
+                inner = f"{path}.{name}".lstrip(".")
+                yield node.keys[name][0], inner
+                stack.append((child, inner))
+        elif isinstance(node.children, list):
+            for position, child in enumerate(node.children):
+                inner = f"{path}.{position}".lstrip(".")
                 yield child.line, inner
-                waiting.append((child, inner))
+                stack.append((child, inner))
 
 
 def _comments(text: str) -> Iterator[tuple[int, re.Match[str]]]:
@@ -81,44 +81,45 @@ def _comments(text: str) -> Iterator[tuple[int, re.Match[str]]]:
     spans: list[tuple[int, int]] | None = None
     start = 0
     for row, line in enumerate(text.splitlines(keepends=True), 1):
-        found = _COMMENT.search(line.rstrip("\r\n"))
-        while found is not None:
+        comment = _COMMENT.search(line.rstrip("\r\n"))
+        while comment is not None:
             spans = value_spans(text) if spans is None else spans
-            at = start + found.start()
-            if not any(first <= at < last for first, last in spans):
-                yield row, found
+            offset = start + comment.start()
+            if not any(first <= offset < last for first, last in spans):
+                yield row, comment
                 break
-            found = _COMMENT.search(line.rstrip("\r\n"), found.start() + 1)
+            comment = _COMMENT.search(line.rstrip("\r\n"), comment.start() + 1)
         start += len(line)
 
 
 def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waiver], list[Finding]]:
-    """Return the waivers in the comments of a file, and faults of them.
+    """Return the waivers in the comments of a file, and the faults of these comments.
 
     Args:
-        text: the file.
+        text: content of the file.
         file: its name.
-        root: its values; None where it is no YAML.
+        root: its values; None if it is not YAML.
     """
-    found: list[Waiver] = []
+    waivers: list[Waiver] = []
     faults: list[Finding] = []
     lines, places = text.splitlines(), dict[int, str]()
     for row, comment in _comments(text):
         line = lines[row - 1]
         covered = row
         if line.lstrip().startswith("#"):
-            after = (at for at in range(row + 1, len(lines) + 1) if lines[at - 1].split("#")[0].strip())
-            covered = next(after, row)
+            later = range(row + 1, len(lines) + 1)
+            covered = next((number for number in later if lines[number - 1].split("#")[0].strip()), row)
         if not places and root is not None:
-            for at, path in sorted(_paths(root), key=lambda item: (item[0], item[1].count("."))):
-                places.setdefault(at, path)
+            # Of the fields that begin on a line, the outermost is what a comment there is about.
+            for number, path in sorted(_paths(root), key=lambda place: (place[0], place[1].count("."))):
+                places.setdefault(number, path)
         parts = _PARTS.fullmatch(comment[1].rstrip())
         fault = _comment_fault(parts)
         if fault or parts is None:
             faults.append(_finding("waiver-invalid", file, row, *fault))
             continue
         until = date.fromisoformat(parts[2]) if parts[2] else None
-        found.append(
+        waivers.append(
             Waiver(
                 rule=parts[1],
                 reason=parts[3],
@@ -129,15 +130,15 @@ def comment_waivers(text: str, file: str, root: Node | None) -> tuple[list[Waive
                 rows=(row, covered),
             )
         )
-    return found, faults
+    return waivers, faults
 
 
 def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
-    """Return (fault, remedy) of a comment that waives; nothing where it is right."""
+    """Return (fault, remedy) of a comment that waives; an empty tuple if it is valid."""
     if parts is None:
         return ("a waiver without rule or reason", "write `# ffplan: waive RULE until 2027-03-31: reason`")
     known = known_rules()
-    if parts[1] in ABOUT:
+    if parts[1] in UNWAIVABLE:
         return (f"`{parts[1]}` is about waivers: no waiver accepts it", "remove the waiver")
     if parts[1] not in known:
         return (f"no rule `{parts[1]}`", did_you_mean(parts[1], known, what="rule"))
@@ -148,124 +149,110 @@ def _comment_fault(parts: re.Match[str] | None) -> tuple[str, ...]:
     return ()
 
 
-def _reached(path: str, at: int, piece: str) -> Iterable[int]:
-    """Return how far a piece of a pattern may reach in a path from a place; a single star stays within a folder."""
+def _ends(path: str, start: int, piece: str) -> Iterable[int]:
+    """Return the ends of what a piece of a pattern can match in a path from `start`; `*` stays within a folder."""
     if piece == "?":
-        return (at + 1,) if path[at : at + 1] not in ("", "/") else ()
+        return (start + 1,) if path[start : start + 1] not in ("", "/") else ()
     if piece == "*":
-        end = path.find("/", at)
-        return range(at, (len(path) if end < 0 else end) + 1)
+        end = path.find("/", start)
+        return range(start, (len(path) if end < 0 else end) + 1)
     if piece == "**":
-        return range(at, len(path) + 1)
+        return range(start, len(path) + 1)
     if piece == "**/":
-        return (at, *(slash + 1 for slash in range(at, len(path)) if path[slash] == "/"))
-    return (at + len(piece),) if path.startswith(piece, at) else ()
+        return (start, *(slash + 1 for slash in range(start, len(path)) if path[slash] == "/"))
+    return (start + len(piece),) if path.startswith(piece, start) else ()
 
 
-def matches(pattern: str, path: str) -> bool:
-    """Return whether a path is of a pattern of files, with `?`, `*`, `**` and `**/`; in time that no pattern blows up.
+def _matches(pattern: str, path: str) -> bool:
+    """Return whether a path with `/` matches a pattern with `?`, `*`, `**` and `**/`.
 
-    Args:
-        pattern: the pattern.
-        path: path from the folder of the policy, with `/`.
+    All ends of a piece are followed at once, so that no pattern takes exponential time.
     """
-    places = {0}
+    starts = {0}
     for piece in filter(None, re.split(r"(\*\*/|\*\*|\*|\?)", pattern)):
-        found = set[int]()
-        for at in sorted(places):
-            if piece not in ("*", "**") or at not in found:  # an earlier place reached this one, and as far
-                found.update(_reached(path, at, piece))
-        places = found
-    return len(path) in places
+        ends = set[int]()
+        for start in sorted(starts):
+            if piece not in ("*", "**") or start not in ends:  # else an earlier start reached here, and as far
+                ends.update(_ends(path, start, piece))
+        starts = ends
+    return len(path) in starts
 
 
 def policy_waivers(policy: Policy, path: Path) -> list[Waiver]:
-    """Return the waivers of a policy for one file.
-
-    Args:
-        policy: the policy.
-        path: the file.
-    """
+    """Return the waivers of a policy for one file."""
     try:
         inside = path.absolute().relative_to(policy.folder.absolute()).as_posix()
     except ValueError:
         inside = path.absolute().as_posix()
     return [
         Waiver(
-            rule=item.rule,
-            reason=item.reason,
-            until=item.until,
+            rule=waiver.rule,
+            reason=waiver.reason,
+            until=waiver.until,
             file=policy.file,
-            line=policy.places.get(at, 1),
-            path=item.path,
+            line=policy.places.get(position, 1),
+            path=waiver.path,
             rows=(),
         )
-        for at, item in enumerate(policy.fields.waivers)
-        if any(matches(pattern, inside) for pattern in item.files)
+        for position, waiver in enumerate(policy.fields.waivers)
+        if any(_matches(pattern, inside) for pattern in waiver.files)
     ]
 
 
 @record
-class Waived:
+class _Waived:
     """Findings after waiving."""
 
     kept: tuple[Finding, ...]
     waived: tuple[tuple[Finding, Waiver], ...]
     used: tuple[Waiver, ...]
-    """Waivers that accepted a finding, and those that have expired but would."""
+    """Waivers that accepted a finding, or would have, had they not expired."""
 
 
 def weighed(findings: tuple[Finding, ...], policy: Policy) -> tuple[Finding, ...]:
-    """Return findings with the severities of a policy, without those of rules that are off.
-
-    Args:
-        findings: findings of one file.
-        policy: its policy.
-    """
-    pairs = [(item, policy.severity(item)) for item in findings]
-    return tuple(replace(item, severity=severity) for item, severity in pairs if severity is not None)
+    """Return the findings of a file with the severities of its policy, less those of rules that are off."""
+    pairs = [(finding, policy.severity(finding)) for finding in findings]
+    return tuple(replace(finding, severity=severity) for finding, severity in pairs if severity is not None)
 
 
-def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, today: date) -> Waived:
-    """Return which findings stand, with the severities of the policy.
+def waive(findings: tuple[Finding, ...], waivers: list[Waiver], policy: Policy, today: date) -> _Waived:
+    """Return which findings of a file a waiver accepts, with the severities of its policy.
 
-    Args:
-        findings: findings of one file.
-        waivers: waivers for it.
-        policy: its policy; the rules that it calls mandatory are never waived.
-        today: the day.
+    Findings of rules that the policy calls mandatory are never waived.
     """
     kept: list[Finding] = []
     waived: list[tuple[Finding, Waiver]] = []
     used: list[Waiver] = []
-    for item in weighed(findings, policy):
-        fitting = [waiver for waiver in waivers if waiver.covers(item)]
-        used += fitting
-        accepted = [] if item.rule in policy.fields.mandatory else fitting
-        valid = [waiver for waiver in accepted if waiver.until is None or waiver.until >= today]
+    for finding in weighed(findings, policy):
+        covering = [waiver for waiver in waivers if waiver.covers(finding)]
+        used += covering
+        allowed = [] if finding.rule in policy.fields.mandatory else covering
+        valid = [waiver for waiver in allowed if waiver.until is None or waiver.until >= today]
         if valid:
-            waived.append((item, valid[0]))
+            waived.append((finding, valid[0]))
         else:
-            kept.append(item)
-    expired = {(item.file, item.line): item for item in used if item.until is not None and item.until < today}
+            kept.append(finding)
+    expired = {
+        (waiver.file, waiver.line): waiver for waiver in used if waiver.until is not None and waiver.until < today
+    }
     for waiver in expired.values():
         message = f"the waiver of `{waiver.rule}` expired on {waiver.until}: {waiver.reason}"
         remedy = "mend what it covers, or agree on a new day"
         kept += weighed((_finding("waiver-expired", waiver.file, waiver.line, message, remedy),), policy)
-    return Waived(kept=tuple(kept), waived=tuple(waived), used=tuple(used))
+    return _Waived(kept=tuple(kept), waived=tuple(waived), used=tuple(used))
 
 
 def unused(waivers: list[Waiver], used: list[Waiver]) -> list[Finding]:
-    """Return a finding for every waiver that accepts nothing.
-
-    Args:
-        waivers: every waiver of the files checked.
-        used: those that accepted a finding.
-    """
-    places = {(item.file, item.line) for item in used}
-    left = {(item.file, item.line): item for item in waivers if (item.file, item.line) not in places}
-    found = []
-    for item in left.values():
-        message = f"nothing breaks `{item.rule}` here any more"
-        found.append(_finding("waiver-unused", item.file, item.line, message, "remove the waiver"))
-    return found
+    """Return a finding for every waiver of the files checked that is not among those used."""
+    places = {(waiver.file, waiver.line) for waiver in used}
+    left = {(waiver.file, waiver.line): waiver for waiver in waivers if (waiver.file, waiver.line) not in places}
+    return [
+        _finding(
+            "waiver-unused",
+            waiver.file,
+            waiver.line,
+            f"nothing breaks `{waiver.rule}` here any more",
+            "remove the waiver",
+        )
+        for waiver in left.values()
+    ]

@@ -79,7 +79,7 @@ def acceptance(
     """
     from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
-    from ffplan.report.acceptance import acceptance_document
+    from ffplan.report.operate import acceptance_document
     from ffplan.studies.basis.job_layout import node_of
     from ffplan.studies.basis.placement import fills_nodes
     from ffplan.studies.operate.acceptance import study_acceptance

@@ -58,7 +58,7 @@ def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) 
 
 def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, output: str | None, *, rows: bool) -> None:
     """Print a report; exit with 1 where its mean error is too large."""
-    from ffplan.report.collective import accuracy_document, failed
+    from ffplan.report.accuracy import accuracy_document, failed
 
     emit(accuracy_document(report, rows=rows), form, output)
     if limit is not None and report.total is None:
@@ -89,7 +89,7 @@ def communication(
         raise UsageError(f"ffplan accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
     report = _replayed("communication", cases, catalog)
     if chart is not None:
-        from ffplan.report.scatter import scatter
+        from ffplan.report.accuracy import scatter
 
         write(scatter(report), chart)
     _print(report, limit, form, output, rows=rows)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.formatting import number
-from ffplan.check.formats.checked import path_of
+from ffplan.check.checked import path_of
 from ffplan.inputs.revision import NoFileError
 
 if TYPE_CHECKING:

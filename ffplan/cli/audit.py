@@ -90,7 +90,7 @@ def audit(
     from ffplan.interop.audit.report import placed
     from ffplan.interop.audit.sides import designed
     from ffplan.interop.exported import subnet
-    from ffplan.report.audit import audit_document
+    from ffplan.report.fabric import audit_document
 
     wired = wired_design(file, catalog)
     network = wired.fabric.network

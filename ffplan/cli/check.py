@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.base.errors import Finding
-    from ffplan.check.formats.checked import Checked
+    from ffplan.check.checked import Checked
     from ffplan.check.waivers import Waiver
     from ffplan.cli.checked_files import CheckedFile, Task
 
@@ -171,7 +171,7 @@ def check(
 
 
 def _report(files: list[str], results: list[CheckedFile], findings: list[Finding]) -> Checked:
-    from ffplan.check.formats.checked import Checked
+    from ffplan.check.checked import Checked
 
     return Checked(
         files=tuple(files),

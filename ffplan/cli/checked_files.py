@@ -14,7 +14,7 @@ from ffplan.base.errors import Finding, InputError, Severity, UsageError
 from ffplan.base.files import is_folder, read_regular
 from ffplan.base.record import record
 from ffplan.catalog.kinds import OTHER_FILES
-from ffplan.check.policy import NO_POLICY, Policy, find_policy, read_policy
+from ffplan.check.policy import NO_POLICY, Policy, find_policy, named_limits, read_policy, with_limits
 from ffplan.check.waivers import Waiver, comment_waivers, policy_waivers, waive
 from ffplan.inputs.design_files import find_design
 from ffplan.inputs.limits import MAX_BYTES
@@ -158,7 +158,6 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     catalog = _parts(task.catalogs).fresh()
     if kind is None:
         from ffplan.check.run import examine
-        from ffplan.check.team_limits import named_limits, with_limits
         from ffplan.cli.loading import with_profile
         from ffplan.design.resolve import resolve
 

@@ -83,7 +83,7 @@ def diff(
     from ffplan.cli.versions import Assessor
     from ffplan.cli.workload import own_tokens, workload_of
     from ffplan.inputs.document import parse_document
-    from ffplan.report.difference import difference_document
+    from ffplan.report.explain import difference_document
     from ffplan.studies.explain.difference import difference
 
     parts = Catalog(catalog or ())

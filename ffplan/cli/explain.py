@@ -53,7 +53,7 @@ def _word(name: str) -> str:
     Raises:
         UsageError: where there is neither.
     """
-    from ffplan.check.every_rule import every_rule
+    from ffplan.check.team_rules import every_rule
     from ffplan.inputs.suggest import did_you_mean
 
     rules = {rule.id: rule for rule in every_rule()}
@@ -119,7 +119,7 @@ def explain(
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import design_document
     from ffplan.cli.workload import own_tokens, workload_of
-    from ffplan.report.explanation import explanation_document
+    from ffplan.report.explain import explanation_document
     from ffplan.studies.explain.explain_path import Question
     from ffplan.studies.explain.explain_path import explain as study
 

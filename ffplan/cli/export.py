@@ -95,7 +95,7 @@ def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _cables(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
-    from ffplan.report.formats.csv import flat_lines
+    from ffplan.report.formats.data import flat_lines
     from ffplan.studies.fabric.cabling import cable_list
 
     _whole(plane, zone, "the list covers every network")

@@ -113,7 +113,7 @@ def import_ibnetdiscover(
     """Turn what tools say of a fabric into JSON: switches, hosts and links as built."""
     from ffplan.cli.audit import read_files
     from ffplan.interop.asbuilt.model import as_built_report
-    from ffplan.report.formats.json import to_json
+    from ffplan.report.formats.data import to_json
 
     found = read_files(file, "import ibnetdiscover", partial=True)
     write(to_json(as_built_report(found, file[0])), output)
@@ -126,7 +126,7 @@ def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
     """Turn a topology file of Slurm into JSON: switches, blocks, and what Slurm would refuse of them."""
     from ffplan.interop.slurm_files import read_slurm
     from ffplan.interop.slurm_includes import MOST_BYTES
-    from ffplan.report.formats.json import to_json
+    from ffplan.report.formats.data import to_json
 
     found = read_slurm(read_bytes(file, MOST_BYTES), file)
     write(to_json(found), output)

@@ -220,7 +220,7 @@ def _wishes(
 def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, catalogs: list[str] | None) -> None:
     """Write the designs that meet some wishes, or that are nearest, and print their figures."""
     from ffplan.catalog.store import Catalog
-    from ffplan.report.first_designs import init_document
+    from ffplan.report.choose import init_document
     from ffplan.results.design import SCHEMA_VERSION
     from ffplan.results.first_designs import InitReport
     from ffplan.studies.choose.first_designs import NoDesignError, first_designs

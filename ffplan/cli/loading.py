@@ -153,7 +153,7 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
         return design
     from ffplan.catalog.named import part_of
     from ffplan.catalog.reliability import ReliabilityProfile
-    from ffplan.design.reliability_schema import profiled
+    from ffplan.design.resolved import profiled
 
     part_of(catalog, ReliabilityProfile, profile, "ffplan: --profile")
     return profiled(design, profile)

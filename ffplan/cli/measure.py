@@ -78,7 +78,7 @@ def show_plan(
     output: OutputOption = None,
 ) -> None:
     """List the kernels that `ffplan measure run` times, and how long it takes; needs no GPU."""
-    from ffplan.report.measurement import plan_document
+    from ffplan.report.calibrate import plan_document
     from ffplan.studies.trust.measure import measure_plan
 
     emit(plan_document(measure_plan(_plan(sizes, groups))), form, output)
@@ -232,7 +232,7 @@ def fit(
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.catalog.store import Catalog
     from ffplan.measuring.recording import read_recording
-    from ffplan.report.measurement import measured_document
+    from ffplan.report.calibrate import measured_document
 
     parts = Catalog(catalog or ())
     part_of(parts, Accelerator, accelerator, "ffplan measure fit: --accelerator")

@@ -217,7 +217,7 @@ def recommend(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import money_of, require_transformer
-    from ffplan.report.recommendation import recommendation_document
+    from ffplan.report.choose import recommendation_document
     from ffplan.studies.choose.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "

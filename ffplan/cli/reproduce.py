@@ -44,7 +44,7 @@ def reproduce(
 
     Exit code 1 where values differ.
     """
-    from ffplan.report.reproduction import reproduction_document
+    from ffplan.report.accuracy import reproduction_document
     from ffplan.studies.explain import reproduce as study
 
     try:

@@ -57,7 +57,7 @@ def schema(
     output: OutputOption = None,
 ) -> None:
     """Print the JSON Schema of design files, catalogue files, or a JSON output."""
-    from ffplan.report.formats.json import to_json
+    from ffplan.report.formats.data import to_json
     from ffplan.schema.json_schema import json_schema
 
     write(to_json(json_schema(name.value)), output)

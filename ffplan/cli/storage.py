@@ -35,7 +35,7 @@ def storage(
     catalog: CatalogOption = None,
 ) -> None:
     """Size the storage of a design: capacity, rates and what binds them, checkpoints, data, and guidance."""
-    from ffplan.report.storage import storage_document
+    from ffplan.report.operate import storage_document
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog, profile)

@@ -192,7 +192,7 @@ def sweep(
     from ffplan.cli.page import with_extras
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
-    from ffplan.report.sweep import sweep_document
+    from ffplan.report.choose import sweep_document
     from ffplan.studies.choose.sweep import SweepQuery
     from ffplan.studies.choose.sweep_axes import Points, axis
     from ffplan.studies.choose.sweep_total import sweep_report

@@ -107,7 +107,7 @@ def utilization(
     catalog: CatalogOption = None,
 ) -> None:
     """Simulate how jobs share a cluster: utilisation, waits by size, fragmentation, and what zones cost."""
-    from ffplan.report.utilization import utilization_document
+    from ffplan.report.operate import utilization_document
     from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
     policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})

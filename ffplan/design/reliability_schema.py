@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
 from ffplan.inputs.quantities import Duration
-
-if TYPE_CHECKING:
-    from ffplan.design.resolved import ResolvedDesign
 
 Checkpointing = Literal["asynchronous", "synchronous", "in-memory"]
 Restart = Literal["requeue", "reschedule", "standby"]
@@ -66,14 +62,3 @@ class Reliability(Frozen):
     spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
     """Nodes bought to stand in for lost ones, priced as spares [1]; those that the ownership buys, and nodes that the
     job leaves, if omitted."""
-
-
-def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDesign:
-    """Return a design with another reliability profile.
-
-    Args:
-        profile: catalogue id of the profile.
-        changes: other fields of its section that are replaced.
-    """
-    section = design.reliability or Reliability.model_construct()
-    return replace(design, reliability=section.model_copy(update={"profile": profile, **changes}))

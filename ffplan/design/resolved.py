@@ -276,3 +276,16 @@ class ResolvedDesign:
         """Accelerators of the compute nodes."""
         compute = [group for group in self.groups if group.group.role == "compute"]
         return sum(group.accelerators_per_node * group.group.count for group in compute)
+
+
+def profiled(design: ResolvedDesign, profile: str, **changes: Any) -> ResolvedDesign:
+    """Return a design with another reliability profile.
+
+    Args:
+        profile: catalogue id of the profile.
+        changes: other fields of its section that are replaced.
+    """
+    from ffplan.design.reliability_schema import Reliability
+
+    section = design.reliability or Reliability.model_construct()
+    return replace(design, reliability=section.model_copy(update={"profile": profile, **changes}))

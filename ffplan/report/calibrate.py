@@ -1,14 +1,16 @@
-"""Tables of `ffplan calibrate` and of leaving one source out."""
+"""The reports of `ffplan calibrate` and `ffplan measure`: constants, and the errors that they leave."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import plural
-from ffplan.report.document import Body, Document, Grid
+from ffplan.base.formatting import number, plural
+from ffplan.report.document import Block, Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
+    from ffplan.results.measurement import KernelError, MeasuredConstant, MeasuredFit, MeasurePlan
     from ffplan.results.training import CalibrationReport, LeaveOneOutReport
+
 
 PLURALS = {
     "source": "sources",
@@ -34,12 +36,17 @@ def _percent(value: float | None) -> str:
 
 def _calibrate(report: CalibrationReport) -> list[Grid]:
     constants = tuple(
-        (item.name, _text(item.unit, item.before), _text(item.unit, item.after), item.note or "")
-        for item in report.constants
+        (
+            constant.name,
+            _text(constant.unit, constant.before),
+            _text(constant.unit, constant.after),
+            constant.note or "",
+        )
+        for constant in report.constants
     )
     fitted = [
-        (item.source, str(item.n), _percent(item.before), _percent(item.after), f"{100 * item.bias:+.1f}")
-        for item in report.sources
+        (source.source, str(source.n), _percent(source.before), _percent(source.after), f"{100 * source.bias:+.1f}")
+        for source in report.sources
     ]
     fitted.append(("all", str(report.rows), _percent(report.before), _percent(report.after), ""))
     return [
@@ -51,15 +58,15 @@ def _calibrate(report: CalibrationReport) -> list[Grid]:
 def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     rows = tuple(
         (
-            item.source,
-            item.set,
-            str(item.n),
-            _percent(item.shipped),
-            _percent(item.mape),
-            "" if item.bias is None else f"{100 * item.bias:+.1f}",
-            _percent(item.max_error),
+            row.source,
+            row.set,
+            str(row.n),
+            _percent(row.shipped),
+            _percent(row.mape),
+            "" if row.bias is None else f"{100 * row.bias:+.1f}",
+            _percent(row.max_error),
         )
-        for item in report.rows
+        for row in report.rows
     )
     header = (report.by, "accelerators", "n", "shipped", "left out", "bias", "max")
     if report.mean is not None:
@@ -87,21 +94,132 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
 
 
 def calibrate_document(report: CalibrationReport) -> Document:
-    """Return what `ffplan calibrate` prints.
-
-    Args:
-        report: constants and errors, before and after.
-    """
+    """Return the report of `ffplan calibrate`."""
     head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
     return Document(report, lambda told: Body(head, _calibrate(told)), lambda: report.constants)
 
 
 def left_out_document(report: LeaveOneOutReport) -> Document:
-    """Return what `ffplan accuracy training --leave-one-out` prints.
-
-    Args:
-        report: a row for each source.
-    """
+    """Return the report of `ffplan accuracy training --leave-one-out`."""
     return Document(
         report, lambda told: Body(f"accuracy: training, one {report.by} left out", _left_out(told)), lambda: report.rows
     )
+
+
+WORDS = {
+    "gemm": "a GEMM alone",
+    "small": "a small kernel",
+    "pcie": "PCIe, slower way",
+}
+
+
+_GROUPS = {
+    "gemm": "GEMM",
+    "attention": "Attention",
+    "stream": "Copies in device memory",
+    "element-wise": "Element-wise kernels",
+    "small": "Small kernels",
+    "memory": "Memory",
+    "pcie": "PCIe",
+}
+
+
+def _name(group: str) -> str:
+    """Return the name of a group for people."""
+    word, blank, rest = group.partition(" ")
+    return f"{_GROUPS.get(word, word)}{blank}{rest}"
+
+
+def _constant_value(unit: str, value: float | None) -> str:
+    if value is None:
+        return "-"
+    if unit == "s":
+        return f"{value * 1e6:.3g} us"
+    return f"{value * 100:.4g} %" if unit == "1" else f"{value:.4g} {unit}"
+
+
+def _signed_percent(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:+.1f}"
+
+
+def _mean(value: float | None) -> str:
+    return "" if value is None else f"{100 * value:.1f}"
+
+
+def _constant(constant: MeasuredConstant) -> tuple[str, ...]:
+    low, high = (
+        _constant_value(constant.unit, end).removesuffix(" %").removesuffix(" us").removesuffix(" GB/s")
+        for end in (constant.low, constant.high)
+    )
+    return (
+        WORDS.get(constant.name, constant.name),
+        _constant_value(constant.unit, constant.before),
+        _constant_value(constant.unit, constant.after),
+        f"{low} to {high}",
+        str(constant.rows),
+        "yes" if constant.written else "",
+    )
+
+
+def _kernel(kernel: KernelError) -> tuple[str, ...]:
+    return (
+        kernel.kernel,
+        number(kernel.measured_us),
+        "" if kernel.spread is None else f"{100 * kernel.spread:.1f}",
+        f"{kernel.rate:,.4g}",
+        _signed_percent(kernel.catalogue_error),
+        _signed_percent(kernel.error),
+    )
+
+
+def _group(report: MeasuredFit, group: str) -> Grid:
+    """Return the kernels of a group, without columns that are empty."""
+    mine = [kernel for kernel in report.kernels if kernel.group == group]
+    header, rows = ("", "us", "spread %", mine[0].unit, "catalogue %", "fitted %"), list(map(_kernel, mine))
+    kept = [at for at in range(len(header)) if any(row[at] for row in rows)]
+    return Grid(_name(group), tuple(tuple(row[at] for at in kept) for row in rows), tuple(header[at] for at in kept))
+
+
+def _fit(report: MeasuredFit) -> list[Block]:
+    blocks: list[Block] = []
+    if report.constants:
+        rows = tuple(map(_constant, report.constants))
+        blocks.append(Grid("Constants", rows, ("", "catalogue", "measured", "range", "rows", "written")))
+    means = tuple(
+        (_name(item.group), str(item.n), _mean(item.before), _mean(item.after), _mean(item.max_error))
+        for item in report.groups
+    )
+    blocks.append(Grid("Mean error of the time, %", means, ("", "n", "catalogue", "fitted", "largest")))
+    blocks += [_group(report, group) for group in dict.fromkeys(kernel.group for kernel in report.kernels)]
+    notes = [
+        f"{WORDS.get(constant.name, constant.name)}: {constant.note}." for constant in report.constants if constant.note
+    ]
+    doubts = [f"Doubt: {words}." for words in report.doubts]
+    if notes or report.remarks or doubts:
+        blocks.append(Remarks((*notes, *report.remarks, *doubts)))
+    return blocks
+
+
+def measured_document(report: MeasuredFit) -> Document:
+    """Return the report of `ffplan measure fit`."""
+    head = f"measure: {report.accelerator} by {report.device}, {report.date}, {plural(len(report.kernels), 'kernel')}"
+    return Document(report, lambda told: Body(head, _fit(told)), lambda: report.kernels)
+
+
+def _plan(report: MeasurePlan) -> list[Block]:
+    rows = [("warming up", "", f"{report.soak_s:.0f}", "a large GEMM, until clocks and temperature settle")]
+    for item in report.groups:
+        first, last = item.kernels[0], item.kernels[-1]
+        words = first if first == last else f"{first} to {last}"
+        rows.append((_name(item.group), str(len(item.kernels)), f"{item.seconds:.0f}", words))
+    rows.append(("all", str(report.kernels), f"{report.seconds:.0f}", f"{report.each_s:.2g} s each"))
+    return [
+        Grid("Kernels", tuple(rows), ("", "n", "s", "")),
+        *(Grid(_name(group.group), tuple((name,) for name in group.kernels)) for group in report.groups),
+    ]
+
+
+def plan_document(report: MeasurePlan) -> Document:
+    """Return the report of `ffplan measure plan`."""
+    head = f"measure: {report.sizes} sizes, {plural(report.kernels, 'kernel')}, {report.seconds / 60:.1f} minutes"
+    return Document(report, lambda told: Body(head, _plan(told)), lambda: report.groups)

@@ -32,11 +32,7 @@ def _sheet(sheet: PartSheet) -> Body:
 
 
 def part_document(sheet: PartSheet) -> Document:
-    """Return what `ffplan catalog show` prints.
-
-    Args:
-        sheet: one part.
-    """
+    """Return the report of `ffplan catalog show`."""
     return Document(sheet.report, lambda _: _sheet(sheet), lambda: sheet.report.figures)
 
 
@@ -57,11 +53,7 @@ def _list(parts: PartList) -> Body:
 
 
 def offers_document(offers: tuple[OfferRow, ...]) -> Document:
-    """Return what `ffplan catalog list rents` prints.
-
-    Args:
-        offers: every offer.
-    """
+    """Return the report of `ffplan catalog list rents`."""
     rows = tuple(
         (
             row.accelerator,
@@ -77,21 +69,21 @@ def offers_document(offers: tuple[OfferRow, ...]) -> Document:
 
 
 def parts_document(parts: PartList) -> Document:
-    """Return what `ffplan catalog list` prints.
-
-    Args:
-        parts: the parts.
-    """
+    """Return the report of `ffplan catalog list`."""
     return Document(parts, lambda _: _list(parts), lambda: parts.parts)
 
 
-MANY = ("undated", "recalled", "second-hand")
+_MANY = ("undated", "recalled", "second-hand")
 """Findings that most parts have many of: text counts them by part; JSON and CSV have each."""
 
 
 def _audit_rows(report: AuditReport) -> tuple[tuple[str, ...], ...]:
-    rows = [(item.kind, item.part, item.path, item.what) for item in report.findings if item.kind not in MANY]
-    for kind in MANY:
+    rows = [
+        (finding.kind, finding.part, finding.path, finding.what)
+        for finding in report.findings
+        if finding.kind not in _MANY
+    ]
+    for kind in _MANY:
         counts: dict[str, int] = {}
         for item in report.findings:
             if item.kind == kind:
@@ -108,9 +100,5 @@ def _audit(report: AuditReport) -> Body:
 
 
 def audit_document(report: AuditReport) -> Document:
-    """Return what `ffplan catalog audit` prints.
-
-    Args:
-        report: the audit.
-    """
+    """Return the report of `ffplan catalog audit`."""
     return Document(report, lambda _: _audit(report), lambda: report.findings)

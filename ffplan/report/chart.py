@@ -9,7 +9,7 @@ from typing import Any, Literal
 from ffplan.base.record import record
 from ffplan.results.origin import Evidence, Origin
 
-Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
+_Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
 
 
 @record
@@ -21,7 +21,7 @@ class Point:
     value: float
     _: KW_ONLY
     series: str = ""
-    """What its colour stands for."""
+    """Meaning of its colour."""
     low: float | None = None
     high: float | None = None
     """Ends of its range, drawn as a bar of error."""
@@ -38,7 +38,7 @@ class Chart:
     """A chart with its numbers."""
 
     title: str
-    kind: Kind
+    kind: _Kind
     unit: str
     """Unit of the values, as the title of their axis."""
     points: tuple[Point, ...]
@@ -93,7 +93,7 @@ class MeasuredCurve:
     """What the catalogue holds beside one curve: the values that match it, or none."""
 
     design: int
-    """Place of the design among those of the result."""
+    """Position of the design in the result."""
     library: str
     wanted: str
     """Accelerator, library and message that a measurement must have."""

@@ -72,7 +72,7 @@ def _counted(
 
 
 def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
-    """A row of a ratio itself, with its range where there is one."""
+    """Return a row of a ratio, with its range if it has one."""
     cells = []
     for name in c.labels:
         ratios = c.ratios[name]
@@ -261,7 +261,7 @@ def _scaling(c: Comparison) -> tuple[tuple[str, str, tuple[tuple[float, ...], ..
 
 
 def _cell(value: float | None, show: Callable[[float], str], ratio: float | None = None) -> str:
-    """Return a value with its ratio to the baseline, where there are any."""
+    """Return a value with its ratio to the baseline; either may be missing."""
     if value is None:
         return "-"
     return show(value) + (f" ({times(ratio)})" if ratio is not None and ratio != 1 else "")
@@ -269,7 +269,7 @@ def _cell(value: float | None, show: Callable[[float], str], ratio: float | None
 
 def _banded(label: str, bands: list[Band | None]) -> Row:
     """Return a row of medians with P10 and P90, in the digits that the range deserves."""
-    return label, tuple("-" if found is None else ranged(found.p50, found.p10, found.p90) for found in bands)
+    return label, tuple("-" if band is None else ranged(band.p50, band.p10, band.p90) for band in bands)
 
 
 def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
@@ -298,7 +298,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     if c.training is not None and _own_sizes_differ(c.training):
         rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
     found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P50 (P10 to P90)", tuple(c.labels), tuple(rows))]
-    for item in money.differences:
+    for difference in money.differences:
         swings = tuple(
             (
                 row.label,
@@ -307,9 +307,9 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
                 _two(row.at_low),
                 _two(row.at_high),
             )
-            for row in item.tornado[:SWINGS]
+            for row in difference.tornado[:_SWINGS]
         )
-        title = f"{item.label} less {c.baseline}, {unit} for a million tokens: what drives it"
+        title = f"{difference.label} less {c.baseline}, {unit} for a million tokens: what drives it"
         found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
     sizes = tuple(
         (
@@ -323,12 +323,12 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     return found
 
 
-def _wait(found: Waiting | None) -> str:
-    """Return what the months to the first job cost; a dash where that is not known."""
-    return "-" if found is None or found.value is None else amount(found.value)
+def _wait(waiting: Waiting | None) -> str:
+    """Return the cost of the months before the first job; a dash if it is unknown."""
+    return "-" if waiting is None or waiting.value is None else amount(waiting.value)
 
 
-SWINGS = 6
+_SWINGS = 6
 """Inputs of the tornado that text shows; JSON has all [1]."""
 
 
@@ -376,7 +376,7 @@ def _memory(size: JobSize) -> list[Row]:
 
 def _own_sizes_differ(job: TrainingComparison) -> bool:
     """Return whether a design could give more accelerators to the job than are compared."""
-    return any(own.gpus > job.gpus for own in job.own_sizes)
+    return any(own_size.gpus > job.gpus for own_size in job.own_sizes)
 
 
 def _on_all(own: OwnSize) -> str:
@@ -407,9 +407,5 @@ def _batches(c: Comparison, job: TrainingComparison) -> Matrix:
 
 
 def compare_document(comparison: Comparison) -> Document:
-    """Return what `ffplan compare` prints.
-
-    Args:
-        comparison: designs side by side.
-    """
+    """Return the report of `ffplan compare`."""
     return Document(comparison, _body, lambda: comparison_rows(comparison))

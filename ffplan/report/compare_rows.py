@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.results.run import Band
 
 Row = dict[str, object]
-UNITS = {
+_UNITS = {
     "bisection": "GB/s",
     "allreduce": "GB/s",
     "allreduce_bound": "GB/s",
@@ -25,7 +25,7 @@ UNITS = {
     "it_power": "kW",
 }
 """Units of metrics; prices have the currency of their design, and the others are numbers or ratios."""
-PRICES = (
+_PRICES = (
     *("node_price", "node_price_low", "node_price_high"),
     *("cost_servers", "cost_network", "cost_total", "cost_per_accelerator"),
 )
@@ -54,13 +54,13 @@ def _values(design: Assessment) -> dict[str, object]:
     }
 
 
-def _banded(name: str, found: Band | None, unit: str) -> Iterator[tuple[str, float | None, str]]:
+def _banded(name: str, band: Band | None, unit: str) -> Iterator[tuple[str, float | None, str]]:
     for end, of in (("", "likely"), ("_p10", "p10"), ("_p90", "p90")):
-        yield f"{name}{end}", getattr(found, of) if found else None, unit
+        yield f"{name}{end}", getattr(band, of) if band else None, unit
 
 
 def _side(side: MoneySide, currency: str) -> Iterator[tuple[str, float | None, str]]:
-    """Yield what a run in money comes to on one design: name, value and unit."""
+    """Yield name, value and unit of each figure of a run in money on one design."""
     run = side.run
     yield "to_buy", side.capex, currency
     yield from _banded("accelerator_hour", side.hour, f"{currency}/h")
@@ -76,7 +76,7 @@ def _side(side: MoneySide, currency: str) -> Iterator[tuple[str, float | None, s
 
 def _money(money: MoneyComparison) -> Iterator[Row]:
     ratios = dict.fromkeys((item.against for item in money.differences), 1.0)
-    ratios |= {item.label: item.ratio.likely for item in money.differences}
+    ratios |= {difference.label: difference.ratio.likely for difference in money.differences}
     shares = {item.label: item.cheaper_share for item in money.differences}
     for side in money.sides:
         for name, value, unit in _side(side, money.currency):
@@ -91,16 +91,12 @@ def _row(design: str, metric: str, value: object, ratio: object, unit: str) -> R
 
 
 def comparison_rows(c: Comparison) -> list[Row]:
-    """Return design, metric, value, ratio to the baseline and unit, in raw numbers; a run in money below the designs.
-
-    Args:
-        c: designs side by side.
-    """
-    found: list[Row] = []
+    """Return design, metric, value, ratio to the baseline and unit, in raw numbers; a run in money comes last."""
+    rows: list[Row] = []
     for name, design in zip(c.labels, c.designs, strict=True):
         values, ratios = _values(design), c.ratios[name]
         currency = design.cost.currency if design.cost else ""
-        for item in fields(Ratios):
-            unit = currency if item.name in PRICES else UNITS.get(item.name, "1")
-            found.append(_row(name, item.name, values.get(item.name), getattr(ratios, item.name), unit))
-    return found + (list(_money(c.money)) if c.money is not None else [])
+        for field in fields(Ratios):
+            unit = currency if field.name in _PRICES else _UNITS.get(field.name, "1")
+            rows.append(_row(name, field.name, values.get(field.name), getattr(ratios, field.name), unit))
+    return rows + (list(_money(c.money)) if c.money is not None else [])

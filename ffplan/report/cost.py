@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 SWINGS = 8
 """Inputs of the tornado that text shows; JSON has all."""
-OFFERS = 8
+_OFFERS = 8
 """Offers that text shows; JSON has all."""
-MONTH = 7
+_MONTH = 7
 """Letters of a date down to its month."""
-CASH_MONTHS = 12
+_CASH_MONTHS = 12
 """Months between two rows of the cash flow in text."""
 
 
@@ -41,7 +41,7 @@ def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...
     return tuple(found)
 
 
-def run_blocks(run: RunReport) -> list[Block]:
+def _run_blocks(run: RunReport) -> list[Block]:
     """Return a run as plan, step and bands."""
     plan = f"{plan_words(run.plan)}, {run.plan.precision}, batch {run.batch:,} on {run.gpus:,} accelerators"
     step = f"{number(run.step_s)} s, {run.tokens_s:,.0f} tokens/s, MFU {percent(run.mfu)}"
@@ -73,7 +73,7 @@ def run_blocks(run: RunReport) -> list[Block]:
 def _price_date(line: BomLine) -> str:
     """Return month or year of a line's price; a share of other lines has none."""
     if line.date:
-        return line.date[:MONTH]
+        return line.date[:_MONTH]
     return "undated" if line.part else ""
 
 
@@ -104,7 +104,7 @@ def _bom(bom: Bom) -> list[Block]:
     if bom.per_accelerator is not None:
         lines.insert(1, ("per accelerator", f"{_amount(bom.per_accelerator)} {bom.currency}"))
     if bom.missing:
-        lines.append(("no price", ", ".join(dict.fromkeys(item.part for item in bom.missing))))
+        lines.append(("no price", ", ".join(dict.fromkeys(line.part for line in bom.missing))))
     if bom.excluded:
         lines.append(("left out", f"{', '.join(bom.excluded)}: outside the design's cost scope"))
     return [Grid("Bill of materials", rows, header), Lines("", tuple(lines))]
@@ -126,14 +126,14 @@ def _tco(tco: Tco) -> list[Block]:
     ]
     if tco.network_share is not None:
         lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
-    found: list[Block] = [
+    blocks: list[Block] = [
         Grid(title, (*rows, ("sum", _amount(tco.year), "100.0")), ("", f"{tco.currency}/year", "%")),
         Lines("", tuple(lines)),
     ]
     if tco.rents:
-        found.append(_rents(tco))
-    found.append(_cash(tco))
-    return found
+        blocks.append(_rents(tco))
+    blocks.append(_cash(tco))
+    return blocks
 
 
 def _rents(tco: Tco) -> Grid:
@@ -147,7 +147,7 @@ def _rents(tco: Tco) -> Grid:
             f"{row.break_even_months_from_order:.0f}" if row.break_even_months_from_order is not None else "-",
             percent(row.break_even_utilisation) if row.break_even_utilisation is not None else "-",
         )
-        for row in tco.rents[:OFFERS]
+        for row in tco.rents[:_OFFERS]
     )
     more = len(tco.rents) - len(rows)
     title = f"Owning against rent, {tco.currency}/h" + (f" ({more} dearer offers in JSON)" if more > 0 else "")
@@ -157,7 +157,7 @@ def _rents(tco: Tco) -> Grid:
 def _cash(tco: Tco) -> Grid:
     last = tco.cash_flow[-1].month
     bought = {row.month for row in tco.cash_flow if row.capex}
-    shown = [row for row in tco.cash_flow if row.month % CASH_MONTHS == 0 or row.month == last or row.month in bought]
+    shown = [row for row in tco.cash_flow if row.month % _CASH_MONTHS == 0 or row.month == last or row.month in bought]
     rows = tuple(
         (
             f"{row.month}",
@@ -203,7 +203,7 @@ def _power(p: SitePower) -> list[Block]:
 
 
 def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
-    found: list[Block] = []
+    blocks: list[Block] = []
     if u.tornado:
         swings = tuple(
             (
@@ -217,7 +217,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         )
         what = "a million tokens" if u.of.startswith("run") else "an hour in use"
         title = f"What drives the cost of {what}, {currency}: each input from P10 to P90, all others likely"
-        found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
     if u.against:
         rows = tuple(
             (row.label, *(input_value(row.input, value, row.unit, currency) for value in (row.likely, row.break_even)))
@@ -227,15 +227,15 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         never = sum(1 for row in u.break_even if row.break_even is None)
         title = f"Owning costs as much as {u.against} where"
         if rows:
-            found.append(Grid(title, rows, ("input", "likely", "even at")))
+            blocks.append(Grid(title, rows, ("input", "likely", "even at")))
         if never:
             words = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
-            found.append(Remarks((words,)))
-    return found
+            blocks.append(Remarks((words,)))
+    return blocks
 
 
 def _bought(phase: PhaseReport) -> str:
-    """Return what a phase buys, each part once, spares included."""
+    """Return the purchase of a phase, each part once, spares included."""
     pieces: dict[str, float] = {}
     for line in phase.lines:
         name = line.part or line.description
@@ -280,7 +280,7 @@ def _assumptions(study: CostStudy) -> Lines:
 def _body(study: CostStudy) -> Body:
     blocks: list[Block] = [Remarks(study.headline)]
     if study.run is not None:
-        blocks += run_blocks(study.run)
+        blocks += _run_blocks(study.run)
     if study.tco is not None:
         blocks += _tco(study.tco)
     if study.bom is not None:
@@ -299,10 +299,6 @@ def _body(study: CostStudy) -> Body:
 
 
 def cost_document(study: CostStudy) -> Document:
-    """Return what `ffplan cost` prints; CSV is the bill of materials.
-
-    Args:
-        study: the study.
-    """
+    """Return the report of `ffplan cost`; CSV is the bill of materials."""
     bom = study.bom
     return Document(study, _body, (lambda: bom.lines) if bom is not None else None)

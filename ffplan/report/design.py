@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ffplan.results.fabric_counts import FabricReport, NetworkReport, ScaleUpReport
     from ffplan.results.summaries import ReliabilitySummary, StorageSummary
 
-HOUR = 3_600.0
-SMALL = 0.01
+_HOUR = 3_600.0
+_SMALL = 0.01
 """Part of a time below which it is not listed [1]."""
 
 
@@ -43,7 +43,7 @@ def _nodes(a: Assessment) -> Lines:
         ("compute node", f"{h.accelerator}; {h.nics}; scale-up: {h.scale_up}"),
         ("host", f"{h.cpu}; {h.memory}"),
     ]
-    rateless = tuple(item for item in h.missing if item.path.startswith("gemm."))
+    rateless = tuple(figure for figure in h.missing if figure.path.startswith("gemm."))
     if h.gemm_tflops or rateless:
         rates = ", ".join(f"{p.upper()} {number(rate)}" for p, rate in h.gemm_tflops.items())
         gaps = _no_rates(rateless)
@@ -56,8 +56,8 @@ def _nodes(a: Assessment) -> Lines:
 
 def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
     """Return the GEMM rates that are missing in words; nothing where none is."""
-    rates = listed(item.path.rpartition(".")[2].upper() for item in missing)
-    return f"no rate of {listed(f'`{item.part}`' for item in missing)} in {rates}" if missing else ""
+    rates = listed(figure.path.rpartition(".")[2].upper() for figure in missing)
+    return f"no rate of {listed(f'`{figure.part}`' for figure in missing)} in {rates}" if missing else ""
 
 
 def _ratio(value: float) -> str:
@@ -135,13 +135,13 @@ def _tiers(f: FabricReport) -> list[tuple[str, str]]:
     plain = len(rates) == 1 and not any(row.unused_ports for row in f.by_role)
     if plain and len({row.switch for row in f.by_role}) == 1:
         return []
-    found = []
+    lines = []
     for row in f.by_role:
         text = f"{row.switch}: {row.downlinks} x {number(row.down_gbyte_s * 8)} Gb/s down"
         text += f", {row.uplinks} x {number(row.up_gbyte_s * 8)} Gb/s up" if row.uplinks else ""
         text += f", {row.unused_ports} of {row.ports} ports unused" if row.unused_ports else ""
-        found.append((row.role, text))
-    return found
+        lines.append((row.role, text))
+    return lines
 
 
 def _scale_up(s: ScaleUpReport) -> str:
@@ -161,7 +161,7 @@ def _scale_up(s: ScaleUpReport) -> str:
 
 
 def _bridge(s: ScaleUpReport) -> list[tuple[str, str]]:
-    """Return what a bridge buys: the allreduce of a pair with and without it."""
+    """Return the gain of a bridge: the allreduce of a pair with and without it."""
     if s.pair_time_s is None or s.pair_time_without_s is None:
         return []
     text = f"{duration(s.pair_time_s)} for an allreduce between a pair, {duration(s.pair_time_without_s)} over PCIe"
@@ -175,7 +175,7 @@ def _term(term: Term) -> str:
     return f"{term.label} {value}{span}"
 
 
-def choice_words(row: CollectiveRow | CollectiveReport) -> str:
+def _choice_words(row: CollectiveRow | CollectiveReport) -> str:
     """Return algorithm and protocol, or the library where it has one way only."""
     return row.library if row.algorithm == "hfreduce" else f"{row.algorithm} {row.protocol}".strip()
 
@@ -188,13 +188,13 @@ def _parts(row: CollectiveRow) -> str:
         (row.latency_s, f"latency {duration(row.latency_s)}"),
         (row.fill_s, f"pipeline fill {duration(row.fill_s)}"),
     ]
-    return ", ".join(text for seconds, text in sorted(parts, reverse=True) if seconds > row.time_s * SMALL)
+    return ", ".join(text for seconds, text in sorted(parts, reverse=True) if seconds > row.time_s * _SMALL)
 
 
 def _collective(c: CollectiveReport) -> list[tuple[str, str]]:
-    way = f" with {choice_words(c)}" if c.algorithm != "hfreduce" else ""
+    way = f" with {_choice_words(c)}" if c.algorithm != "hfreduce" else ""
     text = f"{duration(c.time_s)}{way}, {number(c.algbw_gbyte_s, 3)} GB/s: {_parts(c.scales[-1])}"
-    if c.time_s > c.fastest_time_s * (1 + SMALL):
+    if c.time_s > c.fastest_time_s * (1 + _SMALL):
         text += f"; {c.fastest} would take {duration(c.fastest_time_s)}"
     bound = c.bound
     most = f"{number(bound.algbw_gbyte_s, 3)} GB/s"
@@ -213,12 +213,12 @@ def _communication(a: Assessment) -> list[Lines | Grid]:
     if not a.communication:
         return []
     first = a.communication[0]
-    lines = [line for item in a.communication for line in _collective(item)]
+    lines = [line for report in a.communication for line in _collective(report)]
     title = f"Allreduce of {data_size(first.message_bytes)} over {first.ranks:,} accelerators"
-    found: list[Lines | Grid] = [Lines(title, tuple(lines))]
+    blocks: list[Lines | Grid] = [Lines(title, tuple(lines))]
     if len(first.scales) > 1:
-        found.append(_scales(a.communication))
-    return found
+        blocks.append(_scales(a.communication))
+    return blocks
 
 
 def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
@@ -229,50 +229,50 @@ def _scales(reports: tuple[CollectiveReport, ...]) -> Grid:
     def cell(row: CollectiveRow | None) -> str:
         if row is None:
             return "-"
-        way = f" {choice_words(row)}" if row.algorithm != "hfreduce" else ""
+        way = f" {_choice_words(row)}" if row.algorithm != "hfreduce" else ""
         return f"{number(row.algbw_gbyte_s, 3)}{way}"
 
-    rows = tuple((f"{gpus:,}", *(cell(found.get(gpus)) for found in by)) for gpus in counts)
-    bars = tuple(tuple(found[gpus].algbw_gbyte_s if gpus in found else None for found in by) for gpus in counts)
+    rows = tuple((f"{gpus:,}", *(cell(reached.get(gpus)) for reached in by)) for gpus in counts)
+    bars = tuple(tuple(reached[gpus].algbw_gbyte_s if gpus in reached else None for reached in by) for gpus in counts)
     title = f"Allreduce of {data_size(reports[0].message_bytes)} by scale, GB/s"
     return Grid(title, rows, ("GPUs", *(report.library for report in reports)), bars=bars)
 
 
-def _failures(found: ReliabilitySummary | None) -> Lines | None:
-    """Return what a job on all accelerators expects of failures."""
-    if found is None:
+def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
+    """Return the failures that a job on all accelerators has to expect."""
+    if reliability is None:
         return None
-    ends = f" ({span(found.mtbf_hours_low * HOUR)} to {span(found.mtbf_hours_high * HOUR)} by fleet)"
-    ends = ends if found.mtbf_hours_low < found.mtbf_hours_high else ""
-    by = f"by `{found.profile}`"
-    if found.beside is not None and found.beside_mtbf_hours is not None:
-        by += f", every {span(found.beside_mtbf_hours * HOUR)} by `{found.beside}`"
+    ends = f" ({span(reliability.mtbf_hours_low * _HOUR)} to {span(reliability.mtbf_hours_high * _HOUR)} by fleet)"
+    ends = ends if reliability.mtbf_hours_low < reliability.mtbf_hours_high else ""
+    by = f"by `{reliability.profile}`"
+    if reliability.beside is not None and reliability.beside_mtbf_hours is not None:
+        by += f", every {span(reliability.beside_mtbf_hours * _HOUR)} by `{reliability.beside}`"
     lines = (
         (
             "a job on all",
-            f"stops every {span(found.mtbf_hours * HOUR)}{ends} {by}, mostly by {listed(found.largest)}; "
+            f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
             "`ffplan goodput` has what that costs",
         ),
         (
             "spare nodes",
-            f"{found.spares:,}; {number(found.nodes_in_repair, 2)} in repair in the mean, "
-            f"{found.spares_for_99:,} for 99 % of the time",
+            f"{reliability.spares:,}; {number(reliability.nodes_in_repair, 2)} in repair in the mean, "
+            f"{reliability.spares_for_99:,} for 99 % of the time",
         ),
     )
     return Lines("Failures", lines)
 
 
-def _storage(found: StorageSummary | None) -> Lines | None:
+def _storage(storage: StorageSummary | None) -> Lines | None:
     """Return capacity and rates of storage."""
-    if found is None:
+    if storage is None:
         return None
-    what = "planned" if found.planned else "not planned: as the ownership profile sizes it"
-    usable = f"{number(found.usable_bytes / 1e15, 3)} PB usable of {number(found.raw_bytes / 1e15, 3)} raw"
-    read, write = number(found.read_gbyte_s, 3), number(found.write_gbyte_s, 3)
-    each = f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} an accelerator"
+    what = "planned" if storage.planned else "not planned: as the ownership profile sizes it"
+    usable = f"{number(storage.usable_bytes / 1e15, 3)} PB usable of {number(storage.raw_bytes / 1e15, 3)} raw"
+    read, write = number(storage.read_gbyte_s, 3), number(storage.write_gbyte_s, 3)
+    each = f"{number(storage.read_per_accelerator, 2)} and {number(storage.write_per_accelerator, 2)} an accelerator"
     lines = (
-        ("servers", f"{found.servers:,}, {what}; {usable}"),
-        ("rates", f"{read} GB/s read ({found.read_binds}), {write} GB/s written ({found.write_binds}); {each}"),
+        ("servers", f"{storage.servers:,}, {what}; {usable}"),
+        ("rates", f"{read} GB/s read ({storage.read_binds}), {write} GB/s written ({storage.write_binds}); {each}"),
     )
     return Lines("Storage", lines)
 
@@ -281,9 +281,9 @@ def _findings(a: Assessment) -> Lines | None:
     if not a.findings:
         return None
     lines = [
-        (found.severity.value, f"{found.message} [{found.rule}]")
-        for found in a.findings
-        if found.severity is not Severity.INFO
+        (finding.severity.value, f"{finding.message} [{finding.rule}]")
+        for finding in a.findings
+        if finding.severity is not Severity.INFO
     ]
     notes = [found.rule for found in a.findings if found.severity is Severity.INFO]
     if notes:
@@ -326,8 +326,8 @@ def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
 
 
 def _own_parts(a: Assessment) -> list[tuple[str, str]]:
-    own = [item for item in a.catalog if not item.path.startswith("catalogs/")]
-    return [("your parts", ", ".join(f"{item.id} from {item.path}" for item in own))] if own else []
+    parts = [part for part in a.catalog if not part.path.startswith("catalogs/")]
+    return [("your parts", ", ".join(f"{part.id} from {part.path}" for part in parts))] if parts else []
 
 
 def _body(a: Assessment) -> Body:
@@ -354,11 +354,7 @@ def _body(a: Assessment) -> Body:
 
 
 def design_words(a: Assessment) -> tuple[str, ...]:
-    """Return an assessment in a few sentences: size and power, the allreduce and what binds it, and the price.
-
-    Args:
-        a: the assessment.
-    """
+    """Return an assessment in a few sentences: size and power, the allreduce and what binds it, and the price."""
     gpus, switches = plural(a.accelerators, "accelerator"), plural(a.fabric.switches.total, "switch", "switches")
     power = f"{kilowatts(a.power.it_kw)} in training"
     if a.site is not None:
@@ -387,9 +383,5 @@ def design_words(a: Assessment) -> tuple[str, ...]:
 
 
 def design_document(assessment: Assessment) -> Document:
-    """Return what `ffplan design` prints.
-
-    Args:
-        assessment: the assessment.
-    """
+    """Return the report of `ffplan design`."""
     return Document(assessment, _body)

@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment, CostReport, PowerReport
 
 
-def missing_power(missing: tuple[MissingFigure, ...]) -> str:
-    """Return what a sum of powers lacks, to follow the sum; nothing where it is whole."""
-    return f"; partial: no {listed(f'`{item.path}` of `{item.part}`' for item in missing)}" if missing else ""
+def _missing_power(missing: tuple[MissingFigure, ...]) -> str:
+    """Return the powers that a sum lacks, to follow the sum; empty if it is complete."""
+    return f"; partial: no {listed(f'`{figure.path}` of `{figure.part}`' for figure in missing)}" if missing else ""
 
 
 def power_lines(p: PowerReport) -> Lines:
     """Return the power of what a design plans."""
-    partial = missing_power(p.missing)
+    partial = _missing_power(p.missing)
     lines = [("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}")]
     shared = len({node.role for node in p.nodes}) < len(p.nodes)
     for node in p.nodes:
-        text = f"component sum {number(node.component_sum_w)} W{missing_power(node.missing)}"
+        text = f"component sum {number(node.component_sum_w)} W{_missing_power(node.missing)}"
         if node.training_grade != "component sum":
             rated = f"; rated {number(node.maximum_w)} W" if node.rated else ""
             idle = f"; idle {number(node.idle_w)} W" if node.idle_w is not None else ""
@@ -43,7 +43,7 @@ def site_lines(a: Assessment) -> Lines | None:
         of = " + ".join(f"{amount(value)} {name}" for name, value in parts if value)
         without = f"; without {listed(s.left_out)}" if s.left_out else ""
         lines.append(("purchase", f"{amount(s.purchase)} {s.currency} = {of}{without}"))
-    partial = missing_power(s.missing)
+    partial = _missing_power(s.missing)
     powers = f"{kilowatts(s.facility_peak_kw)} at the rated peak, {kilowatts(s.facility_training_kw)} in training"
     powers += f" (IT {kilowatts(s.it_training_kw)})"
     use = f"at {percent(s.utilisation)} utilisation"
@@ -68,7 +68,7 @@ def cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
     total = f"{_money(c.total, c.currency)} = {parts}" if parts else f"nothing has a price in `{c.price_book}`"
     if c.total_low != c.total_high:
         total += f"; range {number(c.total_low, 5)} to {number(c.total_high, 5)}"
-    partial = f"; partial: no price of {listed(f'`{item.part}`' for item in c.missing)}" if c.missing else ""
+    partial = f"; partial: no price of {listed(f'`{part.part}`' for part in c.missing)}" if c.missing else ""
     total += partial
     lines = [("planned parts", total)]
     lines += [
@@ -80,8 +80,8 @@ def cost_lines(c: CostReport | None, a: Assessment) -> Lines | None:
         for line in c.lines
     ]
     lines += [
-        (item.category.replace("-", " "), f"{item.quantity:,} x no price  {item.part} (missing in {c.price_book})")
-        for item in c.missing
+        (part.category.replace("-", " "), f"{part.quantity:,} x no price  {part.part} (missing in {c.price_book})")
+        for part in c.missing
     ]
     if c.per_accelerator is not None:
         lines.append(("per accelerator", _money(c.per_accelerator, c.currency) + partial))

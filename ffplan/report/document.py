@@ -66,7 +66,7 @@ Block = Lines | Grid | Matrix | Remarks
 
 @record
 class Table:
-    """A block as a header, empty cells where it has none, and rows."""
+    """A block as a header, of empty cells if it has none, and rows."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -126,15 +126,15 @@ class Document:
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
 
     extras: Callable[[], Extras] | None = None
-    """Makes what only a page has; None where there is none."""
+    """Makes the parts of a page that no other format has."""
 
     def body(self) -> Body:
-        """Return what people read, all of it visible."""
-        found: Body = shown(self.made(self.value))
-        return found
+        """Return text and tables, with hidden characters as escapes."""
+        body: Body = shown(self.made(self.value))
+        return body
 
 
 def recalled(unverified: Sequence[UnverifiedFigure]) -> list[Block]:
-    """Return a sentence that names the files with recalled figures; nothing where there are none."""
+    """Return a sentence that names the files with recalled figures, if there are any."""
     names = sorted({figure.part for figure in unverified})
     return [Remarks((f"Recalled, unverified figures in: {', '.join(names)}.",))] if names else []

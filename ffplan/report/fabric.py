@@ -1,4 +1,4 @@
-"""Tables of the commands on a wired fabric."""
+"""The reports on a fabric: its size, routes, cables and faults, and the fabric as built."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ffplan.base.hostlist import fold
 from ffplan.report.document import Block, Body, Document, Grid, Remarks
 
 if TYPE_CHECKING:
+    from ffplan.results.as_built import AuditCause, DiffReport
     from ffplan.results.fabric import (
         CablingReport,
         FaultReport,
@@ -57,12 +58,12 @@ def _route(report: RouteReport) -> list[Grid]:
         lines.append(("not arriving", f"{report.unreached:,} flows"))
     tiers = tuple(
         (
-            f"{item.tier.replace('_', '-')} {item.direction}",
-            duration(item.time_s),
-            duration(item.mean_time_s),
-            item.link,
+            f"{tier.tier.replace('_', '-')} {tier.direction}",
+            duration(tier.time_s),
+            duration(tier.mean_time_s),
+            tier.link,
         )
-        for item in report.tiers
+        for tier in report.tiers
     )
     blocks = [Grid("", tuple(lines)), Grid("Busiest link of each tier", tiers, ("tier", "time", "mean", "link"))]
     if report.beside:
@@ -80,10 +81,10 @@ def _route(report: RouteReport) -> list[Grid]:
     return blocks
 
 
-def _pace(item: OrderReport) -> tuple[str, str]:
-    if item.unreached:
-        return f"{item.unreached:,} flows", "cannot arrive"
-    return duration(item.time_s), percent(item.share)
+def _pace(order: OrderReport) -> tuple[str, str]:
+    if order.unreached:
+        return f"{order.unreached:,} flows", "cannot arrive"
+    return duration(order.time_s), percent(order.share)
 
 
 def _placement(report: PlacementReport) -> list[Grid]:
@@ -93,8 +94,8 @@ def _placement(report: PlacementReport) -> list[Grid]:
         lines.append(("", f"and {len(report.pairs) - 4:,} pairs more"))
     lines.append(("hosts", fold(list(report.hosts))))
     rows = tuple(
-        (f"{item.order}, {item.tree}", f"{item.pairs_across_zones:,}", *_pace(item), item.hottest)
-        for item in report.orders
+        (f"{order.order}, {order.tree}", f"{order.pairs_across_zones:,}", *_pace(order), order.hottest)
+        for order in report.orders
     )
     return [
         Grid("", tuple(lines)),
@@ -111,16 +112,16 @@ def _fault(report: FaultReport) -> list[Grid]:
 
     rows = tuple(
         (
-            item.lost,
-            number(item.endpoints_lost),
-            number(item.endpoints_cut_off),
-            share(item.zone_share, item.zone_share_worst),
-            share(item.bisection_share, item.bisection_share_worst),
-            number(item.nodes_lost),
-            share(item.nodes_share, item.nodes_share_worst),
-            share(item.allreduce_share, item.allreduce_share_worst),
+            loss.lost,
+            number(loss.endpoints_lost),
+            number(loss.endpoints_cut_off),
+            share(loss.zone_share, loss.zone_share_worst),
+            share(loss.bisection_share, loss.bisection_share_worst),
+            number(loss.nodes_lost),
+            share(loss.nodes_share, loss.nodes_share_worst),
+            share(loss.allreduce_share, loss.allreduce_share_worst),
         )
-        for item in report.losses
+        for loss in report.losses
     )
     header = ("lost", "ports", "cut off", "zone", "all", "nodes", "job", "rate")
     return [Grid("", rows, header)] + [
@@ -137,8 +138,8 @@ def _fault(report: FaultReport) -> list[Grid]:
 
 def _verify(report: VerifyReport) -> list[Block]:
     rows = tuple(
-        (item.subject, item.check, item.expected, item.found, item.verdict or _VERDICTS[item.passed])
-        for item in report.checks
+        (check.subject, check.check, check.expected, check.found, check.verdict or _VERDICTS[check.passed])
+        for check in report.checks
     )
     table = Grid("", rows, ("subject", "check", "design", report.program, ""))
     return [table, Remarks(report.notes)] if report.notes else [table]
@@ -149,28 +150,28 @@ def _span(low: float, high: float) -> str:
 
 
 def _cabling(report: CablingReport) -> list[Grid]:
-    apart = any(item.as_sold != item.count for item in report.kinds)
-    several = len({item.network for item in report.kinds}) > 1
+    apart = any(kind.as_sold != kind.count for kind in report.kinds)
+    several = len({cable.network for cable in report.kinds}) > 1
     rows = tuple(
         (
-            *((item.network,) if several else ()),
-            item.type,
-            item.tier.replace("_", "-"),
-            f"{item.count:,}",
-            *((f"{item.as_sold:,}",) if apart else ()),
-            "" if item.shortest_m is None or item.longest_m is None else _span(item.shortest_m, item.longest_m),
-            "" if item.total_m is None else f"{item.total_m:,.0f} m",
-            "" if item.cost is None else number(item.cost),
+            *((cable.network,) if several else ()),
+            cable.type,
+            cable.tier.replace("_", "-"),
+            f"{cable.count:,}",
+            *((f"{cable.as_sold:,}",) if apart else ()),
+            "" if cable.shortest_m is None or cable.longest_m is None else _span(cable.shortest_m, cable.longest_m),
+            "" if cable.total_m is None else f"{cable.total_m:,.0f} m",
+            "" if cable.cost is None else number(cable.cost),
         )
-        for item in report.kinds
+        for cable in report.kinds
     )
     cost = f"cost [{report.currency}]" if report.currency else ""
-    length = sum(item.total_m for item in report.kinds if item.total_m is not None)
+    length = sum(cable.total_m for cable in report.kinds if cable.total_m is not None)
     lines: tuple[tuple[str, str], ...] = (
         ("racks", f"{report.racks:,} in {plural(report.rows, 'row')}"),
-        ("cables", f"{sum(item.count for item in report.kinds):,}, {length:,.0f} m"),
+        ("cables", f"{sum(cable.count for cable in report.kinds):,}, {length:,.0f} m"),
     )
-    if any(item.total_m is None for item in report.kinds):
+    if any(cable.total_m is None for cable in report.kinds):
         lines += (("", "The floor plan places the switches of the compute fabric; other networks have no lengths."),)
     sold, network = ("as sold",) if apart else (), ("network",) if several else ()
     return [Grid("", lines), Grid("", rows, (*network, "type", "tier", "cables", *sold, "length", "in all", cost))]
@@ -193,7 +194,7 @@ def _size(report: SizeReport) -> list[Grid]:
             cells.append("" if item.cost is None else number(item.cost))
         rows.append(tuple(cells))
     header = ["family", "switches", "links", "spare", "next step"] + ([f"cost [{report.currency}]"] if priced else [])
-    notes = tuple(("", f"{item.family}: {item.note}") for item in report.options if item.note)
+    notes = tuple(("", f"{option.family}: {option.note}") for option in report.options if option.note)
     if report.missing:
         what = "Costs are partial" if any(item.cost is not None for item in report.options) else "Nothing has a price"
         notes = (("", f"{what}: no price of {listed(f'`{part}`' for part in report.missing)}."), *notes)
@@ -213,37 +214,98 @@ def no_family(report: SizeReport) -> str:
 
 
 def route_document(report: RouteReport) -> Document:
-    """Return what `ffplan route` prints."""
+    """Return the report of `ffplan route`."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
     return Document(report, lambda told: Body(head, _route(told)), lambda: report.tiers)
 
 
 def placement_document(report: PlacementReport) -> Document:
-    """Return what `ffplan place` prints."""
+    """Return the report of `ffplan place`."""
     head = f"{report.design}: {report.nodes:,} nodes in {report.orders[0].order} order"
     return Document(report, lambda told: Body(head, _placement(told)), lambda: report.orders)
 
 
 def fault_document(report: FaultReport) -> Document:
-    """Return what `ffplan faults` prints."""
+    """Return the report of `ffplan faults`."""
     head = f"{report.design}: cost of losses, {report.routing} routing, seed {report.seed}"
     return Document(report, lambda told: Body(head, _fault(told)), lambda: report.losses)
 
 
 def verify_document(report: VerifyReport) -> Document:
-    """Return what `ffplan verify` prints."""
+    """Return the report of `ffplan verify`."""
     verdict = "accepted" if report.passed else "not accepted as designed"
     head = f"{report.design}: {verdict} by {report.program} {report.version}"
     return Document(report, lambda told: Body(head, _verify(told)), lambda: report.checks)
 
 
 def cabling_document(report: CablingReport) -> Document:
-    """Return what `ffplan cabling` prints."""
+    """Return the report of `ffplan cabling`."""
     return Document(report, lambda told: Body(f"{report.design}: cabling", _cabling(told)), lambda: report.cables)
 
 
 def size_document(report: SizeReport) -> Document:
-    """Return what `ffplan size` prints."""
+    """Return the report of `ffplan size`."""
     ports = f"{report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
     head = f"{report.endpoints:,} endpoints on {report.switch}, {ports}"
     return Document(report, lambda told: Body(head, _size(told)), lambda: report.options)
+
+
+_MOST_DEVICES = 20
+"""Most devices told by their wiring that the table lists."""
+
+
+def _audit_cause(number: int, cause: AuditCause) -> Grid:
+    """Return a finding: what, what to do, what it costs."""
+    labels = ("do", *("" for _ in cause.do[1:]))
+    rows = list(zip(labels, cause.do, strict=True)) + ([("costs", cause.effect)] if cause.effect else [])
+    return Grid(f"{number}. {cause.severity}: {cause.what} [{cause.kind}]", tuple(rows))
+
+
+def _told(report: DiffReport) -> list[Block]:
+    """Return the devices that were told by their wiring; the adapters of a node stand in one row."""
+    rows: dict[tuple[str, str], list[float]] = {}
+    for device in report.by_wiring:
+        host, slash, _ = device.designed.partition("/")
+        key = (device.found.partition(" ")[0], host) if slash else (device.found, device.designed)
+        rows.setdefault(key, []).append(device.confidence)
+    if not rows:
+        return []
+    cells = tuple((*key, f"{min(parts):.0%}") for key, parts in list(rows.items())[:_MOST_DEVICES])
+    blocks: list[Block] = [Grid("Told by what they are wired to", cells, ("as built", "in the design", "links agree"))]
+    more = len(rows) - _MOST_DEVICES
+    return [*blocks, Remarks((f"and {more:,} more; --format json lists all",))] if more > 0 else blocks
+
+
+def differences(report: DiffReport) -> list[dict[str, str]]:
+    """Return one row for each difference between a fabric as built and its design."""
+    rows = [{"kind": "absent", "port": name, "designed": "", "found": ""} for name in report.absent]
+    rows += [{"kind": "unknown", "port": name, "designed": "", "found": ""} for name in report.unknown]
+    rows += [{"kind": "missing", "port": a, "designed": b, "found": ""} for a, b in report.missing]
+    rows += [{"kind": "extra", "port": a, "designed": "", "found": b} for a, b in report.extra]
+    rows += [
+        {"kind": "miswired", "port": link.port, "designed": link.designed, "found": link.found}
+        for link in report.miswired
+    ]
+    return rows + [
+        {
+            "kind": "slow",
+            "port": link.a,
+            "designed": f"{link.designed_gbit_s:g} Gb/s to {link.b}",
+            "found": f"{link.found_gbit_s:g} Gb/s" if link.found_gbit_s else f"{link.lanes}x",
+        }
+        for link in report.slow
+    ]
+
+
+def audit_document(report: DiffReport) -> Document:
+    """Return the report of `ffplan audit`."""
+    count = plural(len(report.causes), "finding")
+    head = f"{report.design}: {report.same:,} links as designed, {count}"
+    told = f"{report.by_name:,} devices told by name, {len(report.by_wiring):,} by wiring, from {report.form}"
+    blocks: list[Block] = [
+        *(_audit_cause(number, cause) for number, cause in enumerate(report.causes, start=1)),
+        *([Remarks((f"Together: {report.effect}.",))] if report.effect else []),
+        *_told(report),
+        Remarks((told, *report.remarks)),
+    ]
+    return Document(report, lambda _: Body(head, blocks), lambda: differences(report))

@@ -11,11 +11,11 @@ if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
     from ffplan.results.run import Band
 
-SWINGS = 6
+_SWINGS = 6
 """Inputs of the tornado that text shows; JSON has all."""
-UNITS = (("million ", 1e6, 1e8), ("thousand ", 1e3, 1e5), ("", 1.0, 0.0))
+_UNITS = (("million ", 1e6, 1e8), ("thousand ", 1e3, 1e5), ("", 1.0, 0.0))
 """Units of amounts, with the amount from which each is taken: columns stay narrow."""
-EVENTS = 12
+_EVENTS = 12
 """Interruptions of a simulated year that text shows; JSON has more."""
 
 
@@ -27,9 +27,9 @@ def _rate(value: float) -> str:
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _bands(found: Band, *, drawn: bool) -> tuple[str, ...]:
+def _bands(band: Band, *, drawn: bool) -> tuple[str, ...]:
     """Return a likely value in percent, with its range where inputs were drawn."""
-    return tuple(_part(value) for value in (found.likely, *((found.p10, found.p50, found.p90) if drawn else ())))
+    return tuple(_part(value) for value in (band.likely, *((band.p10, band.p50, band.p90) if drawn else ())))
 
 
 def _drawn(*found: Band) -> bool:
@@ -37,58 +37,59 @@ def _drawn(*found: Band) -> bool:
     return any(band.p10 != band.p90 for band in found)
 
 
-def _beside(found: ReliabilityReport) -> str:
+def _beside(report: ReliabilityReport) -> str:
     """Return the mean time between interruptions by another fleet."""
-    if found.beside is None or found.beside_mtbf_hours is None:
+    if report.beside is None or report.beside_mtbf_hours is None:
         return ""
-    return f", {span(found.beside_mtbf_hours * 3600)} by `{found.beside}`"
+    return f", {span(report.beside_mtbf_hours * 3600)} by `{report.beside}`"
 
 
-def _job(found: ReliabilityReport) -> list[Block]:
-    saved = found.checkpoint
+def _job(report: ReliabilityReport) -> list[Block]:
+    saved = report.checkpoint
     lines = [
-        ("job", f"{found.model} on {plural(found.gpus, 'accelerator')}, {plural(found.nodes, 'node')}"),
+        ("job", f"{report.model} on {plural(report.gpus, 'accelerator')}, {plural(report.nodes, 'node')}"),
         (
             "interruptions",
-            f"{number(found.interruptions_per_day.likely, 3)} a day; MTBF {span(found.mtbf_hours.likely * 3600)} by "
-            f"`{found.profile}`{_beside(found)}",
+            f"{number(report.interruptions_per_day.likely, 3)} a day; MTBF {span(report.mtbf_hours.likely * 3600)} by "
+            f"`{report.profile}`{_beside(report)}",
         ),
-        ("restart", f"{span(found.restart_s.likely)}, {found.restart}"),
+        ("restart", f"{span(report.restart_s.likely)}, {report.restart}"),
         (
             "checkpoint",
             f"{stored(saved.bytes)} {saved.mode}: stops {span(saved.stop_s)}, saved after "
             f"{span(saved.save_s)}, read in {span(saved.load_s)}; {saved.binds} bind",
         ),
-        ("interval", f"{span(found.interval_s)} of work between two checkpoints"),
+        ("interval", f"{span(report.interval_s)} of work between two checkpoints"),
         (
             "nodes",
-            f"{number(found.nodes_in_repair, 3)} in repair, {plural(found.spares, 'spare')} "
-            f"({found.spares_for_99:,} for 99 %); one lacks {100 * found.short_chance:.1f} % of the time",
+            f"{number(report.nodes_in_repair, 3)} in repair, {plural(report.spares, 'spare')} "
+            f"({report.spares_for_99:,} for 99 %); one lacks {100 * report.short_chance:.1f} % of the time",
         ),
         (
             "silent corruption",
-            f"{number(found.silent_per_year, 2)} a year found, {number(found.silent_undetected_per_year, 2)} more not",
+            f"{number(report.silent_per_year, 2)} a year found, {number(report.silent_undetected_per_year, 2)} more "
+            "not",
         ),
     ]
-    if found.tokens_s is not None and found.tokens_s_kept is not None:
-        lines.append((f"{found.unit}/s", f"{found.tokens_s:,.0f}, kept {found.tokens_s_kept:,.0f}"))
+    if report.tokens_s is not None and report.tokens_s_kept is not None:
+        lines.append((f"{report.unit}/s", f"{report.tokens_s:,.0f}, kept {report.tokens_s_kept:,.0f}"))
     if saved.memory_restart_s is not None and saved.storage_every is not None:
         which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
         words = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
         lines.insert(4, ("memory", words))
-    drawn = _drawn(found.ettr, found.stragglers, found.goodput)
+    drawn = _drawn(report.ettr, report.stragglers, report.goodput)
     rows = (
-        ("ETTR", *_bands(found.ettr, drawn=drawn)),
-        ("stragglers", *_bands(found.stragglers, drawn=drawn)),
-        ("goodput", *_bands(found.goodput, drawn=drawn)),
+        ("ETTR", *_bands(report.ettr, drawn=drawn)),
+        ("stragglers", *_bands(report.stragglers, drawn=drawn)),
+        ("goodput", *_bands(report.goodput, drawn=drawn)),
     )
-    lost = found.lost
+    lost = report.lost
     parts = (
         ("restarts", _part(lost.restarts)),
         ("work behind the last checkpoint", _part(lost.lost_work)),
         ("stops for checkpoints", _part(lost.checkpoints)),
         ("missing nodes", _part(lost.missing_nodes)),
-        *((("lost paths, beside which it goes on", _part(lost.lost_paths)),) if found.path_lost is not None else ()),
+        *((("lost paths, beside which it goes on", _part(lost.lost_paths)),) if report.path_lost is not None else ()),
         ("stragglers, beyond those of the step time", _part(lost.stragglers)),
     )
     return [
@@ -98,9 +99,9 @@ def _job(found: ReliabilityReport) -> list[Block]:
     ]
 
 
-def _domain(found: ReliabilityReport) -> list[Block]:
-    own = found.domain
-    if own is None:
+def _domain(report: ReliabilityReport) -> list[Block]:
+    domain = report.domain
+    if domain is None:
         return []
     rows = tuple(
         (
@@ -108,17 +109,19 @@ def _domain(found: ReliabilityReport) -> list[Block]:
             f"{span(row.repair_low_s)} to {span(row.repair_high_s)}",
             "not counted" if row.per_year is None else _rate(row.per_year),
         )
-        for row in own.parts
+        for row in domain.parts
     )
-    title = f"What takes a whole domain out: {plural(own.nodes, 'node')}, {plural(own.accelerators, 'accelerator')}"
-    spare = plural(own.spares, "domain")
-    words = [f"{plural(own.domains, 'domain')}, {number(own.in_repair, 2)} in repair; {spare} among the spares."]
-    if own.swap_s is not None:
-        words.append(f"A spare node is in the place of a lost one after {span(own.swap_s)}.")
+    title = (
+        f"What takes a whole domain out: {plural(domain.nodes, 'node')}, {plural(domain.accelerators, 'accelerator')}"
+    )
+    spare = plural(domain.spares, "domain")
+    words = [f"{plural(domain.domains, 'domain')}, {number(domain.in_repair, 2)} in repair; {spare} among the spares."]
+    if domain.swap_s is not None:
+        words.append(f"A spare node is in the place of a lost one after {span(domain.swap_s)}.")
     return [Grid(title, rows, ("part", "repair", "a year of one")), Remarks(tuple(words))]
 
 
-def _hazards(found: ReliabilityReport) -> Grid:
+def _hazards(report: ReliabilityReport) -> Grid:
     rows = tuple(
         (
             row.label,
@@ -130,39 +133,39 @@ def _hazards(found: ReliabilityReport) -> Grid:
             f"{row.interruptions_per_day:.3g}",
             f"{100 * row.share:.1f}",
         )
-        for row in found.hazards
+        for row in report.hazards
     )
     header = ("what fails", "units", "a year", "low", "high", "events", "stops/d", "%")
     return Grid("Failures", rows, header)
 
 
-def _intervals(found: ReliabilityReport) -> Grid:
+def _intervals(report: ReliabilityReport) -> Grid:
     rows = tuple(
         (row.rule, span(row.interval_s), _part(row.goodput), "" if row.feasible else "a save takes longer")
-        for row in found.intervals
+        for row in report.intervals
     )
     return Grid("Interval of checkpoints", rows, ("rule", "interval", "goodput %", ""))
 
 
-def _levers(found: ReliabilityReport) -> list[Block]:
-    if not found.levers:
+def _levers(report: ReliabilityReport) -> list[Block]:
+    if not report.levers:
         return []
-    amounts = [(row.worth_year, row.price_year, row.net_year) for row in found.levers]
-    largest = max((abs(value) for each in amounts for value in each if value is not None), default=0.0)
-    unit, size = next(row for row in UNITS if largest >= row[2])[:2]
-    money = found.currency is not None
+    amounts = [(row.worth_year, row.price_year, row.net_year) for row in report.levers]
+    largest = max((abs(value) for amount in amounts for value in amount if value is not None), default=0.0)
+    unit, size = next(row for row in _UNITS if largest >= row[2])[:2]
+    money = report.currency is not None
     rows = []
-    for row, each in zip(found.levers, amounts, strict=True):
+    for row, each in zip(report.levers, amounts, strict=True):
         cells = [row.label, _part(row.goodput), f"{100 * row.tokens:+.2f}"]
         if money:
             cells += ["" if value is None else f"{value / size:,.0f}" for value in each]
         rows.append(tuple(cells))
-    header = ("change", "goodput", found.unit, *(("worth", "price", "net") if money else ()))
-    title = f"What changes would give: goodput and {found.unit} in %" + (
-        f", {unit}{found.currency} a year" if money else ""
+    header = ("change", "goodput", report.unit, *(("worth", "price", "net") if money else ()))
+    title = f"What changes would give: goodput and {report.unit} in %" + (
+        f", {unit}{report.currency} a year" if money else ""
     )
     why: dict[str, list[str]] = {}
-    for row in found.levers:
+    for row in report.levers:
         if money and row.unpriced is not None:
             why.setdefault(row.unpriced, []).append(row.label)
     words = tuple(f"No price of {listed(labels)}: {reason}." for reason, labels in why.items())
@@ -186,24 +189,26 @@ def _sizes(report: GoodputReport) -> Grid:
     return Grid("By size of the job", rows, header)
 
 
-def simulation_blocks(found: SimulationReport) -> list[Block]:
+def _simulation_blocks(simulation: SimulationReport) -> list[Block]:
     """Return simulated years as text."""
-    verdict = f"the formulas have {_part(found.expected)} %"
+    verdict = f"the formulas have {_part(simulation.expected)} %"
     ends = ""
-    if found.goodput_low is not None and found.goodput_high is not None:
-        ends = f" ({_part(found.goodput_low)} to {_part(found.goodput_high)}, 95 %)"
-    if found.agrees is not None:
-        verdict = f"it {'agrees with' if found.agrees else 'differs from'} the formulas' {_part(found.expected)} %"
+    if simulation.goodput_low is not None and simulation.goodput_high is not None:
+        ends = f" ({_part(simulation.goodput_low)} to {_part(simulation.goodput_high)}, 95 %)"
+    if simulation.agrees is not None:
+        verdict = (
+            f"it {'agrees with' if simulation.agrees else 'differs from'} the formulas' {_part(simulation.expected)} %"
+        )
     lines = (
         (
             "runs",
-            f"{found.runs} of {number(found.days)} days, seeds from {found.seed}"
-            + (", stopped early" if found.stopped else ""),
+            f"{simulation.runs} of {number(simulation.days)} days, seeds from {simulation.seed}"
+            + (", stopped early" if simulation.stopped else ""),
         ),
-        ("goodput", f"{_part(found.goodput)} %{ends}; {verdict}"),
+        ("goodput", f"{_part(simulation.goodput)} %{ends}; {verdict}"),
         (
             "interruptions",
-            f"{number(found.interruptions, 4)} a run, {number(found.interruptions_expected, 4)} expected",
+            f"{number(simulation.interruptions, 4)} a run, {number(simulation.interruptions_expected, 4)} expected",
         ),
     )
     rows = tuple(
@@ -216,7 +221,7 @@ def simulation_blocks(found: SimulationReport) -> list[Block]:
             f"{row.nodes_missing:,}",
             "" if row.rate_left is None else percent(row.rate_left),
         )
-        for row in found.timeline[:EVENTS]
+        for row in simulation.timeline[:_EVENTS]
     )
     header = ("day", "what failed", "which", "work lost", "down", "lacks", "rate left")
     blocks: list[Block] = [Lines("Simulated", lines)]
@@ -227,10 +232,10 @@ def simulation_blocks(found: SimulationReport) -> list[Block]:
 
 
 def _body(report: GoodputReport) -> Body:
-    found = report.reliability
-    blocks: list[Block] = [Remarks(report.headline), *_job(found), _hazards(found), *_domain(found)]
-    blocks.append(_intervals(found))
-    blocks += [*_levers(found), _sizes(report)]
+    job = report.reliability
+    blocks: list[Block] = [Remarks(report.headline), *_job(job), _hazards(job), *_domain(job)]
+    blocks.append(_intervals(job))
+    blocks += [*_levers(job), _sizes(report)]
     if any(row.beyond for row in report.sizes):
         blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))
     swings = tuple(
@@ -240,12 +245,12 @@ def _body(report: GoodputReport) -> Body:
             _part(row.at_low),
             _part(row.at_high),
         )
-        for row in report.tornado[:SWINGS]
+        for row in report.tornado[:_SWINGS]
     )
     if swings:
         blocks.append(Grid("What moves goodput most", swings, ("input", "P10 to P90", "at P10", "at P90")))
     if report.simulation is not None:
-        blocks += simulation_blocks(report.simulation)
+        blocks += _simulation_blocks(report.simulation)
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
     blocks += recalled(report.unverified)
     return Body(

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 COLUMNS = 5
 """Most plans side by side."""
-BAR = 40
+_BAR = 40
 """Width of the longest bar [columns]."""
-LEAST = 0.0005
+_LEAST = 0.0005
 """Fraction of a step from which a part is listed [1]."""
 
 
@@ -89,7 +89,7 @@ def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]
 def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
     labels: dict[str, str] = {}
     for row in shown:
-        labels |= {part.name: part.label for part in row.parts if part.share >= LEAST}
+        labels |= {part.name: part.label for part in row.parts if part.share >= _LEAST}
     shares = [{part.name: part.share for part in row.parts} for row in shown]
     order = sorted(labels, key=lambda name: -max(share.get(name, 0.0) for share in shares))
     rows = [(labels[name], *(f"{100 * share.get(name, 0.0):.1f}" for share in shares)) for name in order]
@@ -97,11 +97,11 @@ def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
 
 
 def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
-    found = [{gain.resource: gain for gain in row.gains} for row in shown]
+    gains = [{gain.resource: gain for gain in row.gains} for row in shown]
     rows = [
-        (gain.label, *(f"{100 * column[name].faster:+.1f}" if name in column else "" for column in found))
-        for name, gain in found[0].items()
-        if any(column[name].faster >= LEAST for column in found if name in column)
+        (gain.label, *(f"{100 * column[name].faster:+.1f}" if name in column else "" for column in gains))
+        for name, gain in gains[0].items()
+        if any(column[name].faster >= _LEAST for column in gains if name in column)
     ]
     return Grid("Speed-up from 10 % more of a resource, %", tuple(rows), ("resource", *names))
 
@@ -109,12 +109,12 @@ def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
 def _roofs(report: TrainReport) -> Grid:
     rows = tuple(
         (
-            item.label,
-            f"{item.value:,.0f} {item.unit}",
-            f"{item.critical:,.0f}",
-            "computing" if item.computing_binds else "communication",
+            roofline.label,
+            f"{roofline.value:,.0f} {roofline.unit}",
+            f"{roofline.critical:,.0f}",
+            "computing" if roofline.computing_binds else "communication",
         )
-        for item in report.rows[0].rooflines
+        for roofline in report.rows[0].rooflines
     )
     where = " of the first plan" if len(report.rows) > 1 else ""
     return Grid(f"Rooflines{where}, at specified rates", rows, ("", "tokens, ways", "critical", "binds"))
@@ -143,7 +143,7 @@ def _memory(report: TrainReport) -> Grid:
 def _bars(report: TrainReport) -> Grid:
     most = max(row.tokens_s for row in report.rows)
     rows = tuple(
-        (name, "#" * max(1, round(BAR * row.tokens_s / most)) + f" {number(round(row.tokens_s))}")
+        (name, "#" * max(1, round(_BAR * row.tokens_s / most)) + f" {number(round(row.tokens_s))}")
         for name, row in zip(_all_names(report), report.rows, strict=True)
     )
     return Grid(f"{report.unit.capitalize()} a second", rows, ("plan" if report.searched else "GPUs", ""))
@@ -163,7 +163,7 @@ def sure_words(sure: SurePlan | None) -> str:
     return f"The fastest that fits beyond doubt is {plan_words(sure.plan)}: {longer}, {sure.memory_gib:.1f} GiB."
 
 
-KEPT = 0.9995
+_KEPT = 0.9995
 """Part of the rate beside a lost port that counts as all of it [1]."""
 
 
@@ -175,14 +175,14 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     speed = f"{_seconds(row.step_s)} s a step, {number(round(row.tokens_s))} {unit}/s, MFU {100 * row.mfu:.1f} %"
     what = f"The fastest of {report.feasible:,} plans that can run is {plan_words(row.plan)}" if report.searched else ""
     said = [f"{what or plan_words(row.plan)} on {count} accelerators: {speed}."]
-    if row.gains and row.gains[0].faster >= LEAST:
+    if row.gains and row.gains[0].faster >= _LEAST:
         gain = f"10 % more of it would be {100 * row.gains[0].faster:.1f} % faster"
         said.append(f"What binds it: {row.binding_label}; {gain}.")
     if row.memory_words is not None:
         said.append(f"Memory is at the edge: {row.memory_words}.")
         if report.searched:
             said.append(sure_words(report.sure))
-    if row.path_lost is not None and row.path_lost < KEPT:
+    if row.path_lost is not None and row.path_lost < _KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
     last = max(report.rows, key=lambda item: item.plan.gpus)
     if not report.searched and last.plan.gpus > row.plan.gpus:
@@ -194,7 +194,7 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
 def _search(report: TrainReport) -> list[Grid]:
     lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
     idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
-    refused = tuple((f"{item.plans:,}", item.label) for item in report.refused)
+    refused = tuple((f"{refusal.plans:,}", refusal.label) for refusal in report.refused)
     title = f"{report.searched:,} plans, {report.timed:,} timed, {report.feasible:,} can run; the others"
     return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
 
@@ -203,7 +203,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
     blocks: list[Grid | Remarks] = [Remarks((*([report.run.words] if report.run else []), *verdict_words(report)))]
     blocks.append(_steps(report))
     if report.skipped:
-        rows = tuple((f"{item.gpus:,}", item.why) for item in report.skipped)
+        rows = tuple((f"{skipped.gpus:,}", skipped.why) for skipped in report.skipped)
         blocks.append(Grid("Where the plan cannot run", rows))
     if chart:
         blocks.append(_bars(report))
@@ -245,7 +245,7 @@ def _of_peak(report: TrainReport, row: TrainRow) -> str:
 def _flat_rows(report: TrainReport) -> list[dict[str, object]]:
     """Return the rows of a report without nesting, for CSV: a column for each part, gain and stage."""
     names = sorted({part.name for row in report.rows for part in row.parts})
-    found = []
+    rows = []
     for row in report.rows:
         flat = plain(row)
         parts: dict[str, StepPart] = {part.name: part for part in row.parts}
@@ -253,12 +253,12 @@ def _flat_rows(report: TrainReport) -> list[dict[str, object]]:
         flat["gains"] = {gain.resource: gain.faster for gain in sorted(row.gains, key=lambda gain: gain.resource)}
         flat["rooflines"] = {roof.name: roof.critical for roof in row.rooflines}
         flat["stages"] = {f"{stage.stage}_gib": stage.total_gib for stage in row.stages}
-        found.append(flat)
-    return found
+        rows.append(flat)
+    return rows
 
 
 def train_document(report: TrainReport, *, chart: bool = False) -> Document:
-    """Return what `ffplan train` prints.
+    """Return the report of `ffplan train`.
 
     Args:
         report: plans with their times.

@@ -15,12 +15,11 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.check.run import examine_file
 from ffplan.inputs.composer import compose
 from ffplan.inputs.dimensions import BANDWIDTH
 from ffplan.inputs.quantities import parse_money, parse_quantity, parse_ratio
 from ffplan.inputs.scalars import resolve_plain
-from tests.support import ROOT, document
+from tests.support import ROOT, document, examine_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable

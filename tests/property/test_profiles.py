@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
-from ffplan.design.reliability_schema import profiled
 from ffplan.design.resolve import resolve
+from ffplan.design.resolved import profiled
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.property.test_designs import designs

@@ -14,7 +14,7 @@ from ffplan.base.visible import FORMULA, HIDDEN, plain_cell, visible
 from ffplan.inputs.composer import compose
 from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER
-from ffplan.report.formats.csv import csv_text
+from ffplan.report.formats.data import csv_text
 
 ANY = st.text(st.characters(codec=None), max_size=40) | st.text(
     "'\"\\:{}[],#&*!|>%@`-? \n\t~=+0123456789.eE", max_size=12

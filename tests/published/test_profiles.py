@@ -8,8 +8,8 @@ import pytest
 
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
 from ffplan.catalog.store import Catalog
-from ffplan.design.reliability_schema import profiled
 from ffplan.design.resolve import resolve
+from ffplan.design.resolved import profiled
 from ffplan.inputs.document import read_document
 from ffplan.reliability.hazards import growth
 from ffplan.studies.operate.goodput_basis import goodput_basis

@@ -17,7 +17,9 @@ from markdown_it import MarkdownIt
 import ffplan
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.check.rules import RULES
+from ffplan.check.rules.limits import LIMITS
 from ffplan.check.team_rules import TEAM_RULES
+from ffplan.design.schema import Limits
 from tests.pages import commands, generated_pages
 from tests.support import DESIGNS, ROOT, lines_of
 from tests.support import ffplan as run_ffplan
@@ -94,9 +96,16 @@ def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -
     assert len(set(every)) == len(every)
 
 
-def test_rules_have_one_file_each() -> None:
-    files = {path.stem.replace("_", "-") for path in (ROOT / "ffplan" / "check" / "rules").glob("[a-z]*.py")}
-    assert files == {rule.id for rule in RULES}
+def test_every_limit_of_a_design_has_a_row() -> None:
+    assert {limit.field for limit in LIMITS} == set(Limits.model_fields)
+    assert [limit.field for limit in LIMITS] == sorted(limit.field for limit in LIMITS)
+
+
+def test_every_module_of_rules_is_loaded() -> None:
+    """A rule registers where it is declared, so that a module that nobody imports would enforce nothing."""
+    modules = {path.stem for path in (ROOT / "ffplan" / "check" / "rules").glob("[a-z]*.py")}
+    declared = {rule.find.__module__.rpartition(".")[2] for rule in RULES if inspect.isfunction(rule.find)}
+    assert declared | {"limits"} == modules
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

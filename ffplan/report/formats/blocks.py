@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
     from ffplan.report.document import Grid, Matrix
 
-EIGHTHS = "▏▎▍▌▋▊▉█"
+_EIGHTHS = "▏▎▍▌▋▊▉█"
 """Letters that fill one to eight eighths of their width."""
-HEIGHTS = "▁▂▃▄▅▆▇█"
+_HEIGHTS = "▁▂▃▄▅▆▇█"
 """Letters that fill one to eight eighths of their height."""
-PLAIN = "_.:-=+*#"
-"""What stands for the heights where a terminal has no blocks, from low to high."""
-LEAST_BAR, MOST_BAR = 6, 30
+_PLAIN = "_.:-=+*#"
+"""Letters in place of the heights on a terminal without blocks, from low to high."""
+_LEAST_BAR, _MOST_BAR = 6, 30
 """Letters of the longest bar: fewer are not drawn, and more are not needed."""
 
 
@@ -27,7 +27,7 @@ def has_blocks() -> bool:
     """True where standard output can show block letters."""
     encoding = getattr(sys.stdout, "encoding", None) or "ascii"
     try:
-        (EIGHTHS + HEIGHTS).encode(encoding)
+        (_EIGHTHS + _HEIGHTS).encode(encoding)
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -46,7 +46,7 @@ def bar(value: float, most: float, width: int, *, blocks: bool) -> str:
     if not blocks:
         return "#" * round(part)
     whole, rest = divmod(round(part * 8), 8)
-    return EIGHTHS[-1] * whole + (EIGHTHS[rest - 1] if rest else "")
+    return _EIGHTHS[-1] * whole + (_EIGHTHS[rest - 1] if rest else "")
 
 
 def spark(values: Sequence[float], *, blocks: bool) -> str:
@@ -56,25 +56,20 @@ def spark(values: Sequence[float], *, blocks: bool) -> str:
         values: the values, none below 0.
         blocks: of block letters; otherwise of plain ones.
     """
-    letters, most = HEIGHTS if blocks else PLAIN, max(values, default=0.0)
+    letters, most = _HEIGHTS if blocks else _PLAIN, max(values, default=0.0)
     if most <= 0:
         return letters[0] * len(values)
     return "".join(letters[max(0, min(8, round(8 * value / most)) - 1)] for value in values)
 
 
 def barred(block: Grid, width: int) -> Grid:
-    """Return a table with a bar beside each of its last columns, as long as the line has room for.
-
-    Args:
-        block: the table, with values for bars.
-        width: letters of a line [1].
-    """
+    """Return a table with a bar beside each of its last columns, as long as a line of `width` letters has room for."""
     count = len(block.bars[0])
     rows = [row for row in (block.header, *block.rows) if row]
     used = 2 + sum(max(map(len, column)) + 2 for column in zip(*rows, strict=True))
-    room = min(MOST_BAR, (width - used) // count - 2)
+    room = min(_MOST_BAR, (width - used) // count - 2)
     most = max((value for row in block.bars for value in row if value is not None), default=0.0)
-    if room < LEAST_BAR or most <= 0:
+    if room < _LEAST_BAR or most <= 0:
         return block
     blocks, first = has_blocks(), len(block.rows[0]) - count
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
     from ffplan.report.document import Body
 
-LEAST, MOST = 60, 10_000
+_LEAST, _MOST = 60, 10_000
 """Least width of a terminal that is used, and more than any table needs."""
 
 
-class Cell(Text):
+class _Cell(Text):
     """A cell of a table that wraps so."""
 
     def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
@@ -69,7 +69,7 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
     stream = io.StringIO()
     if terminal:
         real = _real()
-        width = max(LEAST, real.width)
+        width = max(_LEAST, real.width)
         console = Console(
             file=stream,
             force_terminal=True,
@@ -83,7 +83,7 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
     for item in items:
         console.width = width
         if isinstance(item, Table):
-            least = item.__rich_measure__(console, console.options.update(width=MOST)).minimum
+            least = item.__rich_measure__(console, console.options.update(width=_MOST)).minimum
             console.width = max(width, least)  # a number that does not fit is better too far right than broken
         console.print(item)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
@@ -99,7 +99,7 @@ def _lines(block: Lines, width: int) -> Table:
     grid.add_column(no_wrap=True, style="dim", min_width=labels + 2)  # rich takes no indent for needed
     grid.add_column()
     for label, text in block.lines:
-        grid.add_row(Text(f"  {label or '-'}"), Cell(text))
+        grid.add_row(Text(f"  {label or '-'}"), _Cell(text))
     return grid
 
 
@@ -110,13 +110,13 @@ def _grid(block: Grid, width: int) -> Table:
     for number, most in enumerate(widths):
         dim = indented and not number and not block.header
         grid.add_column(
-            Cell(rows[0][number]) if block.header else "",
+            _Cell(rows[0][number]) if block.header else "",
             width=most,
             no_wrap=number < fixed,
             style="dim" if dim else "",
         )
     for row in rows[1:] if block.header else rows:
-        grid.add_row(*[Cell(cell) for cell in row])
+        grid.add_row(*[_Cell(cell) for cell in row])
     return grid
 
 
@@ -124,19 +124,14 @@ def _matrix(block: Matrix, width: int | None) -> Table:
     grid = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), width=width)
     grid.add_column(Text(block.title, style="bold cyan"), no_wrap=True, width=LABELS - 2)
     for name, need in zip(block.names, needs(block), strict=True):
-        grid.add_column(Cell(name), ratio=column_of(name), min_width=need)
+        grid.add_column(_Cell(name), ratio=column_of(name), min_width=need)
     for label, cells in block.rows:
-        grid.add_row(Text(label), *[Cell(cell) for cell in cells])
+        grid.add_row(Text(label), *[_Cell(cell) for cell in cells])
     return grid
 
 
 def _side_by_side(blocks: list[Matrix], width: int) -> list[tuple[int, int]]:
-    """Return the first and last column of each part of some matrices that fits a terminal.
-
-    Args:
-        blocks: matrices with the same columns.
-        width: letters of a line [1].
-    """
+    """Return the first and last column of each part of matrices with the same columns that fits a terminal."""
     least = shared_needs(blocks)
     parts, first, used = [], 0, LABELS
     for place, need in enumerate(least):
@@ -153,12 +148,7 @@ def _columns(block: Matrix, first: int, last: int) -> Matrix:
 
 
 def _sentence(text: Text, width: int) -> list[Text]:
-    """Return the lines of a sentence; one with letters of other widths is left to rich.
-
-    Args:
-        text: the sentence.
-        width: letters of a line [1].
-    """
+    """Return a sentence in lines of `width` letters; one with letters of other widths is left to rich."""
     if text.cell_len != len(text):
         return [text]
     lines = list(text.divide(folds(text.plain, width)))
@@ -178,10 +168,10 @@ def _head(body: Body, width: int) -> list[RenderableType]:
 
 
 def render(body: Body, *, terminal: bool) -> str:
-    """Return what people read as text.
+    """Return a body as text.
 
     Args:
-        body: all of it visible.
+        body: text and tables, with hidden characters as escapes.
         terminal: whether the text goes to a terminal, which takes its own width and colours.
     """
     if terminal:
@@ -189,7 +179,7 @@ def render(body: Body, *, terminal: bool) -> str:
     matrices = [block for block in body.blocks if isinstance(block, Matrix)]
     names = matrices[0].names if matrices else ()
     width = page_width(body)
-    room = max(LEAST, _real().width) if terminal else width
+    room = max(_LEAST, _real().width) if terminal else width
     items = _head(body, room)
     for block in body.blocks:
         if isinstance(block, Remarks):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ffplan.report.document import Body, Grid
 
-WIDTH = 80
+_WIDTH = 80
 """Width of text that does not go to a terminal."""
 LABELS, CELL = 23, 18
 """Columns that the labels of a matrix take, and least of each of its columns."""
@@ -31,12 +31,12 @@ def _words(text: str) -> list[str]:
 
 def _units(text: str, width: int) -> list[str]:
     """Return the words of a line; figures in brackets are one word where a line has room for them."""
-    found, start = [], 0
+    units, start = [], 0
     for group in _GROUP.finditer(text):
         if len(group[0].rstrip()) <= width:
-            found += [*_words(text[start : group.start()]), group[0]]
+            units += [*_words(text[start : group.start()]), group[0]]
             start = group.end()
-    return [*found, *_words(text[start:])]
+    return [*units, *_words(text[start:])]
 
 
 def _pieces(word: str) -> list[str]:
@@ -44,12 +44,12 @@ def _pieces(word: str) -> list[str]:
 
     A path of a YAML file is cut after its slashes instead, so that a name and its line stay together.
     """
-    found, start = [], 0
+    whole, start = [], 0
     for place in (_BREAK_OF_PATH if ".yaml" in word and "/" in word else _BREAK).finditer(word):
         if re.search("[A-Za-z]", word[start : place.start()]):
-            found.append(word[start : place.start()])
+            whole.append(word[start : place.start()])
             start = place.start()
-    return [*found, word[start:]]
+    return [*whole, word[start:]]
 
 
 @lru_cache(maxsize=4096)
@@ -69,23 +69,23 @@ def breaks(text: str, width: int) -> tuple[int, ...]:
     A part of a name that is longer than the width is broken only where it holds no digit.
 
     Args:
-        text: one line.
+        text: one line, without a line feed.
         width: letters of a line [1].
     """
-    found: list[int] = []
+    places: list[int] = []
     used = place = len(text) - len(text.lstrip())
     for word in _units(text, width):
         for piece in _pieces(word) if len(word.rstrip()) > width else [word]:
             length = len(piece.rstrip())
             if used and used + length > width:
-                found.append(place)
+                places.append(place)
                 used = 0
             used += len(piece)
             if length > width and not re.search("[0-9]", piece):
-                found += range(place + width, place + length, width)
+                places += range(place + width, place + length, width)
                 used = (length - 1) % width + 1 + len(piece) - length
             place += len(piece)
-    return tuple(found)
+    return tuple(places)
 
 
 @lru_cache(maxsize=4096)
@@ -95,26 +95,26 @@ def folds(text: str, width: int) -> tuple[int, ...]:
     What stands in brackets stays together as in a cell; a sentence has no hyphens to break at.
 
     Args:
-        text: one line.
+        text: one line, without a line feed.
         width: letters of a line [1].
     """
-    found: list[int] = []
+    places: list[int] = []
     indent = place = len(text) - len(text.lstrip())
     for word in _units(text, width):
-        length, used = len(word.rstrip()), place - (found[-1] if found else 0)
+        length, used = len(word.rstrip()), place - (places[-1] if places else 0)
         if used + length > width and used and place > indent:
-            found.append(place)
+            places.append(place)
             used = 0
-        found += range(place + width - used, place + length, width)
+        places += range(place + width - used, place + length, width)
         place += len(word)
-    return tuple(found)
+    return tuple(places)
 
 
 def hung(text: str, width: int) -> list[str]:
     """Return a line of a message in lines of a terminal; those after the first are indented by two more.
 
     Args:
-        text: one line.
+        text: one line, without a line feed.
         width: letters of a line [1].
     """
     if len(text) <= width:
@@ -141,19 +141,19 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
         whole: how many of the first columns never wrap [1].
         width: letters that all of them may take [1].
     """
-    found = [max(map(len, cells), default=1) for cells in columns]
-    if sum(found) <= width:
-        return found
+    widths = [max(map(len, cells), default=1) for cells in columns]
+    if sum(widths) <= width:
+        return widths
     least = [
         most if place < whole else max(map(longest_piece, cells), default=1)
-        for place, (most, cells) in enumerate(zip(found, columns, strict=True))
+        for place, (most, cells) in enumerate(zip(widths, columns, strict=True))
     ]
-    while sum(found) > width:
-        spare = [(most, place) for place, most in enumerate(found) if most > least[place]]
+    while sum(widths) > width:
+        spare = [(most, place) for place, most in enumerate(widths) if most > least[place]]
         if not spare:
             break
-        found[max(spare)[1]] -= 1
-    return found
+        widths[max(spare)[1]] -= 1
+    return widths
 
 
 def hanging(text: str, width: int) -> tuple[int, list[int]]:
@@ -198,10 +198,10 @@ def page_width(body: Body) -> int:
     """Return the width of a body that does not go to a terminal: wider where a column would be too narrow [1]."""
     matrices = [block for block in body.blocks if isinstance(block, Matrix)]
     least = shared_needs(matrices)
-    if LABELS + sum(max(CELL, need + 2) for need in least) <= WIDTH:
-        return WIDTH
+    if LABELS + sum(max(CELL, need + 2) for need in least) <= _WIDTH:
+        return _WIDTH
     columns = [max(column_of(name), need + 2) for name, need in zip(matrices[0].names, least, strict=True)]
-    return max(WIDTH, LABELS + sum(columns))
+    return max(_WIDTH, LABELS + sum(columns))
 
 
 def grid_columns(block: Grid, width: int) -> tuple[list[list[str]], list[int], int]:

@@ -8,7 +8,8 @@ from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
 from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
-from ffplan.design.reliability_schema import Reliability, profiled
+from ffplan.design.reliability_schema import Reliability
+from ffplan.design.resolved import profiled
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.reliability.exposure import domain_nodes

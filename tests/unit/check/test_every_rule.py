@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.catalog.store import Catalog
-from ffplan.check.every_rule import every_rule
 from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
+from ffplan.check.team_rules import every_rule
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.design.design import study_design
@@ -156,9 +156,7 @@ def findings(folder: Path, design: str, changes: tuple[Change, ...], rule: str) 
     catalog = Catalog(overlays)
     resolved = resolve(read_document(path), catalog)
     examined = Examined(study_design(resolved, catalog, all_scales=False), catalog, date(2026, 11, 22))
-    check = next(item.check for item in RULES if item.id == rule)
-    assert check is not None
-    return list(check(examined))
+    return list(next(item for item in RULES if item.id == rule).check(examined))
 
 
 def test_every_rule_has_its_pair() -> None:

@@ -14,8 +14,9 @@ import pytest
 import xmlschema
 
 from ffplan.base.errors import Finding, Severity
+from ffplan.check import formats
+from ffplan.check.checked import Checked, fingerprints, path_of, uri_of
 from ffplan.check.formats import FORMATS, render
-from ffplan.check.formats.checked import Checked, fingerprints, path_of, uri_of
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
@@ -271,13 +272,11 @@ def test_never_hides_no_broken_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("most", [600, 900, 1500, 4000])
 def test_markdown_holds_as_many_rows_as_fit(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
     """One row more would not fit; the words for what is left out come behind."""
-    from ffplan.check.formats import markdown
-
-    monkeypatch.setattr(markdown, "MOST_LETTERS", most)
+    monkeypatch.setattr(formats, "MOST_LETTERS", most)
     every = checked(*(finding(line=at, message="x" * 90) for at in range(1, 60)))
-    text, _, rest = markdown.render(every).partition("\n\n")[2].partition("\n\n")
+    text, _, rest = render(every, "markdown").partition("\n\n")[2].partition("\n\n")
     rows = text.splitlines()
-    head = len(markdown.render(every).partition("\n\n")[0]) + 2
+    head = len(render(every, "markdown").partition("\n\n")[0]) + 2
     assert head + len(text) + 1 <= most < head + len(text) + 1 + len(rows[-1]) + 2
     assert rest.startswith(f"{60 - 1 - (len(rows) - 2)} more findings")
 
@@ -303,10 +302,8 @@ def test_sarif_counts_lines_from_one_and_lists_each_rule_once() -> None:
 
 
 def test_sarif_keeps_the_worst_results_of_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ffplan.check.formats import sarif
-
-    monkeypatch.setattr(sarif, "MOST_RESULTS", 2)
-    (run,) = json.loads(sarif.render(MANY))["runs"]
+    monkeypatch.setattr(formats, "MOST_RESULTS", 2)
+    (run,) = json.loads(render(MANY, "sarif"))["runs"]
     assert [item["level"] for item in run["results"]] == ["error", "warning"]
 
 

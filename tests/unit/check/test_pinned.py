@@ -7,21 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan.check import formats
 from ffplan.check.baseline import write_baseline
-from ffplan.check.formats import sarif
-from ffplan.check.limits import hold, unknown_job
-from ffplan.check.rules import (
-    fabric_full,
-    fewer_tiers,
-    limit_blast_radius,
-    limit_cost_per_million_tokens,
-    rate_mismatch,
-    root_port_below_nic,
-    storage_below_checkpoint,
-    zone_bottleneck,
-    zones_uneven,
-)
-from ffplan.check.team_limits import _comparable
+from ffplan.check.limit import compare, unknown_job
+from ffplan.check.policy import _is_stricter
+from ffplan.check.rules import RULES, fabric
+from ffplan.check.rules import node as node_rules
+from ffplan.check.rules.limits import LIMITS
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import storage_burst as studies_storage
@@ -29,6 +21,8 @@ from tests.support import ROOT, assess_file, document, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+RULE = {rule.id: rule for rule in RULES}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +48,7 @@ def test_ports_set_aside_on_leaves_alone_leave_room(leaf: int, spine: int, found
         design=SimpleNamespace(document=document("fabric: {}\n")),
         assessment=SimpleNamespace(fabric=SimpleNamespace(by_role=rows, spare_ports=0)),
     )
-    assert len(list(fabric_full.check(examined))) == found
+    assert len(list(RULE["fabric-full"].check(examined))) == found
 
 
 def test_single_ports_are_found_behind_a_group_with_two(tmp_path: Path) -> None:
@@ -68,9 +62,10 @@ def test_single_ports_are_found_behind_a_group_with_two(tmp_path: Path) -> None:
 
 def test_amounts_of_two_currencies_have_no_order() -> None:
     dollars, euros = Money(1.0, "USD"), Money(1.0, "EUR")
-    assert _comparable(dollars, Money(2.0, "USD"))
-    assert not _comparable(dollars, euros)
-    assert _comparable(1.0, 2.0)
+    assert _is_stricter(dollars, Money(2.0, "USD"), least=False)
+    assert not _is_stricter(dollars, euros, least=False)
+    assert not _is_stricter(dollars, euros, least=True)
+    assert _is_stricter(1.0, 2.0, least=False)
 
 
 def test_an_age_of_one_month_is_one_month() -> None:
@@ -108,12 +103,12 @@ def below_nic(monkeypatch: pytest.MonkeyPatch, *ports: tuple[str, float | None, 
             for devices, rate, switch in ports
         ],
     )
-    monkeypatch.setattr(root_port_below_nic, "node_of", lambda _: node)
+    monkeypatch.setattr(node_rules, "node_of", lambda _: node)
     compute = SimpleNamespace(position=0, server=SimpleNamespace(id="box"))
     examined: Any = SimpleNamespace(
         design=SimpleNamespace(document=document("nodes: [{server: box}]\n"), compute=compute)
     )
-    return [finding.message for finding in root_port_below_nic.check(examined)]
+    return [finding.message for finding in RULE["root-port-below-nic"].check(examined)]
 
 
 def test_root_ports_of_one_rate_are_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,24 +133,23 @@ def test_root_ports_of_one_rate_are_one_finding(monkeypatch: pytest.MonkeyPatch)
     ],
 )
 def test_fields_that_speak_of_a_tier_that_goes(tiers: int, fields: set[str], words: str) -> None:
-    fabric = SimpleNamespace(
+    shape: Any = SimpleNamespace(
         oversubscription=2.0 if "leaf" in fields else 1.0,
         model_fields_set=fields,
         spine_oversubscription=1.0,
         spine=SimpleNamespace(uplinks=None, pod_leaves=None),
     )
-    design: Any = SimpleNamespace(spec=SimpleNamespace(fabric=fabric))
-    assert fewer_tiers._without(design, tiers) == words
+    assert fabric._without_tier_fields(shape, tiers) == words
 
 
 def test_parts_of_a_split_link_are_named_each() -> None:
-    assert rate_mismatch._each(1, "parts", "dr4") == "`dr4`"
-    assert rate_mismatch._each(2, "parts", "dr4") == "each of the 2 parts of `dr4`"
+    assert node_rules._each(1, "parts", "dr4") == "`dr4`"
+    assert node_rules._each(2, "parts", "dr4") == "each of the 2 parts of `dr4`"
 
 
 def test_results_that_code_scanning_takes() -> None:
     """GitHub's limit of results in a run; see its documentation of SARIF support."""
-    assert sarif.MOST_RESULTS == 25_000
+    assert formats.MOST_RESULTS == 25_000
 
 
 def test_a_comment_before_the_last_line_waives_it() -> None:
@@ -194,9 +188,8 @@ def test_tokens_that_are_priced_in_another_currency_have_no_cost_to_hold(tmp_pat
 @pytest.mark.parametrize(("actual", "broken"), [(1e6 + 1e-4, False), (1e6 + 1e-2, True), (1e6, False)])
 def test_a_limit_has_the_slack_of_its_last_digits(actual: float, broken: bool) -> None:
     """A billionth of the limit, whatever its size: 0.001 of a million."""
-    design: Any = SimpleNamespace(document=document("limits:\n  it_power: 1\n"))
-    found = list(hold(design, "it_power", actual, 1e6, "kW", what="power", remedy="less"))
-    assert bool(found) == broken
+    limit = next(limit for limit in LIMITS if limit.field == "it_power")
+    assert bool(list(compare(limit, actual, 1e6))) == broken
 
 
 def test_the_share_that_a_switch_cuts_off_is_in_per_cent() -> None:
@@ -210,7 +203,7 @@ def test_the_share_that_a_switch_cuts_off_is_in_per_cent() -> None:
             assessment=SimpleNamespace(accelerators=10_000),
             switch_loss=SimpleNamespace(cut_off=cut_off),
         )
-        found = list(limit_blast_radius.check(examined))
+        found = list(RULE["limit-blast-radius"].check(examined))
         assert bool(found) == broken
         if found:
             assert "is 1.52 % of the accelerators, above the limit of at most 1.51 %" in found[0].message
@@ -222,7 +215,7 @@ def test_zones_with_fewer_links_than_endpoints_are_said(ratio: float, found: int
         design=SimpleNamespace(document=document("fabric:\n  inter_zone: {}\n")),
         assessment=SimpleNamespace(fabric=SimpleNamespace(zones=2, zone_oversubscription=ratio)),
     )
-    assert len(list(zone_bottleneck.check(examined))) == found
+    assert len(list(RULE["zone-bottleneck"].check(examined))) == found
 
 
 def test_a_baseline_keeps_names_as_people_write_them() -> None:
@@ -248,7 +241,7 @@ def test_why_tokens_have_no_cost(run: Any, words: str) -> None:
         run=run,
         timed=None,
     )
-    (found,) = limit_cost_per_million_tokens.check(examined)
+    (found,) = RULE["limit-cost-per-million-tokens"].check(examined)
     if run is None:
         assert words in found.message
     else:
@@ -270,7 +263,7 @@ def storage_saves(persist_s: float, *, planned: bool, kept: float = 10.0) -> lis
             ),
         ),
     )
-    return list(storage_below_checkpoint.check(examined))
+    return list(RULE["storage-below-checkpoint"].check(examined))
 
 
 def test_storage_that_is_slower_than_checkpoints_come(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,4 +288,4 @@ def test_nearest_counts_that_divide_by_the_zones(count: int, zones: int, words: 
         design=SimpleNamespace(groups=[group], document=text),
         assessment=SimpleNamespace(fabric=SimpleNamespace(zones=zones, endpoints_per_zone=[4, 3])),
     )
-    assert [item.remedy for item in zones_uneven.check(examined)] == ([words] if words else [])
+    assert [item.remedy for item in RULE["zones-uneven"].check(examined)] == ([words] if words else [])

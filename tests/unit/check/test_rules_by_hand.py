@@ -8,28 +8,13 @@ from typing import Any
 
 import pytest
 
-from ffplan.check.rules import (
-    announced_parts,
-    expert_exchange_exposed,
-    fabric_full,
-    fewer_cores,
-    fewer_tiers,
-    host_memory_below_nic,
-    no_path_redundancy,
-    no_spares,
-    price_missing,
-    rate_mismatch,
-    recalled_figures,
-    recalled_prices,
-    uneven_striping,
-    workload_refused,
-    zone_bottleneck,
-    zones_uneven,
-)
+from ffplan.check.rules import RULES
+from ffplan.check.rules import fabric as fabric_rules
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.constraints import RefusedError
 from tests.support import document
 
+RULE = {rule.id: rule for rule in RULES}
 TEXT = """\
 name: x
 nodes:
@@ -55,17 +40,18 @@ def design(**fields: Any) -> Any:
     return SimpleNamespace(document=document(TEXT), **{"reliability": None, **fields})
 
 
-def said(rule: Any, **fields: Any) -> list[str]:
+def said(rule: str, **fields: Any) -> list[str]:
     """Return the messages of a rule."""
-    return [item.message for item in rule.check(SimpleNamespace(**fields))]
+    examined: Any = SimpleNamespace(**fields)
+    return [finding.message for finding in RULE[rule].check(examined)]
 
 
 def test_announced_parts_are_named_alone() -> None:
     parts = [SimpleNamespace(id=name, announced=name != "sold") for name in ("next", "sold", "later")]
     catalog = SimpleNamespace(used=[SimpleNamespace(part=part) for part in parts])
-    assert said(announced_parts, catalog=catalog, design=design()) == ["announced, not yet sold: `next` and `later`"]
+    assert said("announced-parts", catalog=catalog, design=design()) == ["announced, not yet sold: `next` and `later`"]
     catalog.used = catalog.used[1:2]
-    assert said(announced_parts, catalog=catalog, design=design()) == []
+    assert said("announced-parts", catalog=catalog, design=design()) == []
 
 
 @pytest.mark.parametrize(("share", "fires"), [(0.25, False), (0.26, True), (None, False)])
@@ -76,10 +62,10 @@ def test_a_quarter_of_a_step_for_the_exchange_between_experts(share: float | Non
     late = SimpleNamespace(parts=[SimpleNamespace(name="experts", share=0.9)])
     timed = SimpleNamespace(model="moe", rows=[SimpleNamespace(parts=parts), late])
     group = SimpleNamespace(accelerators_per_node=8, fabric_nics=[0])
-    found = said(expert_exchange_exposed, timed=timed, design=design(compute=group))
+    found = said("expert-exchange-exposed", timed=timed, design=design(compute=group))
     words = "26 % of a step of `moe` is its exchange between experts; in a node, 8 accelerators share 1 NIC"
     assert found == ([words] if fires else [])
-    assert said(expert_exchange_exposed, timed=None, design=design(compute=group)) == []
+    assert said("expert-exchange-exposed", timed=None, design=design(compute=group)) == []
 
 
 @pytest.mark.parametrize(
@@ -99,7 +85,7 @@ def test_a_quarter_of_a_step_for_the_exchange_between_experts(share: float | Non
 def test_another_core_policy_with_fewer_switches(policy: str, totals: dict[str, int], words: str, advice: str) -> None:
     fabric = SimpleNamespace(core_policy=policy, switches_by_core_policy=totals)
     examined: Any = SimpleNamespace(design=design(), assessment=SimpleNamespace(fabric=fabric))
-    found = list(fewer_cores.check(examined))
+    found = list(RULE["fewer-cores"].check(examined))
     assert len(found) == bool(words)
     for item in found:
         assert f"takes {totals[policy]:,} switches: {words}" in item.message
@@ -120,13 +106,13 @@ def test_another_core_policy_with_fewer_switches(policy: str, totals: dict[str, 
     ],
 )
 def test_what_goes_with_a_tier(changed: dict[str, float], tiers: int, words: str) -> None:
-    fabric = SimpleNamespace(
+    fabric: Any = SimpleNamespace(
         oversubscription=changed.get("oversubscription", 1.0),
         spine_oversubscription=changed.get("spine_oversubscription", 1.0),
         spine=SimpleNamespace(uplinks=changed.get("uplinks"), pod_leaves=changed.get("pod_leaves")),
         model_fields_set=set(),
     )
-    assert fewer_tiers._without(design(spec=SimpleNamespace(fabric=fabric)), tiers) == words
+    assert fabric_rules._without_tier_fields(fabric, tiers) == words
 
 
 @pytest.mark.parametrize(
@@ -149,7 +135,7 @@ def test_memory_that_reduces_less_than_the_nics(terms: list[tuple[str, float]], 
     examined: Any = SimpleNamespace(
         design=design(compute=compute), assessment=SimpleNamespace(communication=[silent, report])
     )
-    items = list(host_memory_below_nic.check(examined))
+    items = list(RULE["host-memory-below-nic"].check(examined))
     words = "host memory of `box` lets `lib` reduce 11 GB/s, the NICs 12 GB/s"
     assert [(item.message, item.line) for item in items] == ([(words, 4)] if fires else [])
 
@@ -177,7 +163,7 @@ def test_nodes_that_hang_on_one_switch(changed: dict[str, Any], stripes: int, pl
     tiers, planes, dragonfly = plan
     fabric = SimpleNamespace(tiers=tiers, planes=planes, dragonfly=dragonfly)
     groups = [group(role="storage"), group(position=1, **changed)]
-    found = said(no_path_redundancy, design=design(groups=groups, stripes=stripes), fabric=fabric)
+    found = said("no-path-redundancy", design=design(groups=groups, stripes=stripes), fabric=fabric)
     assert len(found) == bool(ports)
     assert all(words.startswith(f"each node of `box` hangs on one switch by {ports}, and") for words in found)
 
@@ -195,20 +181,20 @@ def test_ownership_without_spares(inputs: dict[str, float], words: str) -> None:
     given = {name: SimpleNamespace(likely=value) for name, value in inputs.items()}
     owned = {"ownership": object(), "rent": None, "prices": object()}
     fields = {"ownership": SimpleNamespace(inputs=given)}
-    found = said(no_spares, design=design(**owned), **fields)
+    found = said("no-spares", design=design(**owned), **fields)
     assert found == ([f"no spare {words}: a job waits for the repair of each"] if words else [])
     for change in ({"ownership": None}, {"rent": object()}, {"prices": None}):
-        assert said(no_spares, design=design(**{**owned, **change}), **fields) == []
+        assert said("no-spares", design=design(**{**owned, **change}), **fields) == []
 
 
 def test_each_part_without_a_price_is_a_finding() -> None:
     missing = [SimpleNamespace(quantity=count, category="nics", part=name) for name, count in (("a", 1200), ("b", 2))]
     cost = SimpleNamespace(missing=missing, price_book="book")
-    assert said(price_missing, design=design(), assessment=SimpleNamespace(cost=cost)) == [
+    assert said("price-missing", design=design(), assessment=SimpleNamespace(cost=cost)) == [
         f"the price book `book` has no price for `{name}` ({count} nics); the cost is partial"
         for name, count in (("a", "1,200"), ("b", "2"))
     ]
-    assert said(price_missing, design=design(), assessment=SimpleNamespace(cost=None)) == []
+    assert said("price-missing", design=design(), assessment=SimpleNamespace(cost=None)) == []
 
 
 def mismatches(
@@ -233,7 +219,7 @@ def mismatches(
         networks=(),
     )
     examined: Any = SimpleNamespace(design=own)
-    return [(item.message, item.remedy) for item in rate_mismatch.check(examined)]
+    return [(item.message, item.remedy) for item in RULE["rate-mismatch"].check(examined)]
 
 
 OTHERS = "choose parts of one rate; the slower of the two is what a link carries"
@@ -296,7 +282,7 @@ def test_which_recalled_figures_the_headline_rests_on(path: str, counts: bool) -
     cost = SimpleNamespace(price_book="book")
     items = [SimpleNamespace(part=part, path=path) for part in ("box", "book")]
     for priced, found in ((cost, 1), (None, 2)):
-        seen = said(recalled_figures, design=design(), assessment=SimpleNamespace(cost=priced, unverified=items))
+        seen = said("recalled-figures", design=design(), assessment=SimpleNamespace(cost=priced, unverified=items))
         assert len(seen) == counts
         assert all(words.startswith(f"{found} figure") for words in seen)
 
@@ -319,14 +305,14 @@ def test_which_recalled_figures_the_headline_rests_on(path: str, counts: bool) -
 )
 def test_three_recalled_figures_are_named(count: int, words: str) -> None:
     items = [SimpleNamespace(part=f"p{at}", path="rate") for at in range(count)]
-    assert said(recalled_figures, design=design(), assessment=SimpleNamespace(cost=None, unverified=items)) == [words]
+    assert said("recalled-figures", design=design(), assessment=SimpleNamespace(cost=None, unverified=items)) == [words]
 
 
 def test_the_share_of_recalled_prices() -> None:
     def found(*lines: tuple[str, float], missing: int = 0, total: float = 1000.0) -> list[str]:
         rows = [SimpleNamespace(part=f"p{at}", status=status, total=part) for at, (status, part) in enumerate(lines)]
         cost = SimpleNamespace(lines=rows, total=total, missing=[None] * missing)
-        return said(recalled_prices, design=design(), assessment=SimpleNamespace(cost=cost))
+        return said("recalled-prices", design=design(), assessment=SimpleNamespace(cost=cost))
 
     words = "of the cost rests on recalled, unverified prices: `p0`"
     assert found(("R", 250.0), ("V", 750.0)) == [f"25 % {words}"]
@@ -335,7 +321,7 @@ def test_the_share_of_recalled_prices() -> None:
     assert found(("R", 5.0)) == found(("R", 4.9)) == [f"under 1 % {words}"]
     assert found(("R", 250.0), missing=1) == [f"25 % {words.replace('cost', 'cost that is priced')}"]
     assert found(("V", 250.0), ("R", 0.0)) == []
-    assert said(recalled_prices, design=design(), assessment=SimpleNamespace(cost=None)) == []
+    assert said("recalled-prices", design=design(), assessment=SimpleNamespace(cost=None)) == []
 
 
 @pytest.mark.parametrize(
@@ -355,10 +341,10 @@ def test_the_share_of_recalled_prices() -> None:
     ],
 )
 def test_uneven_stripes(monkeypatch: pytest.MonkeyPatch, why: str, change: Any, remedy: str) -> None:
-    monkeypatch.setattr(uneven_striping, "uneven", lambda _: why)
-    monkeypatch.setattr(uneven_striping, "even_change", lambda *_: change)
+    monkeypatch.setattr(fabric_rules, "uneven", lambda _: why)
+    monkeypatch.setattr(fabric_rules, "even_change", lambda *_: change)
     examined: Any = SimpleNamespace(design=design(), fabric=SimpleNamespace(switches=1320))
-    assert [item.remedy for item in uneven_striping.check(examined)] == ([remedy] if why else [])
+    assert [item.remedy for item in RULE["uneven-striping"].check(examined)] == ([remedy] if why else [])
 
 
 def test_a_workload_that_is_refused_says_its_own_remedy() -> None:
@@ -366,10 +352,10 @@ def test_a_workload_that_is_refused_says_its_own_remedy() -> None:
     refused = RefusedError("it does not fit", infeasible=True)
     for job, remedy in ((refused, usual), (UncalibratedError("it does not fit", "fit it"), "fit it")):
         examined: Any = SimpleNamespace(job=job, design=design())
-        (found,) = workload_refused.check(examined)
+        (found,) = RULE["workload-refused"].check(examined)
         assert found.message == "the workload has no step time: it does not fit"
         assert (found.remedy, found.line) == (remedy, place("workload"))
-    assert said(workload_refused, job=None, design=design()) == []
+    assert said("workload-refused", job=None, design=design()) == []
 
 
 @pytest.mark.parametrize(("zones", "spread", "fires"), [(2, "split", True), (2, "every", False), (1, "split", False)])
@@ -377,7 +363,7 @@ def test_zones_that_nothing_joins(zones: int, spread: str, fires: bool) -> None:
     """A group that is split over them would need a way; groups that each zone has whole do not."""
     fabric = SimpleNamespace(zones=zones, zone_oversubscription=None)
     groups = [SimpleNamespace(group=SimpleNamespace(zones=name)) for name in ("every", spread)]
-    found = said(zone_bottleneck, design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))
+    found = said("zone-bottleneck", design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))
     assert found == (["nothing joins the zones: no job can span them"] if fires else [])
 
 
@@ -420,11 +406,11 @@ def test_fewer_tiers_that_hold_the_fullest_zone(
     tiers: int,
     words: str,
 ) -> None:
-    monkeypatch.setattr(fewer_tiers, "base_rule", lambda _: Rule())
-    monkeypatch.setattr(fewer_tiers, "_without", lambda *_: "")
+    monkeypatch.setattr(fabric_rules, "base_rule", lambda _: Rule())
+    monkeypatch.setattr(fabric_rules, "_without_tier_fields", lambda *_: "")
     fabric = SimpleNamespace(access_points=points, zones=zones, planes=planes, endpoints_per_zone=(1, fullest))
     own = design(spec=SimpleNamespace(fabric=SimpleNamespace(tiers=tiers)), trunk_links=trunks)
-    assert said(fewer_tiers, design=own, assessment=SimpleNamespace(fabric=fabric)) == ([words] if words else [])
+    assert said("fewer-tiers", design=own, assessment=SimpleNamespace(fabric=fabric)) == ([words] if words else [])
 
 
 @pytest.mark.parametrize(
@@ -442,7 +428,7 @@ def test_zones_that_are_even_all_the_same(counts: tuple[int, ...], per_zone: tup
         for at, count in enumerate(counts)
     ]
     fabric = SimpleNamespace(zones=2, endpoints_per_zone=per_zone)
-    assert len(said(zones_uneven, design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))) == found
+    assert len(said("zones-uneven", design=design(groups=groups), assessment=SimpleNamespace(fabric=fabric))) == found
 
 
 def test_findings_about_a_field_stand_at_its_name() -> None:
@@ -453,10 +439,15 @@ def test_findings_about_a_field_stand_at_its_name() -> None:
     groups = [SimpleNamespace(group=SimpleNamespace(zones="split"))]
     owned = design(groups=groups, ownership=object(), rent=None, prices=object())
     places = []
-    for rule, fabric in ((zone_bottleneck, apart), (zone_bottleneck, few), (fabric_full, full), (no_spares, full)):
+    for rule, fabric in (
+        ("zone-bottleneck", apart),
+        ("zone-bottleneck", few),
+        ("fabric-full", full),
+        ("no-spares", full),
+    ):
         examined: Any = SimpleNamespace(
             design=owned, assessment=SimpleNamespace(fabric=fabric), ownership=SimpleNamespace(inputs={})
         )
-        (item,) = rule.check(examined)
+        (item,) = RULE[rule].check(examined)
         places.append((item.line, item.column))
     assert places == [(place("zones"), 3), (place("fabric"), 1), (place("fabric"), 1), (place("ownership"), 1)]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.visible import inert, plain_cell
+from ffplan.check.checked import Checked
 from ffplan.check.formats import render
-from ffplan.check.formats.checked import Checked
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ import pytest
 from ffplan.report.compare import compare_document
 from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Grid, Matrix
-from ffplan.report.formats import FORMATS, blocks, render, table
+from ffplan.report.formats import FORMATS, blocks, render
 from ffplan.report.formats.blocks import bar, has_blocks, spark
+from ffplan.report.formats.text import render_text
 from ffplan.studies.compare.compare import compare
 from tests.support import assess_file
 
@@ -36,7 +37,7 @@ def test_an_encoding_has_blocks_or_not(encoding: str, blocks: bool, monkeypatch:
 
 
 def drawn(document: Document) -> str:
-    return re.sub(r"\x1b\[[0-9;]*m", "", table.render(document, terminal=True))
+    return re.sub(r"\x1b\[[0-9;]*m", "", render_text(document, terminal=True))
 
 
 def test_bars_are_as_long_as_their_values() -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from ffplan.base.record import record
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import FORMATS, fragment, render
-from ffplan.report.formats.csv import csv_text
-from ffplan.report.formats.json import to_json
-from ffplan.report.formats.markdown import escape, table
+from ffplan.report.formats import FORMATS, markup, render
+from ffplan.report.formats.data import csv_text, to_json
+from ffplan.report.formats.markup import escape, table
 
 
 @record
@@ -134,7 +133,7 @@ def test_markdown_escapes_a_backslash_once() -> None:
 def test_html_is_well_formed_and_shows_every_cell() -> None:
     blocks = (Grid("G", ((NASTY, "1"),), ("h",)), Lines("", (("", NASTY),)), Matrix("M", (NASTY,), (("r", ("c",)),)))
     cells = Cells()
-    cells.feed(fragment.render(made(*blocks), terminal=False))
+    cells.feed(markup.render_fragment(made(*blocks)))
     assert not cells.tags
     assert cells.found == [
         ("h3", "[title]"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ffplan.measuring.plan import tiny_plan
+from ffplan.report.calibrate import measured_document, plan_document
 from ffplan.report.document import Grid, Remarks
-from ffplan.report.measurement import measured_document, plan_document
 from ffplan.results.measurement import KernelError, KernelGroupError, MeasuredConstant, MeasuredFit
 from ffplan.studies.trust.measure import measure_plan
 

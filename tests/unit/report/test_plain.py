@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ffplan.report.document import Body, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import plain, styled
+from ffplan.report.formats import styled
+from ffplan.report.formats.text import _NARROW, render_plain
 
 WORDS = st.sampled_from(
     [
@@ -67,7 +68,7 @@ def bodies(draw: st.DrawFn) -> Body:
 @given(bodies())
 @settings(max_examples=300, deadline=None)
 def test_plain_text_is_what_rich_prints(body: Body) -> None:
-    text = plain.render(body)
+    text = render_plain(body)
     assert text in (None, styled.render(body, terminal=False))
 
 
@@ -92,7 +93,7 @@ def test_plain_text_is_what_rich_prints(body: Body) -> None:
     ],
 )
 def test_usual_text_needs_no_rich(body: Body) -> None:
-    assert plain.render(body) == styled.render(body, terminal=False)
+    assert render_plain(body) == styled.render(body, terminal=False)
 
 
 @pytest.mark.parametrize("letter", ["東", "🚀", "é".encode().decode() + "\u0301", "\u200b"])
@@ -104,11 +105,11 @@ def test_letters_of_other_widths_are_left_to_rich(letter: str) -> None:
         Body("", [Grid("", (("a", letter),))]),
         Body("", [Matrix("", (letter,), ())]),
     ):
-        assert plain.render(body) is None
+        assert render_plain(body) is None
 
 
 def test_letters_taken_for_narrow_take_one_column() -> None:
-    found = [chr(code) for code in range(0x20, 0x3000) if plain.NARROW.fullmatch(chr(code))]
+    found = [chr(code) for code in range(0x20, 0x3000) if _NARROW.fullmatch(chr(code))]
     assert len(found) > 600
     assert all(cell_len(letter) == 1 and unicodedata.east_asian_width(letter) not in "WF" for letter in found)
 
@@ -117,5 +118,5 @@ def test_indented_figures_are_never_cropped() -> None:
     """A table too wide for its page keeps every digit, behind the indent."""
     row = ("a name", *["    1,433,982,976"] * 6)
     body = Body(title="", blocks=(Grid("wide", (row, row), style="plain"),))
-    shown = plain.render(body) or styled.render(body, terminal=False)
+    shown = render_plain(body) or styled.render(body, terminal=False)
     assert shown.count("1,433,982,976") == 12

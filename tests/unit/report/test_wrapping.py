@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from ffplan.base.formatting import amount, kilowatts
 from ffplan.report.document import Body, Document, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import styled, table
+from ffplan.report.formats import styled
+from ffplan.report.formats.text import render_text
 from ffplan.report.formats.wrapping import breaks, column_widths, folds, longest_piece
 
 
@@ -90,7 +91,7 @@ def test_columns_give_way_from_the_widest_and_never_below_their_parts() -> None:
 def test_a_table_too_wide_for_its_line_keeps_its_numbers_whole() -> None:
     numbers = tuple("1,433,982,976" for _ in range(7))
     document = Document(None, lambda _: Body("", [Grid("", (("row", *numbers),), tuple("abcdefgh"))]))
-    (line,) = [text for text in table.render(document, terminal=False).splitlines() if "row" in text]
+    (line,) = [text for text in render_text(document, terminal=False).splitlines() if "row" in text]
     assert line.split() == ["row", *numbers]
 
 
@@ -99,7 +100,7 @@ def test_a_comparison_wider_than_the_terminal_is_printed_in_parts(monkeypatch: p
     monkeypatch.setenv("NO_COLOR", "1")
     names = tuple(f"superpod-h100-{number}su" for number in range(8))
     matrix = Matrix("Cluster", names, (("total price", tuple("1,433,982,976" for _ in names)),))
-    text = re.sub(r"\x1b\[[0-9;]*m", "", table.render(Document(None, lambda _: Body("", [matrix])), terminal=True))
+    text = re.sub(r"\x1b\[[0-9;]*m", "", render_text(Document(None, lambda _: Body("", [matrix])), terminal=True))
     rows = [line for line in text.splitlines() if line.startswith("total price")]
     assert len(rows) > 1
     assert sum(line.count("1,433,982,976") for line in rows) == 8
@@ -113,7 +114,7 @@ def test_a_long_document_is_laid_out_for_a_terminal_as_for_a_file(monkeypatch: p
     def both(count: int) -> tuple[str, str]:
         groups = tuple((f"group {number}", "8 x H100") for number in range(count - 1))
         document = Document(None, lambda _: Body("groups", [Lines("Nodes", groups), Remarks(("end",))]))
-        return table.render(document, terminal=True), table.render(document, terminal=False)
+        return render_text(document, terminal=True), render_text(document, terminal=False)
 
     short, long = both(2_000), both(2_001)
     assert "\x1b" in short[0]
@@ -125,7 +126,7 @@ def test_the_rest_of_an_indented_label_is_indented_too() -> None:
     rows = (
         ("    uplinks of a leaf on each of 8 rails", "8,533 GB/s, the links of a leaf times what each of them has"),
     )
-    text = table.render(Document(None, lambda _: Body("", [Grid("", rows, style="plain")])), terminal=False)
+    text = render_text(Document(None, lambda _: Body("", [Grid("", rows, style="plain")])), terminal=False)
     lines = text.splitlines()
     assert len(lines) > 1
     assert all(line.startswith("    ") for line in lines)
@@ -137,7 +138,7 @@ def test_a_comparison_of_long_names_keeps_to_the_line() -> None:
     names = tuple(f"h100-sxm-80gb-{word}" for word in ("full", "lean", "rails"))
     for cell, fits in (("44.19 mn USD", True), ("1,433,982,976,123,456", False)):
         matrix = Matrix("Designs", names, (("to buy", (cell,) * 3),))
-        text = table.render(Document(None, lambda _, matrix=matrix: Body("", [matrix])), terminal=False)  # type: ignore[misc]
+        text = render_text(Document(None, lambda _, matrix=matrix: Body("", [matrix])), terminal=False)  # type: ignore[misc]
         assert text.count(cell) == 3
         assert (max(map(len, text.splitlines())) <= 80) == fits
 

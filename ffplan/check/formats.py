@@ -1,0 +1,246 @@
+"""Formats of findings, for people, pipelines and code hosts: a function each, in `_RENDERERS`."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import Severity
+from ffplan.base.visible import inert, visible
+from ffplan.check.checked import fingerprints, in_one_line, path_of, uri_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from xml.etree.ElementTree import Element
+
+    from ffplan.base.errors import Finding
+    from ffplan.check.checked import Checked
+    from ffplan.check.rule import Rule
+
+MOST_LETTERS = 60_000
+"""Letters of a comment in Markdown; GitHub takes 65,536."""
+MOST_RESULTS = 25_000
+"""Results of a run of SARIF that GitHub takes; it shows 5,000."""
+_ANNOTATIONS = 10
+"""Annotations of a kind that GitHub shows for a step; the rest is in the log alone."""
+_GITHUB = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
+_GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "minor", Severity.INFO: "info"}
+_SARIF = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
+
+
+def _text(checked: Checked, width: int | None = None) -> str:
+    """Return findings for people: the worst first, and a summary.
+
+    Without a width each message and each remedy stays in one line, which programs and copies take as it is.
+    """
+    text = "".join(f"{line}\n" for line in [*checked.worst_first, checked.summary])
+    lines = inert(visible(text)).splitlines()
+    if width is not None:
+        from ffplan.report.formats.wrapping import hung  # a pipe needs no report
+
+        lines = [part for line in lines for part in hung(line, width)]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _json(checked: Checked) -> str:
+    from ffplan.check.run import findings_report
+    from ffplan.report.formats.data import to_json
+
+    return to_json(findings_report(checked))
+
+
+def _markdown(checked: Checked) -> str:
+    """Return findings for a step summary or a comment; rows beyond its room are counted."""
+    from ffplan.report.formats.markup import escape
+
+    text = f"**ffplan check** {escape(checked.summary)}\n"
+    findings = checked.worst_first
+    if not findings:
+        return text
+    text += "\n| severity | place | finding | rule |\n| --- | --- | --- | --- |\n"
+    for position, finding in enumerate(findings):
+        place = f"{path_of(finding.file)}:{finding.line}"
+        cells = (finding.severity.value, visible(place), visible(in_one_line(finding)), finding.rule)
+        row = f"| {' | '.join(escape(cell) for cell in cells)} |\n"
+        if len(text) + len(row) > MOST_LETTERS:
+            return f"{text}\n{len(findings) - position:,} more findings have no room here.\n"
+        text += row
+    return text
+
+
+def _github(checked: Checked) -> str:
+    """Return workflow commands of GitHub Actions, which shows them beside the lines of a pull request.
+
+    Where there are more than GitHub shows, the last command says how many.
+    """
+    lines = []
+    for severity in reversed(Severity):
+        findings = [finding for finding in checked.worst_first if finding.severity is severity]
+        if len(findings) <= _ANNOTATIONS:
+            lines += [_github_command(finding) for finding in findings]
+            continue
+        lines += [_github_command(finding) for finding in findings[: _ANNOTATIONS - 1]]
+        more = len(findings) - _ANNOTATIONS + 1
+        lines.append(f"::{_GITHUB[severity]} title=ffplan check::{more:,} more of this kind stand in the log\n")
+        lines += [f"{inert(visible(str(finding)))}\n" for finding in findings[_ANNOTATIONS - 1 :]]
+    return "".join(lines) + f"{checked.summary}\n"
+
+
+def _github_command(finding: Finding) -> str:
+    place = f"file={_github_property(path_of(finding.file))},line={finding.line},col={finding.column}"
+    title = _github_property(finding.rule)
+    return f"::{_GITHUB[finding.severity]} {place},title={title}::{_github_data(in_one_line(finding))}\n"
+
+
+def _github_data(text: str) -> str:
+    return inert(visible(text)).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _github_property(text: str) -> str:
+    return _github_data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _gitlab(checked: Checked) -> str:
+    """Return a Code Quality report of GitLab, the worst first; an empty list without findings."""
+    findings = checked.worst_first
+    rows = [
+        {
+            "description": in_one_line(finding),
+            "check_name": finding.rule,
+            "fingerprint": fingerprint,
+            "severity": _GITLAB[finding.severity],
+            "location": {"path": path_of(finding.file), "lines": {"begin": max(finding.line, 1)}},
+        }
+        for finding, fingerprint in zip(findings, fingerprints(findings), strict=True)
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def _junit(checked: Checked) -> str:
+    """Return JUnit XML for the test reports of CI systems: a suite for each file, a case for each finding.
+
+    A file without findings is a case that passed. Cases have no attributes `file` and `line`: the schema of Jenkins
+    refuses them. The suite names the file, the case its place.
+    """
+    from xml.etree import ElementTree
+
+    root = ElementTree.Element("testsuites", {"name": "ffplan check"})
+    by_file: dict[str, list[Finding]] = {path_of(file): [] for file in checked.files}
+    for finding in checked.findings:
+        by_file.setdefault(path_of(finding.file), []).append(finding)
+    for file, findings in by_file.items():
+        failures = sum(finding.severity is not Severity.INFO for finding in findings)
+        suite = ElementTree.SubElement(
+            root,
+            "testsuite",
+            {
+                "name": visible(file),
+                "file": visible(file),
+                "tests": str(len(findings) or 1),
+                "failures": str(failures),
+                "errors": "0",
+                "skipped": "0",
+                "time": "0",
+            },
+        )
+        for finding in findings:
+            _junit_case(suite, file, finding)
+        if not findings:
+            ElementTree.SubElement(suite, "testcase", {"classname": visible(file), "name": "check", "time": "0"})
+    ElementTree.indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(root, encoding="unicode") + "\n"
+
+
+def _junit_case(suite: Element, file: str, finding: Finding) -> None:
+    """Add a finding to a suite: a failure, or, for a mere note, a passed case with its text."""
+    from xml.etree import ElementTree
+
+    name = f"{finding.rule} at {finding.line}:{finding.column}: {finding.message}"
+    attributes = {"classname": visible(file), "name": visible(name), "time": "0"}
+    case = ElementTree.SubElement(suite, "testcase", attributes)
+    if finding.severity is Severity.INFO:
+        ElementTree.SubElement(case, "system-out").text = visible(in_one_line(finding))
+        return
+    severity = finding.severity.value
+    failure = ElementTree.SubElement(
+        case, "failure", {"type": f"{severity} {finding.rule}", "message": visible(finding.message)}
+    )
+    place = f"{file}:{finding.line}:{finding.column}"
+    failure.text = visible(f"{place}: {severity}: {in_one_line(finding)} [{finding.rule}]")
+
+
+def _sarif(checked: Checked) -> str:
+    """Return SARIF 2.1.0 for code scanning, the worst first: at most as many results as code hosts take."""
+    from ffplan import __version__
+    from ffplan.check.team_rules import every_rule
+
+    findings = checked.worst_first[:MOST_RESULTS]
+    broken = {finding.rule for finding in findings}
+    rules = [rule for rule in every_rule() if rule.id in broken]
+    position = {rule.id: index for index, rule in enumerate(rules)}
+    driver = {"name": "ffplan", "semanticVersion": __version__, "rules": [_sarif_rule(rule) for rule in rules]}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": [
+            _sarif_result(finding, fingerprint, position)
+            for finding, fingerprint in zip(findings, fingerprints(findings), strict=True)
+        ],
+    }
+    log = {"$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0", "runs": [run]}
+    return json.dumps(log, indent=2, ensure_ascii=False) + "\n"
+
+
+def _sarif_rule(rule: Rule) -> dict[str, Any]:
+    help_ = f"{rule.why} {rule.fix}"
+    examples = f"Refused:\n\n```yaml\n{rule.example}\n```\n\nAccepted:\n\n```yaml\n{rule.good}\n```"
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": rule.title},
+        "fullDescription": {"text": rule.why},
+        "help": {"text": help_, "markdown": f"{help_}\n\n{examples}"},
+        "defaultConfiguration": {"level": _SARIF[rule.severity]},
+    }
+
+
+def _sarif_result(finding: Finding, fingerprint: str, position: dict[str, int]) -> dict[str, Any]:
+    place = {
+        "artifactLocation": {"uri": uri_of(finding.file), "uriBaseId": "%SRCROOT%"},
+        "region": {"startLine": max(finding.line, 1), "startColumn": max(finding.column, 1)},
+    }
+    index = {"ruleIndex": position[finding.rule]} if finding.rule in position else {}
+    return {
+        "ruleId": finding.rule,
+        **index,
+        "level": _SARIF[finding.severity],
+        "message": {"text": in_one_line(finding)},
+        "partialFingerprints": {"ffplanFinding/v1": fingerprint},
+        "locations": [{"physicalLocation": place}],
+    }
+
+
+_RENDERERS: dict[str, Callable[[Checked], str]] = {
+    "text": _text,
+    "json": _json,
+    "sarif": _sarif,
+    "junit": _junit,
+    "github": _github,
+    "gitlab": _gitlab,
+    "markdown": _markdown,
+}
+FORMATS = tuple(_RENDERERS)
+"""Formats by the names that the command line takes."""
+
+
+def render(checked: Checked, form: str, *, width: int | None = None) -> str:
+    """Return findings as text in one of `FORMATS`.
+
+    Args:
+        checked: the files and their findings.
+        form: the format.
+        width: letters of a line of the terminal that `text` goes to [1]; None for any other place.
+
+    Raises:
+        KeyError: for an unknown format.
+    """
+    return _text(checked, width) if form == "text" else _RENDERERS[form](checked)

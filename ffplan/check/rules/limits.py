@@ -1,0 +1,366 @@
+"""The limits that a design may declare, a row each.
+
+A limit is a field of `ffplan.design.schema.Limits` and a row of `LIMITS`. A figure of the results is named by its path;
+one that takes reasoning names the function that finds the breaches.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.errors import Severity
+from ffplan.base.formatting import ids_listed, listed, number, plural
+from ffplan.catalog.evidence import date_of, months_of
+from ffplan.check.limit import DesignLimit, compare, declared, unknown_job, unrated
+from ffplan.check.rule import REGISTER, Breach
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from ffplan.check.examined import Examined
+    from ffplan.results.design import CostReport
+
+
+def _unpriced(cost: CostReport | None) -> str:
+    """Name the parts without a price; empty if every part has one."""
+    parts = ids_listed(line.part for line in cost.missing) if cost else ""
+    return f"no price of {parts}" if parts else ""
+
+
+def _purchase(limit: DesignLimit, examined: Examined) -> tuple[float | None, str]:
+    """Return the whole bill of materials in the currency of a limit, or why it is unknown.
+
+    Nothing is added to the parts that a design without accelerators plans.
+    """
+    cost, currency = examined.assessment.cost, declared(limit, examined).currency
+    if cost is None or not (cost.lines or cost.missing):
+        return None, ""
+    site, unknown = examined.site
+    if unknown:
+        return None, unknown
+    if site is None or site.purchase is None:
+        return cost.total, ""
+    if site.currency == currency:
+        return site.purchase, ""
+    return site.purchase / examined.design.spec.site.exchange[currency].amount, ""
+
+
+def _capex(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    amount, unknown = _purchase(limit, examined)
+    yield from _money(limit, examined, amount, unknown)
+
+
+def _cost_per_accelerator(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    (amount, unknown), count = _purchase(limit, examined), examined.assessment.accelerators
+    yield from _money(limit, examined, amount / count if amount is not None and count else None, unknown)
+
+
+def _money(limit: DesignLimit, examined: Examined, amount: float | None, unknown: str) -> Iterator[Breach]:
+    yield from compare(
+        limit,
+        amount,
+        declared(limit, examined),
+        remedy="name a price book under `cost` that prices something in scope" if amount is None else "",
+        missing=_unpriced(examined.assessment.cost),
+        unknown=unknown,
+    )
+
+
+def _cost_per_million_tokens(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    run, bound = examined.run, declared(limit, examined)
+    cost = run.cost_per_million_tokens if run and run.currency == bound.currency else None
+    unknown = unknown_job(examined, tokens=True)
+    if run is not None and cost is None:
+        unknown = f"the run is priced in {run.currency}" if run.cost else "the design has no prices"
+    lacks = _unpriced(examined.assessment.cost)
+    yield from compare(limit, cost.likely if cost else None, bound, missing=lacks, unknown=unknown)
+
+
+def _allreduce_bandwidth(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    """Hold the rate of the first library."""
+    reports, bound = examined.assessment.communication, declared(limit, examined)
+    if not reports:
+        yield from compare(limit, None, bound, remedy="name a library under `communication`")
+        return
+    first = reports[0]
+    remedy = limit.remedy.format(resource=first.limited_by_label)
+    yield from compare(limit, first.algbw_gbyte_s, bound, what=f"{limit.what} of {first.library}", remedy=remedy)
+
+
+def _blast_radius(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    accelerators = examined.assessment.accelerators
+    if not accelerators:
+        return
+    lost = examined.switch_loss.cut_off
+    what = f"{limit.what} ({lost:,} accelerators)"
+    # Both in per cent: the limit is a fraction.
+    yield from compare(limit, 100 * lost / accelerators, 100 * declared(limit, examined), what=what)
+
+
+def _power_per_rack(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    """Hold a rack of each group of nodes."""
+    for node, plan in zip(examined.assessment.power.nodes, examined.power.nodes, strict=True):
+        yield from compare(
+            limit,
+            node.rack_w,
+            declared(limit, examined),
+            what=f"the power of a rack of `{node.server}` at the nodes' maximum",
+            remedy="" if node.rack_w else f"add `per_rack` to the {node.role} nodes",
+            missing="" if plan.rated else unrated(node.missing),  # a rating is of the whole node
+        )
+
+
+def _goodput(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    """Hold the likely goodput of the workload, and warn where its median alone breaks the limit."""
+    recovery, bound = examined.recovery, declared(limit, examined)
+    if recovery is None:
+        yield from compare(limit, None, bound, unknown=unknown_job(examined))
+        return
+    from ffplan.studies.cost.cost import band
+    from ffplan.studies.operate.goodput_job import DRAWS, drawn_outcome
+
+    likely = float(recovery.outcome.goodput)
+    drawn = band(recovery.outcome.goodput, drawn_outcome(recovery, DRAWS, 0).goodput)
+    spread = f" (median {_tenths(drawn.p50)}, P10 to P90 {_tenths(drawn.p10)} to {_tenths(drawn.p90)})"
+    breaches = tuple(compare(limit, likely, bound, what=f"{limit.what}{spread}"))
+    yield from breaches
+    if not breaches and drawn.p50 < bound:
+        yield Breach(
+            path=("limits", limit.field),
+            message=f"{limit.what}, {_tenths(likely)}, holds the limit of {_tenths(bound)}; its median does not"
+            f"{spread}",
+            remedy="leave room: uncertain inputs reach further down than up; `ffplan goodput` has them",
+            severity=Severity.WARNING,
+        )
+
+
+def _tenths(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def _price_age(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    """Find prices older than the limit, and prices whose age is unknown."""
+    cost, book, today = examined.assessment.cost, examined.design.prices, examined.today
+    if cost is None or book is None or today is None:
+        return
+    most, path = 12 * declared(limit, examined), ("limits", limit.field)
+    now = today.year * 12 + today.month
+    dates = {line.part: date_of(book.items[line.part], book.sources) for line in cost.lines if line.total}
+    ages = {part: now - months_of(date) for part, date in dates.items() if date is not None}
+    old = {part: age for part, age in ages.items() if age > most}
+    if old:
+        oldest = plural(max(old.values()), "month")
+        message = f"{_share(cost, old)} rests on prices up to {oldest} old; the limit is {number(most)}: {_named(old)}"
+        yield Breach(path=path, message=message, remedy=limit.remedy)
+    undated = [part for part, date in dates.items() if date is None]
+    if undated:
+        yield Breach(
+            path=path,
+            message=f"{_share(cost, undated)} rests on prices whose date is unknown, so the limit cannot be checked: "
+            f"{_named(undated)}",
+            remedy="overlay a price book with dated quotes of these parts with `--catalog`",
+        )
+
+
+def _share(cost: CostReport, parts: Collection[str]) -> str:
+    """Return the share of the cost that some parts have."""
+    return f"{number(100 * sum(line.total for line in cost.lines if line.part in parts) / cost.total, 2)} % of the cost"
+
+
+def _named(parts: Collection[str]) -> str:
+    return listed(f"`{part}`" for part in sorted(parts))
+
+
+_LESS_POWER = "use fewer nodes or nodes of less power, cool with less, or raise the limit"
+
+LIMITS: tuple[DesignLimit, ...] = (
+    DesignLimit(
+        field="allreduce_bandwidth",
+        figure=_allreduce_bandwidth,
+        unit="GB/s",
+        least=True,
+        what="the allreduce bandwidth",
+        remedy="relieve what binds it, the {resource}, or lower the limit",
+        title="The allreduce falls short of `limits.allreduce_bandwidth`",
+        why="The design declares the algorithm bandwidth that its training needs, at its message size over all nodes.",
+        example="limits: {allreduce_bandwidth: 8 GB/s}  # HFReduce on fire-flyer-2 reaches 5.6, its bound is 8.1",
+        good="limits: {allreduce_bandwidth: 5 GB/s}",
+        fix="Relieve the resource that binds, which the finding names, or lower the limit.",
+    ),
+    DesignLimit(
+        field="blast_radius",
+        figure=_blast_radius,
+        unit="% of the accelerators",
+        what="what the loss of one switch cuts off",
+        remedy="join each node to several leaf switches (planes, rails), or use smaller ones",
+        title="The loss of one switch cuts off more accelerators than `limits.blast_radius`",
+        why="A node whose ports all hang on one switch is lost with it, and so is every job that runs on it.",
+        example="limits: {blast_radius: 1 %}  # fire-flyer-2 loses 152 accelerators, 1.52 % of them",
+        good="limits: {blast_radius: 2 %}",
+        fix="Join each node to several leaf switches, use smaller switches, or raise the limit.",
+    ),
+    DesignLimit(
+        field="capex",
+        figure=_capex,
+        what="the purchase",
+        remedy="spend less, or raise the limit",
+        title="The purchase costs more than `limits.capex`",
+        why="The design declares the most that it may cost to buy: the whole bill of `ffplan cost`, with storage, side "
+        "networks, spares, racks and building.",
+        example="limits: {capex: 11000 paper-unit}  # fire-flyer-2 costs 12,437",
+        good="limits: {capex: 13000 paper-unit}",
+        fix="Change the design, or the limit. A limit without a price book, or with a price missing, cannot be checked "
+        "and is reported too.",
+    ),
+    DesignLimit(
+        field="cost_per_accelerator",
+        figure=_cost_per_accelerator,
+        what="the purchase for each accelerator",
+        remedy="spend less, or raise the limit",
+        title="An accelerator costs more than `limits.cost_per_accelerator`",
+        why="The design declares the most that an accelerator may cost, servers and network included.",
+        example="limits: {cost_per_accelerator: 1 paper-unit}  # fire-flyer-2 costs 1.2437",
+        good="limits: {cost_per_accelerator: 2 paper-unit}",
+        fix="Change the design, or the limit.",
+    ),
+    DesignLimit(
+        field="cost_per_million_tokens",
+        figure=_cost_per_million_tokens,
+        what="a million tokens of the workload",
+        remedy="raise the limit, or see what decides the cost with `ffplan cost`",
+        title="A million tokens cost more than `limits.cost_per_million_tokens`",
+        why="The design declares what a token may cost, ownership or rent included.",
+        example="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $0.01}",
+        good="workload: {model: llama3-70b, tokens: 15T}\nlimits: {cost_per_million_tokens: $1}",
+        fix="See what decides the cost with `ffplan cost`, or change the limit.",
+    ),
+    DesignLimit(
+        field="facility_peak",
+        figure="site.facility_peak_kw",
+        unit="W",
+        what="the facility power at the rated peak, {pue}",
+        remedy=_LESS_POWER,
+        title="The facility power at its rated peak exceeds `limits.facility_peak`",
+        why="A feed must carry everything at its rated maximum, times PUE; a contract that is sized to the mean trips.",
+        example="limits: {facility_peak: 4 MW}  # fire-flyer-2 may draw 4,428 kW at PUE 1.25",
+        good="limits: {facility_peak: 5 MW}",
+        fix="Change the design, lower the PUE, or raise the limit. What a site draws in training is "
+        "`limits.facility_training`.",
+    ),
+    DesignLimit(
+        field="facility_training",
+        figure="site.facility_training_kw",
+        unit="W",
+        what="the facility power in training, {pue}",
+        remedy=_LESS_POWER,
+        title="The facility power in training exceeds `limits.facility_training`",
+        why="What a site draws at the meter while it trains: IT power times PUE.",
+        example="limits: {facility_training: 4 MW}  # fire-flyer-2 draws 4,146 kW at PUE 1.25",
+        good="limits: {facility_training: 5 MW}",
+        fix="Change the design, lower the PUE, or raise the limit. What the feed must carry is `limits.facility_peak`.",
+    ),
+    DesignLimit(
+        field="goodput",
+        figure=_goodput,
+        unit="of its time",
+        least=True,
+        what="the likely goodput of the workload",
+        remedy="lower the limit, or change what loses time; `ffplan goodput` names what would help",
+        title="The workload keeps less of its time than `limits.goodput`",
+        why="Failures, checkpoints and restarts cost tokens that are paid for. The likely value is judged, which "
+        "`goodput` prints first and `cost` takes; where the median over the uncertain inputs alone lies below, it is "
+        "a warning.",
+        example="workload: {model: llama3-70b, batch: 1024}\nlimits: {goodput: 99.9 %}",
+        good="workload: {model: llama3-70b, batch: 1024}\nlimits: {goodput: 90 %}",
+        fix="Restart faster, plan spares, or change the limit.",
+    ),
+    DesignLimit(
+        field="it_power",
+        figure="site.it_training_kw",
+        unit="W",
+        what="the IT power in training, network and storage included",
+        remedy=_LESS_POWER,
+        title="The IT power in training exceeds `limits.it_power`",
+        why="A hall's power distribution is built for a load of servers, switches and storage.",
+        example="limits: {it_power: 3 MW}  # fire-flyer-2 draws 3,317 kW",
+        good="limits: {it_power: 4 MW}",
+        fix="Change the design, or the limit. What the feed must carry is `limits.facility_peak`.",
+    ),
+    DesignLimit(
+        field="oversubscription",
+        figure="assessment.fabric.oversubscription",
+        unit="to 1",
+        what="the oversubscription of a leaf switch",
+        remedy="lower `fabric.oversubscription`, or raise the limit",
+        title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
+        why="Oversubscription divides the bandwidth of every job that leaves its leaf.",
+        example="fabric: {oversubscription: 3:1}\nlimits: {oversubscription: 1:1}",
+        good="fabric: {oversubscription: 1:1}\nlimits: {oversubscription: 1:1}",
+        fix="Lower the oversubscription of the fabric, or raise the limit. Links between zones are not held to it.",
+    ),
+    DesignLimit(
+        field="power_per_rack",
+        figure=_power_per_rack,
+        unit="W",
+        what="the power of a rack at the nodes' maximum",
+        remedy="put fewer nodes in a rack",
+        title="A rack draws more than `limits.power_per_rack`",
+        why="Power and cooling are built per rack, for the rated maximum and not for the average.",
+        example="limits: {power_per_rack: 25 kW}  # with per_rack: 4 on DGX A100, 26 kW",
+        good="limits: {power_per_rack: 30 kW}",
+        fix="Lower `per_rack`, or raise the limit. A group without `per_rack` cannot be checked and is reported too.",
+    ),
+    DesignLimit(
+        field="price_age",
+        figure=_price_age,
+        unit="year",
+        what="the age of the prices",
+        remedy="overlay a price book of newer quotes with `--catalog`",
+        title="A price is older than `limits.price_age`, or of an unknown date",
+        why="Prices of accelerators and optics move by tens of percent a year. Age counts from the date of the price, "
+        "never from the day on which somebody read it.",
+        example="cost: {price_book: usd-2024}\nlimits: {price_age: 6 months}",
+        good="cost: {price_book: usd-2026}\nlimits: {price_age: 36 months}",
+        fix="Overlay a price book of newer, dated quotes with `--catalog`.",
+    ),
+    DesignLimit(
+        field="run_days",
+        figure="run.days.likely",
+        unit="days",
+        what="the run of the workload",
+        remedy="raise the limit, or train faster; `ffplan cost` shows the run",
+        title="The run of the workload takes longer than `limits.run_days`",
+        why="The design declares by when its tokens must be trained.",
+        example="workload: {model: llama3-70b, tokens: 15T}\nlimits: {run_days: 10}",
+        good="workload: {model: llama3-70b, tokens: 15T}\nlimits: {run_days: 365}",
+        fix="Change what binds the step, or the limit.",
+    ),
+    DesignLimit(
+        field="step_time",
+        figure="timed.rows.0.step_s",
+        unit="s",
+        what="the step of the workload",
+        remedy="raise the limit, or change what binds the step; `ffplan train` names it",
+        title="A step of the workload takes longer than `limits.step_time`",
+        why="The design declares the longest step, for the job that it is bought for.",
+        example="workload: {model: llama3-70b, batch: 1024}\nlimits: {step_time: 1 s}",
+        good="workload: {model: llama3-70b, batch: 1024}\nlimits: {step_time: 60 s}",
+        fix="Change what binds the step, or the limit.",
+    ),
+    DesignLimit(
+        field="tokens_per_second",
+        figure="timed.rows.0.tokens_s",
+        unit="tokens/s",
+        least=True,
+        what="the rate of the workload",
+        remedy="lower the limit, or change what binds the step; `ffplan train` names it",
+        title="The workload trains fewer tokens a second than `limits.tokens_per_second`",
+        why="The design declares the least rate, for the job that it is bought for.",
+        example="workload: {model: llama3-70b, batch: 1024}\nlimits: {tokens_per_second: 1e9}",
+        good="workload: {model: llama3-70b, batch: 1024}\nlimits: {tokens_per_second: 1e5}",
+        fix="Change what binds the step, or the limit.",
+    ),
+)
+"""Every limit, by its field."""
+
+REGISTER += [limit.rule() for limit in LIMITS]

@@ -1,0 +1,180 @@
+"""The reports of `ffplan explain` and `ffplan diff`: a figure from its parts, and two versions of a design."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, listed, number, plural
+from ffplan.report.document import Body, Document, Grid, Lines, Remarks
+from ffplan.results.difference import UNKNOWN_CHANGES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.report.document import Block
+    from ffplan.results.difference import ChangeEffect, DesignDifference, FieldChange, FigureChange
+    from ffplan.results.explanation import Derivation, Explanation, Influence
+
+
+_MOST_INPUTS = 15
+"""Inputs that people are shown; JSON and CSV have all."""
+
+
+def _tree(step: Derivation, depth: int = 0) -> Iterator[tuple[str, str]]:
+    """Yield (label, words) of a derivation and what it is made of."""
+    value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".strip()
+    mark = " <- binds" if step.binds else ""
+    lines = [f"{value}{mark}"]
+    lines += [f"= {step.formula}"] if step.formula else []
+    where = ", ".join(text for text in (step.source, step.place) if text)
+    if where and not step.formula:
+        lines.append(f"from {where}")
+    yield f"{'  ' * depth}{step.label}", "; ".join(line for line in lines if line)
+    for inner in step.steps:
+        yield from _tree(inner, depth + 1)
+
+
+def _change(value: float | None) -> str:
+    if value is None:
+        return "cannot stand"
+    return f"{100 * value:+.3g} %" if abs(value) > 5e-8 else "0 %"
+
+
+def _row(influence: Influence) -> tuple[str, ...]:
+    less, more = (
+        f"{_change(change)} at {at}"
+        for change, at in ((influence.less, influence.at_less), (influence.more, influence.at_more))
+    )
+    return influence.input, influence.value, less, more, influence.status
+
+
+def _whence(influence: Influence) -> tuple[str, str]:
+    """Return an input with its place, and its source where that is another file's."""
+    words = [influence.place or "not stated: the default", *([influence.source] if influence.status != "given" else [])]
+    return influence.input, f"{'; '.join(words)} ({', '.join(filter(None, (influence.grade, influence.status)))})"
+
+
+def explanation_document(explanation: Explanation) -> Document:
+    """Return the report of `ffplan explain DESIGN PATH`."""
+
+    def body(_: object) -> Body:
+        blocks: list[Block] = [Grid("Derivation", tuple(_tree(explanation.root)), ("", ""), style="plain")]
+        sources = tuple(dict.fromkeys(_sources(explanation.root)))
+        if sources:
+            blocks.append(Lines("Equations", sources))
+        if explanation.influences:
+            rows = tuple(_row(influence) for influence in explanation.influences[:_MOST_INPUTS])
+            header = ("input", "value", "a tenth less", "a tenth more", "status")
+            blocks.append(Grid("What moves it", rows, header, style="plain"))
+            blocks.append(Lines("Where these inputs stand", tuple(map(_whence, explanation.influences[:_MOST_INPUTS]))))
+        notes = [f"{explanation.idle:,} other inputs do not move it."] * bool(explanation.idle)
+        more = len(explanation.influences) - _MOST_INPUTS
+        if more > 0:
+            notes.insert(0, f"{more:,} more inputs move it less; --format json lists all.")
+        blocks.append(Remarks((*notes, *explanation.notes)))
+        return Body(f"{explanation.design}: {explanation.path}", blocks, intro=explanation.meaning or None)
+
+    return Document(explanation, body, lambda: explanation.influences)
+
+
+def _sources(step: Derivation) -> Iterator[tuple[str, str]]:
+    """Yield (function, source) of every equation of a derivation."""
+    if step.place and step.formula:
+        yield step.place, step.source
+    for inner in step.steps:
+        yield from _sources(inner)
+
+
+_LONGEST = 60
+"""Letters of a value that people are shown."""
+
+
+def _value(text: str | None) -> str:
+    if text is None:
+        return "absent"
+    plain = text.strip('"')
+    return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
+
+
+def _field(change: FieldChange) -> str:
+    return f"{change.path}: {_value(change.before)} -> {_value(change.after)}"
+
+
+def _number(row: FigureChange, value: float | None) -> str:
+    if value is None:
+        return "-"
+    return amount(value) if row.kind == "cost" else number(value, 5)
+
+
+def relative(row: FigureChange) -> str:
+    """Return the relative change of a figure, such as `+3.2 %`; empty without one."""
+    if row.relative is None:
+        return ""
+    return f"{100 * row.relative:+.3g} %" if abs(row.relative) >= 5e-5 else "0 %"
+
+
+def _delta(row: FigureChange) -> str:
+    if row.before is None or row.after is None or (row.relative is None and row.before):
+        return "-"
+    change = row.after - row.before
+    return f"{'+' if change > 0 else ''}{_number(row, change)}"
+
+
+def _figures(rows: tuple[FigureChange, ...]) -> Grid:
+    cells = tuple(
+        (
+            f"{row.label}{f' [{row.unit}]' if row.unit else ''}",
+            _number(row, row.before),
+            _number(row, row.after),
+            _delta(row),
+            relative(row),
+            row.verdict,
+        )
+        for row in rows
+    )
+    return Grid("Figures", cells, ("", "before", "after", "change", "", ""), style="plain")
+
+
+def _move(row: FigureChange) -> str:
+    """Return the change of a figure, or that it came or went."""
+    if row.before is None or row.after is None or row.relative is None:
+        ends = ("none" if value is None else _number(row, value) for value in (row.before, row.after))
+        return f"{row.label} {' -> '.join(ends)}{f' {row.unit}' if row.unit else ''}"
+    unit = f" {row.unit}" if row.unit else ""
+    return f"{row.label} {_delta(row)}{unit}{f' ({relative(row)})' if relative(row) else ''}"
+
+
+def _effect(effect: ChangeEffect) -> tuple[str, str]:
+    together = " (together)" if len(effect.changes) > 1 else ""
+    words = "; ".join(_field(change) for change in effect.changes) + together
+    moves = [_move(row) for row in effect.figures]
+    return words, listed(moves) or "no figure moves"
+
+
+def headline(report: DesignDifference) -> str:
+    """Return the difference in a sentence."""
+    count = plural(len(report.changes), "change") if report.changes else "no change"
+    if UNKNOWN_CHANGES in report.notes:
+        count = "changes not known"
+    judged = [row for row in report.figures if row.verdict and relative(row) not in ("", "0 %")]
+    moves = [f"{row.label} {relative(row)}" for row in judged]
+    return f"{count}: {listed(moves) or 'no figure gets better or worse'}."
+
+
+def difference_document(report: DesignDifference) -> Document:
+    """Return the report of `ffplan diff`."""
+
+    def body(_: object) -> Body:
+        blocks: list[Block] = []
+        if report.effects:
+            cells = tuple(_effect(effect) for effect in report.effects)
+            blocks.append(Grid("What changed, and what it did", cells, ("change", "effect"), style="plain"))
+        blocks.append(_figures(report.figures))
+        if report.notes:
+            blocks.append(Remarks(report.notes))
+        one, two = report.before, report.after
+        same = one.file == two.file and one.name == two.name
+        title = f"{two.name}: {one.file} to {two.file}" if not same else f"{two.name}: {two.file}"
+        return Body(title, blocks, intro=headline(report))
+
+    return Document(report, body, lambda: report.figures)
