@@ -8,6 +8,7 @@ import tomllib
 import yaml
 from packaging.requirements import Requirement
 
+import ffplan
 from tests.support import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -77,3 +78,11 @@ def test_no_text_sends_anybody_to_a_package_an_address_or_a_tag_that_does_not_ex
     )
     found = [f"{path.relative_to(ROOT)}: {hit}" for path in TEXTS for hit in wrong.findall(path.read_text())]
     assert not found
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"^## (.*)$", text, re.MULTILINE)
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+ \(\d{4}-\d\d-\d\d\)", head) for head in heads)
+    assert heads[0].startswith(f"{ffplan.__version__} ")
+    assert set(re.findall(r"^### (.*)$", text, re.MULTILINE)) <= {"Added", "Changed", "Fixed", "Removed"}
