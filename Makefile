@@ -1,24 +1,33 @@
 # `make demo` and `make test` need only git, make and Python 3.11 or newer; the rest builds on them.
+# Two stamps in one environment: `make demo` installs what running needs, everything else adds the tools.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+RUN := $(VENV)/ready-run
 READY := $(VENV)/ready
+INSTALL := @PYTHON='$(PYTHON)' sh .ci/setup.sh $(VENV)
 
 .PHONY: bands constants demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
 
-demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
+demo: $(RUN)  ## Set up what running needs, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
 	  --model llama2-70b --tokens 2T --batch 16384 --gpus 8192
 
-test: $(READY)  ## Set up, and run the tests that need no other program, on all cores
+test: $(READY)  ## Set up the rest, and run the tests that need no other program, on all cores
 	$(BIN)/python -m pytest -m "not integration" --numprocesses auto --dist worksteal
 
-$(READY): requirements.lock pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
-	$(BIN)/python -m compileall -q ffplan
-	touch $(READY)
+# Bytecode of dependencies is written where they are first imported: that is quicker, and half as large.
+$(RUN): requirements.lock pyproject.toml
+	$(INSTALL) --no-compile --no-deps --require-hashes --requirement requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m compileall -q -j 0 ffplan
+	@touch $@
+
+# Tests take warnings for errors, those of compiling a dependency too: all of it is compiled here.
+$(READY): $(RUN) requirements-dev.lock
+	$(INSTALL) --no-compile --require-hashes --requirement requirements-dev.lock
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	@touch $@
 
 lint: $(READY)  ## Style
 	$(BIN)/ruff check .
@@ -49,15 +58,15 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_sweep
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
-	$(BIN)/python -m pip install --quiet "coverage>=7.10"
+	$(INSTALL) "coverage>=7.10"
 	$(BIN)/python -m tests.coverage
 
 mutate: $(READY)  ## Change the code in small ways and count the changes that a test notices; about an hour on two cores
-	$(BIN)/python -m pip install --quiet "cosmic-ray>=8.7" "coverage>=7.10"
+	$(INSTALL) "cosmic-ray>=8.7" "coverage>=7.10"
 	$(BIN)/python -m tests.mutation
 
 compat: $(READY)  ## The same bytes over Pythons, dependencies, hash seeds, locales and time zones
-	$(BIN)/python -m pip install --quiet uv
+	$(INSTALL) uv
 	$(BIN)/python -m tests.compat
 
 fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on two cores
@@ -77,10 +86,13 @@ generated: $(READY)
 site: $(READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-lock: $(READY)  ## Pin every dependency anew
-	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-emit-index-url \
-	  --extra test --extra docs --extra dev --quiet pyproject.toml --output-file requirements.lock
+PIN := $(BIN)/uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+  --no-header --no-emit-index-url --extra build
+
+lock: $(READY)  ## Pin every dependency, and of these again what running needs
+	$(INSTALL) uv
+	$(PIN) --extra test --extra docs --extra dev --output-file requirements-dev.lock
+	$(PIN) --constraint requirements-dev.lock --output-file requirements.lock
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

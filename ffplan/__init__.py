@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Catalog": "ffplan.catalog.store",

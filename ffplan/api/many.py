@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
+from ffplan.api.views import pandas
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.plain import numbers, plain
 from ffplan.studies.choose.design_grid import DesignGrid, design_grid
@@ -69,9 +70,7 @@ class ManyDesigns:
         Raises:
             ImportError: without pandas.
         """
-        import pandas as pd
-
-        return pd.DataFrame({path: values.ravel() for path, values in self._table().items()})
+        return pandas().DataFrame({path: values.ravel() for path, values in self._table().items()})
 
     def _repr_html_(self) -> str:
         """Return the first rows as HTML, for a notebook."""

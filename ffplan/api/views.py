@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.extras import lacking
 from ffplan.base.plain import flat, leaves, plain
 from ffplan.results.result import VIEWS
 
@@ -46,14 +48,25 @@ def document_of(result: Result) -> Document:
     return found
 
 
+def pandas() -> Any:
+    """Return pandas.
+
+    Raises:
+        ImportError: without it; the message says how to get it.
+    """
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise ImportError(lacking("to_frame", "pandas", "pandas")) from None
+
+
 def frame(result: Result) -> Any:
     """Return the main table of a result as a data frame; without one, a row for every path.
 
     Raises:
         ImportError: without pandas.
     """
-    import pandas as pd
-
+    pd = pandas()
     document = document_of(result)
     if document.rows is None:
         return pd.DataFrame(list(leaves(plain(document.value))), columns=["path", "value"])

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.extras import lacking
 from ffplan.base.record import record
 from ffplan.catalog.training import NAMES, TrainingRates
 from ffplan.validation.training_cases import TIMES
@@ -141,7 +142,7 @@ def solver() -> Any:
     try:
         from scipy.optimize import least_squares
     except ImportError:
-        raise FitError("fitting needs SciPy: install `ffplan[fit]`") from None
+        raise FitError(lacking("fitting", "SciPy", "scipy")) from None
     return least_squares
 
 

@@ -82,7 +82,7 @@ def calibrate(
 ) -> None:
     """Fit constants of an accelerator to your own runs or collectives: errors before and after, a catalogue file.
 
-    Needs SciPy: install `ffplan[fit]`.
+    Needs SciPy (`pip install scipy`).
     """
     from ffplan.calibration.calibrate import CalibrationRequest, calibrate
     from ffplan.calibration.collective_fit import RATES, of_collectives

@@ -113,7 +113,7 @@ def goodput(
         int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to stand in for lost ones.")
     ] = None,
     simulate: Annotated[
-        bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs the extra `sim`.")
+        bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs SimPy.")
     ] = False,
     days: Annotated[float, typer.Option("--days", min=1, max=36_500, help="Days of a simulated run.")] = DAYS,
     runs: Annotated[int, typer.Option("--runs", min=1, max=10_000, help="Simulated runs.")] = 10,

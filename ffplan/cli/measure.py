@@ -104,7 +104,7 @@ def run(
 ) -> None:
     """Time kernels on this machine's GPU: GEMMs, attention, memory, copies; write a recording.
 
-    Needs PyTorch: install `ffplan[measure]`. Ctrl-C ends it early and keeps what is finished.
+    Needs PyTorch (`pip install torch`). Ctrl-C ends it early and keeps what is finished.
     """
     from ffplan.measuring.recording import recording_text
     from ffplan.measuring.run import RecordingHead, run_plan
@@ -224,7 +224,7 @@ def fit(
 ) -> None:
     """Fit constants to a recording: beside the catalogue's, with errors by size; catalogue files.
 
-    Needs SciPy: install `ffplan[measure]`, or `ffplan[fit]` where no kernels are timed.
+    Needs SciPy (`pip install scipy`).
     """
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.base.extras import lacking
 
 LONG_S = 10.0
 """Time of a simulation that is said before it starts [s]."""
@@ -22,7 +23,7 @@ def needs_simpy(what: str) -> None:
     try:
         import simpy  # noqa: F401
     except ImportError:
-        raise UsageError(f"ffplan {what} needs SimPy: `pip install 'ffplan[sim]'`") from None
+        raise UsageError(lacking(f"ffplan {what}", "SimPy", "simpy")) from None
 
 
 def announce(what: str, seconds: float) -> None:

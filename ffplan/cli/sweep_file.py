@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from ffplan.base.errors import UsageError
+from ffplan.base.extras import lacking
 from ffplan.base.files import is_file, read_regular, write_whole
 from ffplan.cli.output import refuse_target
 
@@ -48,7 +49,7 @@ def form_of(name: str | None) -> str | None:
     if form is None:
         raise UsageError(f"--points {name}: end the name in {', '.join(FORMS)}")
     if form == "parquet" and find_spec("pyarrow") is None:
-        raise UsageError(f"--points {name}: Parquet needs pyarrow: `pip install 'ffplan[tables]'`")
+        raise UsageError(lacking(f"--points {name}: Parquet", "pyarrow", "pyarrow"))
     return form
 
 

@@ -1,4 +1,4 @@
-"""A GPU, or for a trial the CPU, driven by PyTorch, an extra: `ffplan[measure]`. PyTorch is imported here alone."""
+"""A GPU, or for a trial the CPU, driven by PyTorch. PyTorch is imported here alone."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.extras import lacking
 from ffplan.measuring import nvidia
 from ffplan.measuring.recording import DeviceFacts, DeviceState
 from ffplan.measuring.run import UnsupportedKernelError
@@ -27,7 +28,7 @@ def _torch() -> ModuleType:
     try:
         return importlib.import_module("torch")
     except ImportError:
-        raise NoDeviceError("timing kernels needs PyTorch: install `ffplan[measure]`") from None
+        raise NoDeviceError(lacking("timing kernels", "PyTorch", "torch")) from None
 
 
 class _Timed:

@@ -27,7 +27,7 @@ class Result:
         """Return the main table as a pandas data frame, the same as `--format csv` prints.
 
         Raises:
-            ImportError: without pandas; `pip install ffplan[frames]` brings it.
+            ImportError: without pandas.
         """
         return VIEWS["frame"](self)
 

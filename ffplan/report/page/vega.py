@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
+from ffplan.base.extras import lacking
 from ffplan.base.visible import visible
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ def to_svg(chart: Chart) -> str:
     try:
         import vl_convert
     except ImportError:
-        raise UsageError("ffplan: --format html draws charts with vl-convert; `pip install ffplan[report]`") from None
+        raise UsageError(lacking("ffplan: --format html", "vl-convert", "vl-convert-python")) from None
     svg = str(vl_convert.vegalite_to_svg(specification(chart)))
     return visible(_SYMBOL.sub(_with_tip, svg))
 

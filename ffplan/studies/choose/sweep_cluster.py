@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.errors import UsageError
+from ffplan.base.extras import lacking
 from ffplan.studies.choose.sweep_run import AHEAD, work
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
     try:
         dask: Any = import_module("distributed")
     except ImportError:
-        raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
+        raise UsageError(lacking("--cluster", "Dask", "distributed")) from None
     if address == "local":
         pages = {"dashboard_address": None, "worker_dashboard_address": None}
         cluster = dask.LocalCluster(n_workers=workers, threads_per_worker=1, env=LOCAL, **pages)

@@ -133,7 +133,7 @@ def test_a_fit_without_scipy_says_what_to_install(monkeypatch: pytest.MonkeyPatc
     import sys
 
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(FitError, match=r"install `ffplan\[fit\]`"):
+    with pytest.raises(FitError, match=r"pip install scipy`"):
         solver()
 
 

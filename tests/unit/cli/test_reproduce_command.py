@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan import __version__
 from ffplan.studies.explain.reproduce import NoReportError, read_report
 from tests.support import ROOT, ffplan, overlay_part, valid, vary_design
 
@@ -180,4 +181,4 @@ def test_csv_lists_the_causes_too(tmp_path: Path) -> None:
     value["tool"]["version"] = "=0.0.1"
     file.write_text(json.dumps(value))
     run = ffplan("reproduce", str(file), "-f", "csv")
-    assert run.out.splitlines() == ["path,then,now,change", "ffplan,'=0.0.1,0.1.0,"]
+    assert run.out.splitlines() == ["path,then,now,change", f"ffplan,'=0.0.1,{__version__},"]

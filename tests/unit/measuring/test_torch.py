@@ -77,7 +77,7 @@ def test_without_pytorch_or_a_gpu_there_is_no_device(monkeypatch: pytest.MonkeyP
         raise ImportError(name)
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(NoDeviceError, match=r"install `ffplan\[measure\]`"):
+    with pytest.raises(NoDeviceError, match=r"pip install torch`"):
         TorchDevice()
     for built, words in ((None, "a build without CUDA"), ("13.0", "no GPU")):
         torch = SimpleNamespace(

@@ -155,7 +155,7 @@ def test_every_kind_is_drawn(kind: str) -> None:
 
 def test_without_the_extra_the_page_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(UsageError, match=r"pip install ffplan\[report\]"):
+    with pytest.raises(UsageError, match=r"pip install vl-convert-python`"):
         to_svg(TWO)
 
 
