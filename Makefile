@@ -4,14 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: bands constants demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
+.PHONY: bands constants demo test deep lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
 
 demo: $(READY)  ## Set up, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
 	  --model llama2-70b --tokens 2T --batch 16384 --gpus 8192
 
-test: $(READY)  ## Set up, and run the tests that need no other program, on all cores
-	$(BIN)/python -m pytest -m "not integration" --numprocesses auto --dist worksteal
+test: $(READY)  ## Set up, and run the tests of every change, on all cores; a few minutes
+	$(BIN)/python -m pytest -m "not integration and not deep" --numprocesses auto --dist worksteal
+
+deep: $(READY)  ## The long tests, and those of properties with many examples, on all cores; a quarter of an hour
+	FFPLAN_DEEP=1 $(BIN)/python -m pytest -m "(deep or hypothesis) and not integration" --numprocesses auto --dist worksteal
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

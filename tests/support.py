@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+from hypothesis import settings
 
+from ffplan.__main__ import entry
 from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine_file
@@ -20,12 +28,13 @@ from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ffplan.base.array_math import Number
     from ffplan.base.outcomes import Term
     from ffplan.catalog.library import Library
     from ffplan.catalog.models import Model
+    from ffplan.catalog.read import Entry
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
@@ -106,6 +115,22 @@ def document(text: str, file: str = "test.yaml") -> Document:
     return Document(file, "0" * 64, compose(text, file))
 
 
+DEEP = bool(os.environ.get("FFPLAN_DEEP"))
+"""Whether tests of properties look at many examples, as `make deep` has them, or at few."""
+FEWER = 10
+"""Examples of `make deep` for one of `make test` [1]."""
+
+
+def examples(most: int, **more: Any) -> settings:
+    """Return the settings of a test of a property.
+
+    Args:
+        most: examples of `make deep` [1].
+        more: further settings of Hypothesis.
+    """
+    return settings(max_examples=most if DEEP else max(most // FEWER, 3), deadline=None, **more)
+
+
 WITHOUT_PRICES = (
     ("cost:\n  price_book: fire-flyer-2-relative\n", ""),
     ("  exclude: [storage, endpoint-links]  # the paper prices neither\n", ""),
@@ -161,10 +186,71 @@ class Run:
     err: str
 
 
-def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
-    """Run the command line in a process of its own; the first argument may be several words, split at blanks."""
-    import os
+@contextmanager
+def parts_read_once() -> Iterator[None]:
+    """Let all catalogues share what they read of the shipped files, which is half of the time of most commands.
 
+    A text of any other file is taken apart once as well.
+    """
+    read, known = Catalog._part, dict[Path, "Entry"]()
+
+    def shared(self: Catalog, path: Path, label: str, *, shipped: bool) -> Entry:
+        if not shipped:
+            return read(self, path, label, shipped=False)
+        if path not in known:
+            known[path] = read(self, path, label, shipped=True)
+        return known[path]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Catalog, "_part", shared)
+        patch.setattr("ffplan.inputs.document.compose", lru_cache(maxsize=1024)(compose))
+        yield
+
+
+def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
+    """Run the command line in this process; the first argument may be several words, split at blanks.
+
+    Streams, environment and what a process sets for itself are as before when it returns.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+    collecting = gc.get_threshold()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        patch.setattr(os, "_exit", _leave)
+        ending = signal.getsignal(signal.SIGTERM)
+        try:
+            entry()
+        except _LeftError as left:
+            code = left.code
+        finally:
+            gc.set_threshold(*collecting)
+            signal.signal(signal.SIGTERM, ending)
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
+    return Run(code, *texts)
+
+
+class _LeftError(BaseException):
+    """The command is over."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+def _leave(code: int) -> None:
+    """Stand for the end of the process."""
+    raise _LeftError(code)
+
+
+def ffplan_process(*arguments: str, env: dict[str, str] | None = None) -> Run:
+    """Run the command line in a process of its own, where that is what is tested; words as in `ffplan`."""
     done = subprocess.run(
         [sys.executable, "-m", "ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]],
         capture_output=True,

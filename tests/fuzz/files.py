@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tests.support import ROOT
+from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -302,7 +302,7 @@ def policy(chance: Random) -> bytes:
 
 @cache
 def _saved() -> Any:
-    return json.loads((ROOT / "tests" / "golden" / "designs" / "superpod-h100-4su.json").read_text())
+    return json.loads(ffplan("design superpod-h100-4su --format json").out)
 
 
 def report(chance: Random) -> bytes:

@@ -35,8 +35,10 @@ def test_modules_between_switches(name: str, below: int, above: int, bought: int
 
 
 def test_cables_of_pods_that_are_not_all_full() -> None:
-    """Three pods of 4 leaves with 8 uplinks, one of 2, and 20 links to cores: 20 + 3 x 4 x 8 + 2 x 8 = 132. Two links
-    of a pair share a whole port where a leaf has a multiple of two to each spine: 8 / 4 in full pods, 8 / 8 in the last.
+    """Three pods of 4 leaves with 8 uplinks, one of 2, and 20 links to cores.
+
+    Two links of a pair share a port where a leaf has an even number to each spine: 8 / 4 in full pods, 8 / 8 in the
+    last.
     """
     tree = wired("dgx-a100-10k").fabric.trees[0].tree
     rule = replace(tree.rule, uplinks=8, splits=(2, 2))

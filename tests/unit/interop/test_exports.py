@@ -155,7 +155,14 @@ MOST_LABEL = 100
 
 
 @pytest.mark.parametrize("program", ["netbox", "nautobot"])
-@pytest.mark.parametrize("design", [POD, "megascale-12288", "superpod-b300-4su", "hpn-dual-plane"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        POD,
+        "superpod-b300-4su",
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("megascale-12288", "hpn-dual-plane")),
+    ],
+)
 def test_both_ends_of_a_cable_show_the_label_of_the_list(design: str, program: str) -> None:
     """An installer reads a label off a port, and finds device and port of both ends by it; a split port has a leg each.
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,7 +19,6 @@ from ffplan.interop.labs import containerlab
 from ffplan.interop.matrix import _ways
 from ffplan.interop.slurm import TreeSwitch
 from ffplan.interop.slurm_blocks import Block, sizes
-from tests.support import ffplan
 from tests.unit.interop.test_programs_by_hand import small
 
 
@@ -183,12 +180,3 @@ def test_a_design_without_accelerators_has_no_simulation() -> None:
     for export in (simulators.astra_sim, lambda item: list(simulators.simai(item))):
         with pytest.raises(ValueError, match="the compute nodes have no accelerators"):
             export(own)
-
-
-def test_a_cable_has_one_label_in_every_list() -> None:
-    """An installer reads it off the cable, and looks it up in NetBox; parts of a split cable share it."""
-    for design in ("superpod-h100-4su", "megascale-12288"):
-        listed = {row["label"] for row in csv.DictReader(io.StringIO(ffplan("export", design, "--to", "cables").out))}
-        for inventory in ("netbox-cables", "nautobot-cables"):
-            rows = csv.DictReader(io.StringIO(ffplan("export", design, "--to", inventory).out))
-            assert {row["label"] for row in rows} == listed
