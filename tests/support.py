@@ -12,12 +12,13 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+import yaml
 from hypothesis import settings
 
 from ffplan.__main__ import entry
@@ -47,11 +48,14 @@ SMALL = ROOT / "tests" / "golden" / "small"
 """Designs of fabrics small enough to count by hand, with their parts; see `tests/golden/test_small.py`."""
 
 
+def shipped_design(name: str) -> Path:
+    """Return the file of a shipped design."""
+    return ROOT / "designs" / f"{name}.yaml"
+
+
 def assess_file(path: Path | str, *overlays: str) -> Assessment:
     """Return the assessment of a design file, or of a shipped design by name."""
-    file = Path(path)
-    if not file.suffix:
-        file = ROOT / "designs" / f"{path}.yaml"
+    file = Path(path) if Path(path).suffix else shipped_design(str(path))
     return examine_file(file, str(path), Catalog(overlays))
 
 
@@ -61,12 +65,21 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
 
 
 def wired(path: Path | str, *overlays: str) -> WiredDesign:
-    """Return a design file, or a shipped design by name, wired port by port."""
+    """Return a design file, or a shipped design by name, wired port by port; a shipped one is wired once."""
+    return _wired_shipped(str(path)) if not Path(path).suffix and not overlays else _wired(Path(path), overlays)
+
+
+@lru_cache(maxsize=6)
+def _wired_shipped(name: str) -> WiredDesign:
+    return _wired(shipped_design(name), ())
+
+
+def _wired(file: Path, overlays: tuple[str, ...]) -> WiredDesign:
     from ffplan.design.resolve import resolve
     from ffplan.inputs.document import read_document
     from ffplan.studies.fabric.wired import wire_design
 
-    file = Path(path) if Path(path).suffix else ROOT / "designs" / f"{path}.yaml"
+    file = file if file.suffix else shipped_design(str(file))
     return wire_design(resolve(read_document(file, str(file)), Catalog(overlays)))
 
 
@@ -223,18 +236,30 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
             patch.setenv(name, value)
         patch.setattr(os, "_exit", _leave)
         ending = signal.getsignal(signal.SIGTERM)
+        late = signal.signal(signal.SIGALRM, _too_long)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
             entry()
         except _LeftError as left:
             code = left.code
         finally:
-            gc.set_threshold(*collecting)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, late)
             signal.signal(signal.SIGTERM, ending)
+            gc.set_threshold(*collecting)
     texts = []
     for stream in (out, err):
         stream.flush()
         texts.append(stream.buffer.getvalue().decode())  # type: ignore[attr-defined]
     return Run(code, *texts)
+
+
+PATIENCE = 240.0
+"""Longest time of a command [s]."""
+
+
+def _too_long(_number: int, _frame: object) -> None:
+    pytest.fail(f"the command takes longer than {PATIENCE:g} s")
 
 
 class _LeftError(BaseException):
@@ -276,15 +301,26 @@ def modules_loaded(*arguments: str) -> set[str]:
     return set(done.stdout.split())
 
 
+def read_yaml(text: str) -> Any:
+    """Return the content of a YAML text by libyaml, ten times as fast as by Python."""
+    return yaml.load(text, Loader=yaml.CSafeLoader)
+
+
 def lines_of(paths: Iterable[Path]) -> str:
     """Return the text of several files."""
     return "\n".join(path.read_text() for path in paths)
 
 
+@cache
+def checker(schema: str) -> jsonschema.Draft202012Validator:
+    """Return what judges by a schema that is kept; a test holds that each is a schema."""
+    return jsonschema.Draft202012Validator(json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+
+
 def valid(text: str, schema: str) -> dict[str, object]:
     """Return a report that meets its schema."""
     report: dict[str, object] = json.loads(text)
-    jsonschema.validate(report, json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+    checker(schema).validate(report)
     return report
 
 

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.interop import graph, labs, simulators
@@ -19,6 +18,7 @@ from ffplan.interop.labs import containerlab
 from ffplan.interop.matrix import _ways
 from ffplan.interop.slurm import TreeSwitch
 from ffplan.interop.slurm_blocks import Block, sizes
+from tests.support import read_yaml
 from tests.unit.interop.test_programs_by_hand import small
 
 
@@ -123,7 +123,7 @@ def test_a_lab_has_so_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
     own = exported("single")
     count = len(own.names.switches()) + len(own.names.hosts())
     monkeypatch.setattr(labs, "MOST_NODES", count)
-    loaded = yaml.safe_load(containerlab(own))
+    loaded = read_yaml(containerlab(own))
     assert len(loaded["topology"]["nodes"]) == count
     assert loaded["name"].replace("_", "").isalnum()
     monkeypatch.setattr(labs, "MOST_NODES", count - 1)
@@ -135,7 +135,7 @@ def test_labels_of_older_names_end_at_the_third_tier() -> None:
     """`pods` has leaves, pods and the fabric above a node."""
     own = exported("pods")
     new, old = (
-        [yaml.safe_load(text)["metadata"]["labels"] for text in node_labels(own, old=flag)] for flag in (False, True)
+        [read_yaml(text)["metadata"]["labels"] for text in node_labels(own, old=flag)] for flag in (False, True)
     )
     assert [*new[0]] == [f"fabric.topograph.run/tier-{tier}" for tier in range(3)]
     assert [*old[0]] == [f"network.topology.nvidia.com/{name}" for name in ("leaf", "spine", "core")]
