@@ -7,14 +7,17 @@ RUN := $(VENV)/ready-run
 READY := $(VENV)/ready
 INSTALL := @PYTHON='$(PYTHON)' sh .ci/setup.sh $(VENV)
 
-.PHONY: bands constants demo test lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
+.PHONY: bands constants demo test deep lint types check bench coverage mutate fuzz compat docs site generated schema integration netbox wheel lock clean
 
 demo: $(RUN)  ## Set up what running needs, and compare Fire-Flyer 2 with a DGX A100 cluster
 	$(BIN)/ffplan compare designs/fire-flyer-2.yaml designs/dgx-a100-10k.yaml --baseline dgx-a100-10k \
 	  --model llama2-70b --tokens 2T --batch 16384 --gpus 8192
 
-test: $(READY)  ## Set up the rest, and run the tests that need no other program, on all cores
-	$(BIN)/python -m pytest -m "not integration" --numprocesses auto --dist worksteal
+test: $(READY)  ## Set up the rest, and run the tests of every change, on all cores; a few minutes
+	$(BIN)/python -m pytest -m "not integration and not deep" --numprocesses auto --dist worksteal
+
+deep: $(READY)  ## The long tests, and those of properties with many examples, on all cores; a quarter of an hour
+	FFPLAN_DEEP=1 $(BIN)/python -m pytest -m "(deep or hypothesis) and not integration" --numprocesses auto --dist worksteal
 
 # Bytecode of dependencies is written where they are first imported: that is quicker, and half as large.
 $(RUN): requirements.lock pyproject.toml

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import settings
 
-from tests.support import ROOT
+from tests.support import ROOT, examples, parts_read_once
 
 if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-settings.register_profile("ffplan", deadline=None, derandomize=True, max_examples=150)
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "PYDANTIC_DISABLE_PLUGINS": "__all__"}  # as `ffplan.__main__` sets them
+gc.set_threshold(100_000, 50, 50)  # collections cost a tenth of the time of the tests
+settings.register_profile("ffplan", examples(150), derandomize=True)
 settings.load_profile("ffplan")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _shared_parts() -> Generator[None, Any, None]:
+    """Read every shipped part once in a run of tests."""
+    with parts_read_once():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -330,14 +330,34 @@ def accuracy_pages() -> dict[Path, str]:
     }
 
 
+def code_pages() -> dict[Path, str]:
+    """Return the schemas, and the pages on rules, fields, paths and commands."""
+    return {
+        **{ROOT / "schema" / f"{name}.schema.json": to_json(json_schema(name)) for name in SCHEMAS},
+        ROOT / "docs" / "rules.md": rules_page(),
+        ROOT / "docs" / "catalog-fields.md": fields_page(),
+        ROOT / "docs" / "paths.md": paths_page(),
+        ROOT / "docs" / "commands.md": commands_page(),
+    }
+
+
+def figure_pages() -> dict[Path, str]:
+    """Return the pages with marked figures, and the README with its example."""
+    return {
+        **{page: with_figures(page.read_text()) for page in marked_pages()},
+        ROOT / "README.md": with_figures(readme()),
+    }
+
+
+def tutorial_pages() -> dict[Path, str]:
+    """Return the pages whose commands are played."""
+    return {ROOT / "docs" / name: played(name) for name in TUTORIALS}
+
+
+GENERATED = (code_pages, figure_pages, tutorial_pages, accuracy_pages)
+"""What makes the generated files; a page stands in one of them."""
+
+
 def generated_pages() -> dict[Path, str]:
     """Return the text of every generated file by path."""
-    pages = {ROOT / "schema" / f"{name}.schema.json": to_json(json_schema(name)) for name in SCHEMAS}
-    pages[ROOT / "docs" / "rules.md"] = rules_page()
-    pages[ROOT / "docs" / "catalog-fields.md"] = fields_page()
-    pages[ROOT / "docs" / "paths.md"] = paths_page()
-    pages[ROOT / "docs" / "commands.md"] = commands_page()
-    pages |= {page: with_figures(page.read_text()) for page in marked_pages()}
-    pages[ROOT / "README.md"] = with_figures(readme())
-    pages |= {ROOT / "docs" / name: played(name) for name in TUTORIALS}
-    return pages | accuracy_pages()
+    return {path: text for make in GENERATED for path, text in make().items()}

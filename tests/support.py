@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import gc
+import io
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
 import pytest
+import yaml
+from hypothesis import settings
 
+from ffplan.__main__ import entry
 from ffplan.base.paths import data_folder
 from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
@@ -21,12 +30,13 @@ from ffplan.inputs.composer import compose
 from ffplan.inputs.document import Document, read_document
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from ffplan.base.array_math import Number
     from ffplan.base.outcomes import Term
     from ffplan.catalog.library import Library
     from ffplan.catalog.models import Model
+    from ffplan.catalog.read import Entry
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
@@ -44,11 +54,14 @@ def examine_file(path: Path, file: str, catalog: Catalog) -> Assessment:
     return examine(resolve(read_document(path, file), catalog), catalog)
 
 
+def shipped_design(name: str) -> Path:
+    """Return the file of a shipped design."""
+    return ROOT / "designs" / f"{name}.yaml"
+
+
 def assess_file(path: Path | str, *overlays: str) -> Assessment:
     """Return the assessment of a design file, or of a shipped design by name."""
-    file = Path(path)
-    if not file.suffix:
-        file = ROOT / "designs" / f"{path}.yaml"
+    file = Path(path) if Path(path).suffix else shipped_design(str(path))
     return examine_file(file, str(path), Catalog(overlays))
 
 
@@ -58,10 +71,21 @@ def collective(assessment: Assessment, library: str) -> CollectiveReport:
 
 
 def wired(path: Path | str, *overlays: str) -> WiredDesign:
-    """Return a design file, or a shipped design by name, wired port by port."""
+    """Return a design file, or a shipped design by name, wired port by port; a shipped one is wired once."""
+    return _wired_shipped(str(path)) if not Path(path).suffix and not overlays else _wired(Path(path), overlays)
+
+
+@lru_cache(maxsize=6)
+def _wired_shipped(name: str) -> WiredDesign:
+    return _wired(shipped_design(name), ())
+
+
+def _wired(file: Path, overlays: tuple[str, ...]) -> WiredDesign:
+    from ffplan.design.resolve import resolve
+    from ffplan.inputs.document import read_document
     from ffplan.studies.fabric.wired import wire_design
 
-    file = Path(path) if Path(path).suffix else ROOT / "designs" / f"{path}.yaml"
+    file = file if file.suffix else shipped_design(str(file))
     return wire_design(resolve(read_document(file, str(file)), Catalog(overlays)))
 
 
@@ -108,6 +132,22 @@ def shape_named(name: str, **replaced: Number) -> ModelShape:
 def document(text: str, file: str = "test.yaml") -> Document:
     """Return a document from text."""
     return Document(file, "0" * 64, compose(text, file))
+
+
+DEEP = bool(os.environ.get("FFPLAN_DEEP"))
+"""Whether tests of properties look at many examples, as `make deep` has them, or at few."""
+FEWER = 10
+"""Examples of `make deep` for one of `make test` [1]."""
+
+
+def examples(most: int, **more: Any) -> settings:
+    """Return the settings of a test of a property.
+
+    Args:
+        most: examples of `make deep` [1].
+        more: further settings of Hypothesis.
+    """
+    return settings(max_examples=most if DEEP else max(most // FEWER, 3), deadline=None, **more)
 
 
 WITHOUT_PRICES = (
@@ -165,10 +205,83 @@ class Run:
     err: str
 
 
-def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
-    """Run the command line in a process of its own; the first argument may be several words, split at blanks."""
-    import os
+@contextmanager
+def parts_read_once() -> Iterator[None]:
+    """Let all catalogues share what they read of the shipped files, which is half of the time of most commands.
 
+    A text of any other file is taken apart once as well.
+    """
+    read, known = Catalog._part, dict[Path, "Entry"]()
+
+    def shared(self: Catalog, path: Path, label: str, *, shipped: bool) -> Entry:
+        if not shipped:
+            return read(self, path, label, shipped=False)
+        if path not in known:
+            known[path] = read(self, path, label, shipped=True)
+        return known[path]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Catalog, "_part", shared)
+        patch.setattr("ffplan.inputs.document.compose", lru_cache(maxsize=1024)(compose))
+        yield
+
+
+def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
+    """Run the command line in this process; the first argument may be several words, split at blanks.
+
+    Streams, environment and what a process sets for itself are as before when it returns.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
+    collecting = gc.get_threshold()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]])
+        patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        for name, value in (env or {}).items():
+            patch.setenv(name, value)
+        patch.setattr(os, "_exit", _leave)
+        ending = signal.getsignal(signal.SIGTERM)
+        late = signal.signal(signal.SIGALRM, _too_long)
+        signal.setitimer(signal.ITIMER_REAL, PATIENCE)
+        try:
+            entry()
+        except _LeftError as left:
+            code = left.code
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, late)
+            signal.signal(signal.SIGTERM, ending)
+            gc.set_threshold(*collecting)
+    texts = []
+    for stream in (out, err):
+        stream.flush()
+        texts.append(stream.buffer.getvalue().decode())
+    return Run(code, *texts)
+
+
+PATIENCE = 240.0
+"""Longest time of a command [s]."""
+
+
+def _too_long(_number: int, _frame: object) -> None:
+    pytest.fail(f"the command takes longer than {PATIENCE:g} s")
+
+
+class _LeftError(BaseException):
+    """The command is over."""
+
+    def __init__(self, code: int) -> None:
+        self.code = code
+
+
+def _leave(code: int) -> None:
+    """Stand for the end of the process."""
+    raise _LeftError(code)
+
+
+def ffplan_process(*arguments: str, env: dict[str, str] | None = None) -> Run:
+    """Run the command line in a process of its own, where that is what is tested; words as in `ffplan`."""
     done = subprocess.run(
         [sys.executable, "-m", "ffplan", *" ".join(arguments[:1]).split(), *arguments[1:]],
         capture_output=True,
@@ -194,15 +307,26 @@ def modules_loaded(*arguments: str) -> set[str]:
     return set(done.stdout.split())
 
 
+def read_yaml(text: str) -> Any:
+    """Return the content of a YAML text by libyaml, ten times as fast as by Python."""
+    return yaml.load(text, Loader=yaml.CSafeLoader)
+
+
 def lines_of(paths: Iterable[Path]) -> str:
     """Return the text of several files."""
     return "\n".join(path.read_text() for path in paths)
 
 
+@cache
+def checker(schema: str) -> jsonschema.Draft202012Validator:
+    """Return what judges by a schema that is kept; a test holds that each is a schema."""
+    return jsonschema.Draft202012Validator(json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+
+
 def valid(text: str, schema: str) -> dict[str, object]:
     """Return a report that meets its schema."""
     report: dict[str, object] = json.loads(text)
-    jsonschema.validate(report, json.loads((ROOT / "schema" / f"{schema}.schema.json").read_text()))
+    checker(schema).validate(report)
     return report
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tests.support import ROOT
+from tests.support import ROOT, ffplan, read_yaml
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -90,7 +90,7 @@ def shipped(kind: str) -> tuple[Any, ...]:
         return ({"kind": kind, "tensor": 4, "pipeline": 2, "batch": 256, "zero": 1, "recompute": "full"},)
     paths: list[Path] = [path for folder in folders[kind] for path in sorted((ROOT / folder).rglob("*.yaml"))]
     kept = [path for path in paths if ("measurements" in path.parts) == (kind == "cases")]
-    return tuple(yaml.safe_load(path.read_text()) for path in kept if path.stat().st_size < 20_000)
+    return tuple(read_yaml(path.read_text()) for path in kept if path.stat().st_size < 20_000)
 
 
 def _places(node: Any, found: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -302,7 +302,7 @@ def policy(chance: Random) -> bytes:
 
 @cache
 def _saved() -> Any:
-    return json.loads((ROOT / "tests" / "golden" / "designs" / "superpod-h100-4su.json").read_text())
+    return json.loads(ffplan("design superpod-h100-4su --format json").out)
 
 
 def report(chance: Random) -> bytes:

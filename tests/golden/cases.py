@@ -1,7 +1,7 @@
 """Every way of being wrong that a user can write, with the command that meets it.
 
 A case changes a shipped design, or a part in a catalogue folder of its own, or brings its own bytes.
-The message of each is kept in `errors/<name>.txt`; `make docs` writes them anew.
+The message of each is kept on a page of `errors/`, one for each kind of input; `make docs` writes them anew.
 """
 
 from __future__ import annotations
@@ -15,6 +15,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 Change = tuple[str, str]
+
+
+PAGES = {
+    ("import", "nccl"): "nccl-topologies",
+    ("accuracy", "communication"): "measured-cases",
+    ("accuracy", "training"): "measured-cases",
+    ("measure", "fit"): "recordings",
+    ("acceptance", "superpod-h100-4su"): "logs",
+    ("audit", "fire-flyer-2"): "as-built",
+    ("route", "fire-flyer-2"): "traffic",
+    ("train", "dgx-a100-10k"): "plans",
+    ("cabling",): "design",
+}
+"""Page by the first words of the command, where it is not named after the command."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +46,15 @@ class Case:
     part_changes: tuple[Change, ...] = ()
     part_files: tuple[tuple[str, str], ...] = ()
     """Further files of the catalogue folder: name and text."""
+
+    @property
+    def page(self) -> str:
+        """Name of the page that keeps its message: what is read where the error is."""
+        if self.part is not None:
+            return "parts"
+        if self.part_files:
+            return "price-books"
+        return PAGES.get(self.command[:2], self.command[0])
 
     def write(self, folder: Path) -> list[str]:
         """Write the files of the case; return the arguments of the command that meet them."""

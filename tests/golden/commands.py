@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import cache
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,8 @@ from typer.testing import CliRunner
 
 from ffplan.base.errors import FfplanError
 from ffplan.cli.app import build
-from tests.support import ROOT
+from tests.golden.pages import LONGEST, MOST, page, table
+from tests.support import DESIGNS, ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,10 +25,18 @@ if TYPE_CHECKING:
 Words = tuple[str, ...]
 LINES = ROOT / "tests" / "golden" / "lines.txt"
 FOLDER = ROOT / "tests" / "golden" / "numbers"
-"""What they print."""
+"""What they print, as figures: a table for each family of lines."""
 MEASURED = ROOT / "catalogs" / "measurements"
-PROVENANCE = ("catalog", "tool_version", "design_sha256")
+PROVENANCE = ("catalog", "tool", "tool_version", "design_sha256")
 """What a report says of its inputs; every change of a part would change it."""
+PRICED = ("cost/", "tight/", "check/tight", "size/size-priced")
+"""Lines whose figures hang on prices: they share a table, so that a new price changes no other."""
+PRICED_PARTS = ("cost", "site", "unverified", "assumptions")
+"""What a report on a design says of prices, and of what nobody has verified."""
+PROSE = 240
+"""Letters of the messages of findings that are kept [1]."""
+SAMPLED = {"tight/cabling": 24}
+"""Items that are kept of the lists of a line [1]."""
 
 
 def _listed() -> dict[str, Words]:
@@ -55,15 +65,41 @@ def _replayed() -> dict[str, Words]:
     return found
 
 
+def _designs() -> dict[str, Words]:
+    """Return the lines that assess every shipped design."""
+    return {f"designs/{name}": ("design", name) for name in DESIGNS}
+
+
+@cache
 def commands() -> dict[str, Words]:
-    """Return the command lines by the path of what they print, without its suffix; JSON where they say no format."""
-    lines = {**_listed(), **_replayed()}
-    return {name: words if "--format" in words else (*words, "--format", "json") for name, words in lines.items()}
+    """Return the command lines by name, all in JSON."""
+    lines = {**_listed(), **_replayed(), **_designs()}
+    return {name: (*words, "--format", "json") for name, words in lines.items()}
 
 
 def place(name: str) -> Path:
-    """Return where the output of a line is kept."""
-    return FOLDER / f"{name}.txt"
+    """Return the table that keeps the figures of a line."""
+    folder, _, own = name.partition("/")
+    if folder == "measured":
+        return FOLDER / f"measured-{own.partition('-')[0]}.txt"
+    return FOLDER / f"{'priced' if name.startswith(PRICED) else folder}.txt"
+
+
+def found(name: str) -> str:
+    """Return the figures of a line as they are today."""
+    text = printed(*commands()[name])
+    if name.startswith("designs/"):
+        report = json.loads(text)
+        text = json.dumps({key: report[key] for key in report if key not in PRICED_PARTS})
+    return table(text, longest=PROSE if name.startswith("check/") else LONGEST, most=SAMPLED.get(name, MOST))
+
+
+def tables() -> dict[Path, str]:
+    """Return every table by where it is kept."""
+    texts: dict[Path, dict[str, str]] = {}
+    for name in sorted(commands()):
+        texts.setdefault(place(name), {})[name] = found(name)
+    return {path: page(own) for path, own in texts.items()}
 
 
 def printed(*words: str) -> str:

@@ -1,127 +1,152 @@
-"""Every shipped design in every format, to the letter."""
+"""What a person reads first: pages of some designs, of comparisons, costs and training, to the letter.
+
+Figures of every design and of many more settings are kept as numbers; see `test_numbers.py`. Prices are shown on few
+pages, so that a new one changes few.
+"""
 
 from __future__ import annotations
 
-import pytest
-from typer.testing import CliRunner
+from typing import TYPE_CHECKING
 
-from ffplan.cli.app import build
-from tests.support import DESIGNS, ROOT, ffplan
+import pytest
+
+from tests.golden.commands import printed
+from tests.golden.pages import page, sections
+from tests.support import DESIGNS, ROOT, SMALL, ffplan_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXPECTED = ROOT / "tests" / "golden" / "designs"
-FORMATS = {"table": "txt", "json": "json", "markdown": "md", "csv": "csv"}
-COMPARISON = ("fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--baseline", "dgx-a100-10k")
-
+SHOWN = (
+    *("fire-flyer-2", "dgx-a100-10k", "superpod-h100-4su", "aws-p5-64", "gb200-nvl72-16", "dragonfly-a100"),
+    *("hpn-dual-plane", "h100-1k-four-networks", "mi355x-pod", "tpu-v6e-pod"),
+)
+"""Designs whose page is kept: every family of fabrics, and owned and rented nodes of every maker."""
+WITH_PRICES = "superpod-h100-4su"
+"""The one whose page is kept with its sections on costs."""
+COSTS = ("Whole site", "Cost of what the design plans")
+"""Beginnings of the headings of these sections."""
 DRAWINGS = ("fire-flyer-2", "dgx-a100-10k", "dragonfly-a100")
 """Joined zones, many pods, and a circle of groups."""
-COSTS = {
+PAGES = {
     "cost-run": ("cost", "superpod-h100-4su", "--model", "llama3-70b", "--tokens", "2T", "--draws", "1000"),
-    "cost-phases": ("cost", "site-h100-100k", "--draws", "0"),
     "cost-rented": ("cost", "aws-p5-64", "--draws", "0"),
-    "cost-relative": ("cost", "fire-flyer-2", "--draws", "0"),
     "cost-compared": (
         *("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx-a100-10k", "--model", "llama2-70b"),
         *("--tokens", "2T", "--gpus", "8192", "--draws", "1000"),
     ),
-}
-TRAININGS = {
     "train-scales": (
-        "fire-flyer-2",
-        "--model",
-        "llama-13b",
-        "--batch",
-        "4096",
-        "--pp",
-        "4",
-        "--gpus",
-        "64..512",
+        *("train", "fire-flyer-2", "--model", "llama-13b", "--batch", "4096", "--pp", "4", "--gpus", "64..512"),
         "--chart",
     ),
     "train-images": (
-        "fire-flyer-2",
-        "--model",
-        "vgg16",
-        "--micro-batch",
-        "50",
-        "--precision",
-        "tf32",
-        "--gpus",
-        "32..512",
+        *("train", "fire-flyer-2", "--model", "vgg16", "--micro-batch", "50", "--precision", "tf32"),
+        *("--gpus", "32..512"),
     ),
-    "train-search": ("dgx-a100-10k", "--model", "megatron-529.6b", "--batch", "2520", "--gpus", "5128", "--search"),
+    "train-search": (
+        *("train", "dgx-a100-10k", "--model", "megatron-529.6b", "--batch", "2520", "--gpus", "5128", "--search"),
+    ),
     "train-experts": (
-        "superpod-h100-4su",
-        "--model",
-        "deepseek-v3",
-        "--batch",
-        "15360",
-        "--gpus",
-        "1008",
-        "--pp",
-        "21",
-        "--ep",
-        "8",
-        "--micro-batch",
-        "2",
-        "--recompute",
-        "full",
-        "--precision",
-        "fp8",
+        *("train", "superpod-h100-4su", "--model", "deepseek-v3", "--batch", "15360", "--gpus", "1008"),
+        *("--pp", "21", "--ep", "8", "--micro-batch", "2", "--recompute", "full", "--precision", "fp8"),
     ),
 }
+"""Commands by the name of the page that keeps what they print."""
+PARTS = ("--catalog", str(SMALL / "parts"))
+COMPARED = tuple(str(SMALL / f"{name}.yaml") for name in ("pods", "planes", "racks"))
+RESULTS = {
+    "design": ("design", str(SMALL / "joined.yaml"), *PARTS),
+    "compare": ("compare", *COMPARED, *PARTS),
+    "check": ("check", str(SMALL / "racks.yaml"), *PARTS, "--today", "2026-11-23"),
+}
+"""Three results without prices, kept in every form."""
+PLAIN = ("table", "json", "markdown", "csv")
+FORMS = {"design": PLAIN, "compare": PLAIN, "check": ("text", "json", "markdown", "sarif", "junit", "github", "gitlab")}
+KEPT_FORMS = [(result, form) for result, forms in FORMS.items() for form in forms]
 
 
-def report(*arguments: str) -> str:
-    """Return what a command prints on standard output."""
-    result = CliRunner().invoke(build(), list(arguments))
-    assert result.exception is None, repr(result.exception)
-    return result.stdout
+def shown(name: str) -> str:
+    """Return the page of a design; without its sections on costs, but for one design."""
+    text = printed("design", f"designs/{name}.yaml")
+    if name == WITH_PRICES:
+        return text
+    lines, dropped = [], False
+    for line in text.splitlines(keepends=True):
+        if not line.startswith(" "):
+            dropped = line.startswith(COSTS)
+        if not dropped:
+            lines.append(line)
+    return "".join(lines)
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("name", DESIGNS)
-def test_design(name: str, form: str) -> None:
-    expected = (EXPECTED / f"{name}.{FORMATS[form]}").read_text()
-    assert report("design", f"designs/{name}.yaml", "--format", form) == expected
+def in_form(result: str, form: str) -> str:
+    """Return one of the three results in a form, without the folder it lies in."""
+    return printed(*RESULTS[result], "--format", form).replace(f"{SMALL}/", "")
+
+
+def checks() -> dict[str, str]:
+    """Return what a check says of every shipped design."""
+    return {name: printed("check", f"designs/{name}.yaml") for name in DESIGNS}
+
+
+def drawing(name: str) -> str:
+    """Return the drawing of a design."""
+    return printed("export", f"designs/{name}.yaml", "--to", "svg")
+
+
+def expected() -> dict[Path, str]:
+    """Return every page by where it is kept."""
+    return {
+        **{EXPECTED / f"{name}.txt": shown(name) for name in SHOWN},
+        **{EXPECTED / f"{name}.svg": drawing(name) for name in DRAWINGS},
+        **{EXPECTED / f"{name}.txt": printed(*words) for name, words in PAGES.items()},
+        **{EXPECTED / f"form-{result}.{form}": in_form(result, form) for result, form in KEPT_FORMS},
+        EXPECTED / "checks.txt": page(checks()),
+    }
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_design(name: str) -> None:
+    assert shown(name) == (EXPECTED / f"{name}.txt").read_text()
 
 
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_drawing(name: str) -> None:
     """To the last coordinate; `tests/integration` looks at them in a browser."""
-    assert report("export", f"designs/{name}.yaml", "--to", "svg") == (EXPECTED / f"{name}.svg").read_text()
+    assert drawing(name) == (EXPECTED / f"{name}.svg").read_text()
 
 
-@pytest.mark.parametrize("form", FORMATS)
-def test_compare(form: str) -> None:
-    expected = (EXPECTED / f"comparison.{FORMATS[form]}").read_text()
-    assert report("compare", *COMPARISON, "--format", form) == expected
+@pytest.mark.parametrize("name", PAGES)
+def test_page(name: str) -> None:
+    assert printed(*PAGES[name]) == (EXPECTED / f"{name}.txt").read_text()
 
 
-@pytest.mark.parametrize("name", TRAININGS)
-def test_train(name: str) -> None:
-    assert report("train", *TRAININGS[name]) == (EXPECTED / f"{name}.txt").read_text()
+@pytest.mark.parametrize(("result", "form"), KEPT_FORMS)
+def test_form(result: str, form: str) -> None:
+    assert in_form(result, form) == (EXPECTED / f"form-{result}.{form}").read_text()
 
 
-@pytest.mark.parametrize("name", COSTS)
-def test_cost(name: str) -> None:
-    assert report(*COSTS[name]) == (EXPECTED / f"{name}.txt").read_text()
-
-
+@pytest.mark.deep
 @pytest.mark.parametrize("name", DESIGNS)
 def test_check(name: str) -> None:
-    expected = (EXPECTED / f"{name}.check.txt").read_text()
-    assert report("check", f"designs/{name}.yaml") == expected
+    assert printed("check", f"designs/{name}.yaml") == sections(EXPECTED / "checks.txt")[name]
+
+
+def test_every_page_has_its_command() -> None:
+    texts = {f"{name}.txt" for name in (*SHOWN, *PAGES, "checks")}
+    others = {f"{name}.svg" for name in DRAWINGS} | {f"form-{result}.{form}" for result, form in KEPT_FORMS}
+    assert {path.name for path in EXPECTED.iterdir()} == texts | others
 
 
 def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
-    arguments = ("compare", *COMPARISON, "--format", "json")
-    runs = [ffplan(*arguments, env={"PYTHONHASHSEED": seed}) for seed in ("0", "1", "4711")]
-    assert len({run.out for run in runs}) == 1
-    assert runs[0].out == (EXPECTED / "comparison.json").read_text()
+    words = ("compare", "fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--format", "json")
+    runs = [ffplan_process(*words, env={"PYTHONHASHSEED": seed}) for seed in ("0", "1", "4711")]
+    assert len({(run.code, run.out) for run in runs}) == 1
+    assert runs[0].code == 0
 
 
 def test_text_for_a_file_fits_80_columns() -> None:
-    for path in EXPECTED.glob("*.txt"):
-        if "check" not in path.name:
-            longest = max(path.read_text().splitlines(), key=len)
-            assert len(longest) <= 80 + 10 * (path.stem == "comparison"), (path.name, longest)
+    for name in (*SHOWN, *PAGES):
+        longest = max((EXPECTED / f"{name}.txt").read_text().splitlines(), key=len)
+        assert len(longest) <= 80, (name, longest)

@@ -11,7 +11,8 @@ from ffplan.base.errors import InputError
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.cli.app import build
 from tests.golden.cases import CASES, Case
-from tests.support import ROOT, ffplan
+from tests.golden.pages import page, sections
+from tests.support import ROOT, ffplan, ffplan_process
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,13 +28,29 @@ def message(case: Case, folder: Path) -> str:
     return str(result.exception).replace(f"{folder}/", "") + "\n"
 
 
+def pages(folder: Path) -> dict[Path, str]:
+    """Return every page of messages by where it is kept."""
+    found: dict[Path, dict[str, str]] = {}
+    for case in CASES:
+        own = folder / case.name
+        own.mkdir()
+        found.setdefault(EXPECTED / f"{case.page}.txt", {})[case.name] = message(case, own)
+    return {path: page(dict(sorted(texts.items()))) for path, texts in found.items()}
+
+
+def kept(case: Case) -> str:
+    """Return the message that is kept of a case."""
+    return sections(EXPECTED / f"{case.page}.txt")[case.name]
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_message(case: Case, tmp_path: Path) -> None:
-    assert message(case, tmp_path) == (EXPECTED / f"{case.name}.txt").read_text()
+    assert message(case, tmp_path) == kept(case)
 
 
 def test_no_message_without_a_case() -> None:
-    assert {path.stem for path in EXPECTED.glob("*.txt")} == {case.name for case in CASES}
+    found = {(path.stem, name) for path in EXPECTED.iterdir() for name in sections(path)}
+    assert found == {(case.page, case.name) for case in CASES}
 
 
 def test_every_rule_of_reading_has_a_message() -> None:
@@ -56,9 +73,9 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_a_process_says_it_on_stderr_with_exit_code_2(name: str, tmp_path: Path) -> None:
     case = next(case for case in CASES if case.name == name)
     output = tmp_path / "report.json"
-    run = ffplan("design", *case.write(tmp_path), "--format", "json", "-o", str(output))
+    run = ffplan_process("design", *case.write(tmp_path), "--format", "json", "-o", str(output))
     assert (run.code, run.out) == (2, "")
-    assert run.err.replace(f"{tmp_path}/", "") == (EXPECTED / f"{name}.txt").read_text()
+    assert run.err.replace(f"{tmp_path}/", "") == kept(case)
     assert "Traceback" not in run.err
     assert not output.exists()
     checked = ffplan("check", str(tmp_path / "design.yaml"))

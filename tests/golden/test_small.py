@@ -2,21 +2,30 @@
 
 The designs are in `small/`, with switches of 8 to 24 ports in `small/parts/`. Each has what no shipped design has:
 units that are not full, uneven striping, ports split in different ways on two tiers, zones that nothing joins, pods of
-unequal size. `make docs` writes `small/expected/` anew; read the difference before you commit it.
+unequal size. Figures of the reports are kept in a table for each design, and what is written for other programs as it
+is, for three of the designs. `make docs` writes `small/expected/` anew; read the difference before you commit it.
 """
 
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.golden.commands import printed
+from tests.golden.commands import PROSE, printed
+from tests.golden.pages import LONGEST, differences, page, sections, table
 from tests.support import SMALL as FOLDER
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 EXPECTED = FOLDER / "expected"
 SMALL = sorted(path.stem for path in FOLDER.glob("*.yaml"))
+EXPORTED = ("circle", "joined", "pods")
+"""A dragonfly, zones that are joined, and three tiers: what is written for other programs is kept of these."""
 EXPORTS = (
+    *("netbox-devices", "netbox-interfaces", "netbox-cables"),
     *(
         "ibsim",
         "opensm-conf",
@@ -83,30 +92,52 @@ def said(name: str, *arguments: str) -> str:
     return printed(*words).replace(f"{FOLDER}/", "")
 
 
-def commands() -> dict[str, tuple[str, ...]]:
-    """Return the commands by name: reports as JSON, exports as they are."""
-    reports = {name: (*words, "--format", "json") for name, words in ROUTED.items()}
-    exports = {f"export-{form}": ("export", "--to", form) for form in EXPORTS}
-    tables = {
-        f"export-netbox-{table}": ("export", "--to", "netbox", "--table", table)
-        for table in ("devices", "interfaces", "cables")
-    }
-    return {**reports, **exports, **tables}
+def export_of(form: str) -> tuple[str, ...]:
+    """Return the command of an export by the name of its file."""
+    target, _, table = form.partition("-") if form.startswith("netbox-") else (form, "", "")
+    return ("export", "--to", target, *(("--table", table) if table else ()))
 
 
-@pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("command", sorted(commands()))
-def test_a_small_fabric(name: str, command: str) -> None:
-    assert said(name, *commands()[command]) == (EXPECTED / name / f"{command}.txt").read_text()
+def figures_of(name: str, report: str) -> str:
+    """Return the figures of a report on a small design."""
+    text = said(name, *ROUTED[report], "--format", "json")
+    return table(text, longest=PROSE if report == "check" else LONGEST)
+
+
+def expected() -> dict[Path, str]:
+    """Return every kept output by where it is kept."""
+    tables = {EXPECTED / f"{name}.txt": page({item: figures_of(name, item) for item in ROUTED}) for name in SMALL}
+    exports = {EXPECTED / name / f"{form}.txt": said(name, *export_of(form)) for name in EXPORTED for form in EXPORTS}
+    return tables | exports
+
+
+@pytest.mark.parametrize(
+    ("name", "report"),
+    [
+        pytest.param(name, report, marks=[] if name == "joined" else pytest.mark.deep)
+        for name in SMALL
+        for report in sorted(ROUTED)
+    ],
+)
+def test_figures_of_a_small_fabric(name: str, report: str) -> None:
+    assert not differences(figures_of(name, report), sections(EXPECTED / f"{name}.txt")[report])
+
+
+@pytest.mark.parametrize("name", EXPORTED)
+@pytest.mark.parametrize("form", EXPORTS)
+def test_what_is_written_for_other_programs(name: str, form: str) -> None:
+    assert said(name, *export_of(form)) == (EXPECTED / name / f"{form}.txt").read_text()
 
 
 def test_every_kept_output_has_its_command() -> None:
-    kept = {(path.parent.name, path.stem) for path in EXPECTED.rglob("*.txt")}
-    assert kept == {(name, command) for name in SMALL for command in commands()}
+    kept = {(path.parent.name, path.stem) for path in EXPECTED.glob("*/*.txt")}
+    assert kept == {(name, form) for name in EXPORTED for form in EXPORTS}
+    tables = {(path.stem, name) for path in EXPECTED.glob("*.txt") for name in sections(path)}
+    assert tables == {(name, report) for name in SMALL for report in ROUTED}
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_counts_by_hand(name: str) -> None:
-    fabric = json.loads((EXPECTED / name / "design.txt").read_text())["fabric"]
+    fabric = json.loads(said(name, "design", "--format", "json"))["fabric"]
     found = {role["role"]: role["count"] for role in fabric["by_role"]}
     assert {**found, "links": fabric["links"]["total"], "bisection": fabric["bisection_gbyte_s"]} == BY_HAND[name]

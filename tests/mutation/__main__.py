@@ -70,7 +70,7 @@ def verdict(mutant: Mutant, cover: Cover, free: Queue[Path], most: float) -> tup
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", *tests],
             cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+            env={**os.environ, "FFPLAN_DEEP": "1", "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             timeout=STARTED + PATIENCE * seconds,

@@ -53,7 +53,7 @@ def record(jobs: int, tests: str = "not integration") -> None:
         "-p",
         "tests.mutation.plugin",
     ]
-    processes = {**os.environ, "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml")}
+    processes = {**os.environ, "FFPLAN_DEEP": "1", "COVERAGE_PROCESS_START": str(ROOT / "pyproject.toml")}
     subprocess.run([*coverage, *command, f"--junitxml={FOLDER / 'times.xml'}"], cwd=ROOT, check=False, env=processes)
     for part in FOLDER.glob("data.*"):
         if part.stat().st_size < 1000:  # of a process that a test stopped

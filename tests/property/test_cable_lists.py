@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -19,7 +19,7 @@ from ffplan.interop.inventory import _cables_listed, _devices_of, _ports_of
 from ffplan.studies.fabric.cabling import cable_list
 from ffplan.studies.fabric.wired import WiredDesign, wire_design, wired_networks
 from tests.property.test_designs import SELDOM, accepted, designs
-from tests.support import ROOT, wired
+from tests.support import ROOT, examples, wired
 
 if TYPE_CHECKING:
     from ffplan.results.fabric import CableRow, PlainCable
@@ -91,7 +91,7 @@ def assert_one_count(own: WiredDesign) -> None:
 
 
 @given(networked())
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_list_bill_and_export_of_any_design(text: str) -> None:
     design = accepted(text)
     try:

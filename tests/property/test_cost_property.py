@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.cost.account import RunJob as Run
@@ -12,6 +12,7 @@ from ffplan.cost.account import account_run, account_year
 from ffplan.cost.draws import drawn, ends
 from ffplan.cost.rent import break_even_months, break_even_utilisation
 from ffplan.cost.sensitivity import flips, tornado
+from tests.support import examples
 from tests.unit.cost.test_account import ACCOUNT, VALUES
 from tests.unit.cost.test_draws import wide
 
@@ -32,7 +33,7 @@ def values(factors: dict[str, float]) -> dict[str, float]:
     return found
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(FACTORS, st.floats(0.1, 10))
 def test_twice_the_money_is_twice_the_cost(factors: dict[str, float], scale: float) -> None:
     v = values(factors)
@@ -44,14 +45,14 @@ def test_twice_the_money_is_twice_the_cost(factors: dict[str, float], scale: flo
     assert two.energy_mwh == pytest.approx(one.energy_mwh)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(FACTORS, st.sampled_from([*MONEY, "support", "staff", "pue", "capital", "freight", "installation"]))
 def test_no_price_lowers_the_cost_of_an_hour(factors: dict[str, float], name: str) -> None:
     v = values(factors)
     assert account_year(ACCOUNT, {**v, name: 1.1 * v[name]}).hour >= account_year(ACCOUNT, v).hour * (1 - 1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(FACTORS, st.sampled_from(["utilisation", "life", "residual", "discount"]))
 def test_what_lowers_the_cost_of_an_hour(factors: dict[str, float], name: str) -> None:
     v = values(factors)
@@ -59,7 +60,7 @@ def test_what_lowers_the_cost_of_an_hour(factors: dict[str, float], name: str) -
     assert account_year(ACCOUNT, more).hour <= account_year(ACCOUNT, v).hour * (1 + 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(FACTORS, st.integers(1, 16), st.floats(1e9, 1e13))
 def test_a_run_is_its_part_of_the_year(factors: dict[str, float], gpus: int, tokens: float) -> None:
     """All accelerators in use for a year cost the year."""
@@ -72,7 +73,7 @@ def test_a_run_is_its_part_of_the_year(factors: dict[str, float], gpus: int, tok
     assert run.carbon_t >= run.carbon_energy_t
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(FACTORS, st.floats(0.2, 20))
 def test_every_break_even_makes_both_sides_even(factors: dict[str, float], rent: float) -> None:
     v = values(factors)
@@ -89,7 +90,7 @@ def test_every_break_even_makes_both_sides_even(factors: dict[str, float], rent:
             assert flip.why
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.floats(1, 1e9), st.floats(0, 1e6), st.floats(1, 1e7))
 def test_months_to_break_even_balance_the_books(capital: float, running: float, rent: float) -> None:
     months = break_even_months(capital, running, rent)
@@ -99,7 +100,7 @@ def test_months_to_break_even_balance_the_books(capital: float, running: float, 
         assert months == float("inf")
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.floats(1, 1e9), st.floats(0, 1e6), st.floats(0.1, 50), st.integers(1, 10_000))
 def test_the_utilisation_to_break_even_balances_the_books(fixed: float, used: float, price: float, count: int) -> None:
     share = break_even_utilisation(fixed, used, price, count)
@@ -107,7 +108,7 @@ def test_the_utilisation_to_break_even_balances_the_books(fixed: float, used: fl
         assert fixed + used * share == pytest.approx(price * count * 8760 * share)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.floats(0.1, 10),
     st.floats(0.01, 5),

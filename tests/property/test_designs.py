@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -19,7 +19,7 @@ from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports
-from tests.support import document
+from tests.support import document, examples
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -103,7 +103,7 @@ def accepted(text: str) -> ResolvedDesign:
 
 
 @given(designs())
-@settings(max_examples=250)
+@examples(250)
 def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
     design = accepted(text)
     plan = plan_fabric(design)
@@ -120,7 +120,7 @@ def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=120)
+@examples(120)
 def test_cables_are_counted_as_they_are_laid(text: str) -> None:
     design = accepted(text)
     plan = plan_fabric(design)
@@ -132,7 +132,7 @@ def test_cables_are_counted_as_they_are_laid(text: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=120)
+@examples(120)
 def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
     """For one group of nodes on zones that are joined, or on one; several groups differ by how they share leaves."""
     design = accepted(text)
@@ -146,7 +146,7 @@ def test_the_planned_bisection_is_what_the_wires_carry(text: str) -> None:
 
 
 @given(designs(), st.integers(0, 2**31))
-@settings(max_examples=120)
+@examples(120)
 def test_flows_arrive_wherever_something_joins_their_ends(text: str, seed: int) -> None:
     design = accepted(text)
     fabric = wire(design, plan_fabric(design))

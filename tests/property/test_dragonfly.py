@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -16,7 +16,7 @@ from ffplan.fabric.family import plan_fabric, routing_of, wire
 from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.wiring.names import Names
 from tests.property.test_routing import assert_walks
-from tests.support import document
+from tests.support import document, examples
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
@@ -49,7 +49,7 @@ site: {{pue: 1.2}}
 
 
 @given(dragonflies())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_the_wired_dragonfly_is_the_planned_one(design: ResolvedDesign) -> None:
     plan = plan_fabric(design)
     fabric = wire(design, plan)
@@ -70,7 +70,7 @@ def test_the_wired_dragonfly_is_the_planned_one(design: ResolvedDesign) -> None:
 
 
 @given(dragonflies(), st.integers(0, 2**31))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_minimal_and_valiant_paths_walk_to_their_ends(design: ResolvedDesign, seed: int) -> None:
     fabric = wire(design, plan_fabric(design))
     network, router = fabric.network, routing_of(fabric)
@@ -89,7 +89,7 @@ def test_minimal_and_valiant_paths_walk_to_their_ends(design: ResolvedDesign, se
 
 
 @given(dragonflies(), st.integers(0, 2**31))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_spreading_keeps_every_byte_and_never_loads_more_than_minimal_paths(design: ResolvedDesign, seed: int) -> None:
     fabric = wire(design, plan_fabric(design))
     router = routing_of(fabric)

@@ -25,19 +25,21 @@ def _as_before() -> Iterator[None]:
     signal.signal(signal.SIGPROF, before)
 
 
+@pytest.mark.parametrize("count", [20, pytest.param(150, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("kind", READERS)
-def test_readers_return_or_refuse(kind: str) -> None:
-    found = chunk((kind, 2026, range(150), ""))
+def test_readers_return_or_refuse(kind: str, count: int) -> None:
+    found = chunk((kind, 2026, range(count), ""))
     assert found.faults == []
-    assert sum(found.codes.values()) == 150
-    assert found.codes[f"{kind} 0"] > 10
+    assert sum(found.codes.values()) == count
+    assert found.codes[f"{kind} 0"] > count / 15
 
 
-def test_commands_end_in_order() -> None:
-    found = chunk(("command", 2026, range(120), ""))
+@pytest.mark.parametrize("count", [20, pytest.param(120, marks=pytest.mark.deep)])
+def test_commands_end_in_order(count: int) -> None:
+    found = chunk(("command", 2026, range(count), ""))
     assert found.faults == []
     fine = found.codes["command 0"] + found.codes["command 1"]
-    assert fine > 60  # most runs are no refusals
+    assert fine > count / 2  # most runs are no refusals
 
 
 def test_every_option_has_values() -> None:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ffplan
 from ffplan.base.plain import leaves, plain
-from tests.support import ROOT
+from tests.support import ROOT, examples
 
 DESIGNS = ("fire-flyer-2", "dgx-a100-10k", "fire-flyer-next", "pcie-a100-three-tier", "fire-flyer-2-nvlink")
 
@@ -30,7 +30,7 @@ def one(design: ffplan.Design, changes: dict[str, Any]) -> dict[str, Any] | None
     st.lists(st.sampled_from([1, 1.5, 2, 3, 4.5, 7]), min_size=1, max_size=2),
     st.sampled_from([1.05, 1.5]),
 )
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_counts_and_ratios(name: str, counts: list[int], ratios: list[float], pue: float) -> None:
     design = ffplan.load(name)
     if design.spec.fabric.tiers == 1:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -27,7 +27,7 @@ from ffplan.report.formats import render
 from ffplan.studies.compare.compare import compare
 from ffplan.studies.fabric.wired import wire_design
 from tests.property.test_designs import CATALOG, designs
-from tests.support import document
+from tests.support import document, examples
 
 if TYPE_CHECKING:
     from ffplan.results.design import Assessment
@@ -62,7 +62,7 @@ def shuffled(value: Any, chance: random.Random) -> Any:
 
 
 @given(designs(), st.integers(0, 99))
-@settings(max_examples=60)
+@examples(60)
 def test_the_order_of_keys_changes_nothing(text: str, seed: int) -> None:
     text += MORE
     before = assessed(text)
@@ -85,7 +85,7 @@ def test_the_order_of_keys_changes_nothing(text: str, seed: int) -> None:
 
 
 @given(designs(), st.from_regex(r"[a-z][a-z0-9-]{0,20}", fullmatch=True))
-@settings(max_examples=60)
+@examples(60)
 def test_another_name_changes_the_name_alone(text: str, name: str) -> None:
     text += MORE
     before, after = assessed(text), assessed(text.replace(text.split("name: ")[1].split("\n")[0], name, 1))
@@ -94,7 +94,7 @@ def test_another_name_changes_the_name_alone(text: str, name: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=60)
+@examples(60)
 def test_sums_add_up(text: str) -> None:
     found = assessed(text + MORE)
     s = found.fabric.switches
@@ -111,7 +111,7 @@ def test_sums_add_up(text: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=40)
+@examples(40)
 def test_csv_holds_the_leaves_of_json(text: str) -> None:
     page = design_document(assessed(text + MORE))
     value = json.loads(render(page, "json", terminal=False))
@@ -129,7 +129,7 @@ def test_csv_holds_the_leaves_of_json(text: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=40)
+@examples(40)
 def test_a_design_beside_itself_is_all_ones(text: str) -> None:
     one = assessed(text + MORE)
     ratios = plain(compare((one, one), ("a", "b"), 0))["ratios"]["b"]
@@ -137,7 +137,7 @@ def test_a_design_beside_itself_is_all_ones(text: str) -> None:
 
 
 @given(designs())
-@settings(max_examples=40)
+@examples(40)
 def test_a_fabric_that_is_written_and_read_has_no_difference(text: str) -> None:
     try:
         own = wire_design(resolve(document(text), CATALOG))
@@ -167,7 +167,7 @@ def groups_of(text: str) -> list[dict[str, Any]]:
 
 
 @given(designs(), st.lists(st.integers(1, 40), min_size=1, max_size=3), st.integers(0, 99))
-@settings(max_examples=60)
+@examples(60)
 def test_equal_nodes_are_one_group_however_a_file_divides_them(text: str, cuts: list[int], seed: int) -> None:
     text += MORE
     before, firsts, others = assessed(text), [], []
@@ -181,7 +181,7 @@ def test_equal_nodes_are_one_group_however_a_file_divides_them(text: str, cuts: 
 
 
 @given(designs())
-@settings(max_examples=60)
+@examples(60)
 def test_the_order_of_groups_changes_no_total(text: str) -> None:
     text += MORE
     before, after = assessed(text), assessed(with_groups(text, groups_of(text)[::-1]))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ffplan
@@ -17,7 +17,7 @@ from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, fastest, time_choices
 from ffplan.results.comparison import Ratios
 from ffplan.studies.compare import compare as study
-from tests.support import DESIGNS, assess_file, document, host_named
+from tests.support import DESIGNS, assess_file, document, examples, host_named
 
 if TYPE_CHECKING:
     from ffplan.node.host import Host
@@ -47,7 +47,7 @@ def doubled(host: Host, what: str) -> Host:
     return replace(host, memory_gbyte_s=tuple(2 * end for end in host.memory_gbyte_s))  # type: ignore[arg-type]
 
 
-@settings(max_examples=120, deadline=None)
+@examples(120)
 @given(
     st.sampled_from(HOSTS),
     st.sampled_from(OPERATIONS),
@@ -78,7 +78,7 @@ def test_a_doubled_rate_never_slows_the_fastest_algorithm(
         assert two <= one * (1 + 1e-12)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.sampled_from(["qm8700", "hdr-aoc", "fire-flyer-2-node"]), st.lists(st.floats(0, 1e6), min_size=2, max_size=6))
 def test_dearer_parts_never_cheapen(part: str, prices: list[float]) -> None:
     ordered = np.sort(np.array(prices))

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 import ffplan
@@ -15,6 +15,7 @@ from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
 from ffplan.studies.collective.collective import CollectiveRequest, collective_table
 from tests import support
+from tests.support import examples
 
 if TYPE_CHECKING:
     from ffplan.results.collective import CollectiveReport
@@ -55,7 +56,7 @@ def designs(draw: st.DrawFn) -> str:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(40, suppress_health_check=[HealthCheck.too_slow])
 @given(designs())
 def test_the_time_of_a_design_is_that_of_collective_and_no_less_than_its_bound(text: str) -> None:
     catalog = Catalog()
@@ -119,7 +120,7 @@ def test_one_purchase_and_one_power_whatever_the_command(name: str) -> None:
     assert reported(name, "compare", "superpod-b200-4su")["designs"][0]["site"] == site
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@examples(15, suppress_health_check=[HealthCheck.too_slow])
 @given(designs(), st.sampled_from([0.999, 1.001]))
 def test_limits_hold_what_reports_print(text: str, factor: float) -> None:
     """A limit a thousandth below the purchase or a power of the report is broken, one a thousandth above is kept."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import ffplan
-from tests.support import ROOT
+from tests.support import ROOT, examples
 
 TRAYS = 18
 """Trays of an NVL72 rack."""
@@ -24,7 +24,7 @@ def allreduce_s(trays: int, algorithm: str | None = None) -> float:
 
 
 @given(st.integers(2, 12), st.integers(1, TRAYS - 1), st.sampled_from([None, "tree", "ring", "nvls-tree"]))
-@settings(max_examples=25, deadline=None)
+@examples(25)
 def test_trays_beside_whole_racks_make_no_job_faster(racks: int, more: int, algorithm: str | None) -> None:
     """And no more passes than the NICs of the last rack carry: the message once in and once out (each of them)."""
     whole = allreduce_s(racks * TRAYS, algorithm)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -15,7 +15,7 @@ from ffplan.design.resolved import profiled
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on, recovery
 from tests.property.test_designs import designs
-from tests.support import document, ffplan
+from tests.support import document, examples, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,7 +24,7 @@ CATALOG = Catalog()
 PROFILES = CATALOG.ids_of("reliability")
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(designs(), st.sampled_from(PROFILES), st.lists(st.integers(1, 200_000), min_size=2, max_size=6))
 def test_a_larger_job_is_never_interrupted_less_often(text: str, profile: str, sizes: list[int]) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.fabric.routing.adaptive import CutTraffic
@@ -16,6 +16,7 @@ from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.wiring import WiredFabric, wire_tree
 from tests.property.test_wiring import trees
+from tests.support import examples
 
 if TYPE_CHECKING:
     from ffplan.fabric.sizing.fat_tree import Tree
@@ -44,7 +45,7 @@ def assert_walks(fabric: WiredFabric, src: Any, dst: Any, links: Any, reached: A
 
 
 @given(trees(most=80), st.one_of(st.none(), st.integers(0, 99)))
-@settings(max_examples=150)
+@examples(150)
 def test_every_path_of_a_healthy_tree_leads_where_it_should(tree: Tree, seed: int | None) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     src, dst = every_pair(tree.endpoints)
@@ -66,7 +67,7 @@ def reachable(fabric: WiredFabric, alive: Any) -> Any:
 
 
 @given(trees(most=60), st.integers(0, 2**32 - 1), st.floats(0, 0.4))
-@settings(max_examples=150)
+@examples(150)
 def test_a_damaged_tree_is_routed_wherever_a_way_is_left(tree: Tree, seed: int, broken: float) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     alive = np.random.default_rng(seed).random(len(fabric.network.links)) >= broken
@@ -89,7 +90,7 @@ def lost_between_switches(fabric: WiredFabric, seed: int, broken: float) -> Any:
 
 
 @given(trees(most=60), st.integers(0, 2**32 - 1), st.floats(0, 0.4), st.one_of(st.none(), st.integers(0, 99)))
-@settings(max_examples=100)
+@examples(100)
 def test_undisturbed_flows_keep_their_paths(tree: Tree, seed: int, broken: float, hashing: int | None) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     src, dst = every_pair(tree.endpoints)
@@ -102,7 +103,7 @@ def test_undisturbed_flows_keep_their_paths(tree: Tree, seed: int, broken: float
 
 
 @given(trees(most=60), st.lists(st.tuples(st.integers(0, 2**32 - 1), st.floats(0, 0.3)), min_size=1, max_size=3))
-@settings(max_examples=100)
+@examples(100)
 def test_counted_flows_load_links_like_flows_one_by_one(tree: Tree, losses: list[tuple[int, float]]) -> None:
     """To the letter: after a loss of the whole fabric, and after others."""
     fabric = wire_tree(tree, tree.endpoints)
@@ -129,7 +130,7 @@ def test_flows_are_counted_only_where_no_sum_of_them_is_rounded() -> None:
 
 
 @given(trees(most=200))
-@settings(max_examples=100)
+@examples(100)
 def test_counted_all_to_all_equals_the_sum_of_its_flows(tree: Tree) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     router = TreeRouting(fabric)
@@ -141,7 +142,7 @@ def test_counted_all_to_all_equals_the_sum_of_its_flows(tree: Tree) -> None:
 
 
 @given(trees(most=120))
-@settings(max_examples=80)
+@examples(80)
 def test_adaptive_loads_are_no_higher_than_static_ones_and_add_up(tree: Tree) -> None:
     fabric = wire_tree(tree, tree.endpoints)
     router = TreeRouting(fabric)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import get_args
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
@@ -17,14 +17,14 @@ from ffplan.studies.operate.goodput_job import job_on, recovery
 from ffplan.studies.operate.storage import study_storage
 from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
 from tests.property.test_designs import designs
-from tests.support import document
+from tests.support import document, examples
 
 CATALOG = Catalog()
 SERVERS = ("fire-flyer-3fs-node", "nvme-16x15tb-2x200g")
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(designs(), st.sampled_from(SERVERS), st.integers(1, 4), st.floats(1e6, 1e12))
 def test_no_rate_of_storage_passes_its_parts(text: str, server: str, nodes: int, parameters: float) -> None:
     try:

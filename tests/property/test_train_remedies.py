@@ -6,12 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import ffplan as api
 from ffplan.base.errors import UsageError
 from ffplan.training.constraints import RefusedError
+from tests.support import examples
 
 DESIGNS = {name: api.load(name) for name in ("superpod-h100-4su", "dgx-a100-10k")}
 FIELDS = {
@@ -72,7 +73,7 @@ def named(message: str) -> list[dict[str, Any]]:
     return [*found, given_by(suggested[1])] if suggested else found
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     design=st.sampled_from(sorted(DESIGNS)),
     model=st.sampled_from(["llama3-8b", "llama3-70b", "gpt3-175b", "deepseek-v3"]),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.catalog.library import Library
@@ -35,7 +35,7 @@ from ffplan.training.search_space import (
 )
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
-from tests.support import host_named, shape_named
+from tests.support import examples, host_named, shape_named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -220,7 +220,7 @@ def every_refinement(options: Mapping[str, tuple[int, ...]], tried: Refinement) 
     return combinations
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     st.sampled_from(MODELS),
     st.sampled_from([(8, 16), (12, 24), (16, 16)]),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE, Network
 from ffplan.fabric.wiring.wiring import wire_tree
+from tests.support import examples
 
 RADIX = st.sampled_from([4, 5, 6, 8, 10, 12, 40])
 RATIO = st.sampled_from([1.0, 2.0, 3.0])
@@ -42,7 +43,7 @@ def ports(network: Network) -> np.ndarray:
 
 
 @given(trees())
-@settings(max_examples=200)
+@examples(200)
 def test_no_port_is_used_twice_or_beyond_the_radix(tree: Tree) -> None:
     network = wire_tree(tree, tree.endpoints).network
     used = ports(network)
@@ -54,7 +55,7 @@ def test_no_port_is_used_twice_or_beyond_the_radix(tree: Tree) -> None:
 
 
 @given(trees())
-@settings(max_examples=200)
+@examples(200)
 def test_counts_equal_the_closed_form(tree: Tree) -> None:
     network = wire_tree(tree, tree.endpoints).network
     assert [network.count(role) for role in (LEAF, SPINE, CORE)] == [tree.leaf, tree.spine, tree.core]
@@ -72,7 +73,7 @@ def test_counts_equal_the_closed_form(tree: Tree) -> None:
 
 
 @given(trees(most=600))
-@settings(max_examples=100)
+@examples(100)
 def test_every_endpoint_reaches_every_other(tree: Tree) -> None:
     network = wire_tree(tree, tree.endpoints).network
     graph: nx.Graph[int] = nx.Graph(zip(network.links.a.tolist(), network.links.b.tolist(), strict=True))
@@ -81,7 +82,7 @@ def test_every_endpoint_reaches_every_other(tree: Tree) -> None:
 
 
 @given(trees(most=3000))
-@settings(max_examples=150)
+@examples(150)
 def test_every_core_reaches_every_full_pod(tree: Tree) -> None:
     """So that a packet that has reached any core can go down without going up again."""
     network = wire_tree(tree, tree.endpoints).network
@@ -98,7 +99,7 @@ def test_every_core_reaches_every_full_pod(tree: Tree) -> None:
 
 
 @given(trees(most=2000))
-@settings(max_examples=100)
+@examples(100)
 def test_a_leaf_has_as_many_links_to_each_spine_of_its_pod(tree: Tree) -> None:
     network = wire_tree(tree, tree.endpoints).network
     down = network.links.tier == 1
@@ -111,7 +112,7 @@ def test_a_leaf_has_as_many_links_to_each_spine_of_its_pod(tree: Tree) -> None:
 
 
 @given(st.sampled_from([4, 6, 8]), st.integers(2, 3), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_evenly_striped_trees_reach_full_bisection(radix: int, tiers: int, data: st.DataObject) -> None:
     """Max-flow between the first and the second half of the endpoints, whole leaves on either side."""
     rule = TreeRule(tiers=tiers, radix=radix, uplinks=radix // 2, rails=1, core_policy="equal-stripe")

@@ -15,6 +15,7 @@ from tests.support import ROOT, ffplan
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+pytestmark = pytest.mark.deep
 TOKEN, DAYS = "run.cost_per_million_tokens.likely", "run.days.likely"
 B200 = "superpod-b200-4su"
 JOB = {"workload.model": "llama3-70b,deepseek-v3", "workload.tokens": "2T"}

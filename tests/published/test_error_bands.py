@@ -46,6 +46,7 @@ def test_bands_of_models(band: ErrorBand, experts: bool) -> None:
     assert sum(row["n"] for row in kinds) == band.runs
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("model", ["llama3-70b", "deepseek-v3", "grok1-314b"])
 @pytest.mark.parametrize("design", ["superpod-h100-4su", "gb200-nvl72-16", "mi355x-pod"])
 def test_no_option_of_a_plan_narrows_the_band(design: str, model: str) -> None:
@@ -80,6 +81,7 @@ def test_a_part_of_the_errors_computed_anew() -> None:
     assert found == pytest.approx({name: chips[name] for name in ("hopper", "blackwell")}, abs=0.003)
 
 
+@pytest.mark.deep
 def test_shipped_constants_are_what_the_fit_gives() -> None:
     pytest.importorskip("scipy")
     catalog, seen = Catalog(), 0

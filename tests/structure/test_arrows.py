@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tests.support import ROOT
@@ -78,6 +79,7 @@ THIRD_PARTY = {
 """Packages from elsewhere that a room may import; no other room may import any."""
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Return the full names that a module imports, also for types only."""
     names: set[str] = set()
@@ -91,11 +93,13 @@ def imports(path: Path) -> set[str]:
     return names
 
 
+@cache
 def room_of(name: str) -> str | None:
     """Return the room of a module by its dotted name below the package; None outside of all rooms."""
     return max((room for room in (*ARROWS, "cli") if f"{name}.".startswith(f"{room}.")), key=len, default=None)
 
 
+@cache
 def below(room: str) -> set[str]:
     """Return a room with all that it may import."""
     return {room}.union(*(below(other) for other in ARROWS[room]))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
 from ffplan.catalog.kinds import KINDS
@@ -18,7 +16,7 @@ from ffplan.inputs.validate import validate
 from ffplan.studies.explain.catalog import part_sheet
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.training_cases import TrainingFile
-from tests.support import DESIGNS, ROOT
+from tests.support import DESIGNS, ROOT, checker
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +62,6 @@ def files_of(kind: str) -> list[Path]:
     return found
 
 
-def schema(name: str) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
-    return loaded
-
-
 def test_every_kind_has_a_folder_and_a_part() -> None:
     assert set(FOLDERS) == set(KINDS)
     assert {part(path).kind for path in FILES} == set(KINDS)
@@ -76,7 +69,7 @@ def test_every_kind_has_a_folder_and_a_part() -> None:
 
 @pytest.mark.parametrize("kind", FOLDERS)
 def test_catalogue_files(kind: str) -> None:
-    check = jsonschema.Draft202012Validator(schema("catalog"))
+    check = checker("catalog")
     for path in files_of(kind):
         loaded = part(path)
         assert loaded.kind == kind, path
@@ -115,7 +108,7 @@ def test_every_id_in_a_part_exists() -> None:
 
 @pytest.mark.parametrize("subject", ["communication", "training"])
 def test_case_files(subject: str) -> None:
-    check = jsonschema.Draft202012Validator(schema(f"{subject}-cases"))
+    check = checker(f"{subject}-cases")
     first = f"# yaml-language-server: $schema=../../../schema/{subject}-cases.schema.json\n"
     for path in (item for item in CASES if item.parent.name == subject):
         document = read_document(path)
@@ -133,7 +126,7 @@ def test_design_file(name: str) -> None:
     path = ROOT / "designs" / f"{name}.yaml"
     document = read_document(path)
     assert document.data["name"] == name
-    jsonschema.validate(document.data, schema("design"))
+    checker("design").validate(document.data)
     assert path.read_text().startswith("# yaml-language-server: $schema=../schema/design.schema.json\n")
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from ffplan.catalog.noted import noted
 from ffplan.catalog.store import Catalog
 from ffplan.schema.json_schema import json_schema
 
 
+@pytest.mark.deep
 def test_schemas_are_the_same_after_figures_were_noted() -> None:
     kinds = ("catalog", "assessment", "design", "train")
     before = [json_schema(kind) for kind in kinds]

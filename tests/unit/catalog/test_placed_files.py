@@ -10,7 +10,7 @@ from typing import Any
 import click
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.main import get_command
 from typer.testing import CliRunner
@@ -22,7 +22,7 @@ from ffplan.catalog.kinds import KINDS, OTHER_FILES
 from ffplan.catalog.store import Catalog
 from ffplan.cli.app import build
 from ffplan.cli.checked_files import OTHER_KINDS
-from tests.support import ffplan, overlay_part
+from tests.support import examples, ffplan, overlay_part
 
 SHIPPED = Catalog()
 FIRST = {kind: SHIPPED.ids_of(kind)[0] for kind in KINDS}
@@ -146,7 +146,7 @@ def rewritten(text: str, style: str) -> str:
     return text.replace("\n", "\r\n") if style == "windows" else text
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     st.sampled_from(sorted(KINDS)),
     st.sampled_from(STYLES),

@@ -7,22 +7,16 @@ import io
 import json
 from typing import TYPE_CHECKING
 
-import jsonschema
 import pytest
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.series import series
 from ffplan.collectives.bounds import ring_factor
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, checker, ffplan
 from tests.unit.validation.test_communication import CASE
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def schema(name: str) -> dict[str, object]:
-    loaded: dict[str, object] = json.loads((ROOT / "schema" / f"{name}.schema.json").read_text())
-    return loaded
 
 
 def test_series() -> None:
@@ -41,7 +35,7 @@ def test_collective_command() -> None:
     run = ffplan(*asked, "--gpus", "16,32,1440", "--format", "json")
     assert run.code == 0
     report = json.loads(run.out)
-    jsonschema.validate(report, schema("collective"))
+    checker("collective").validate(report)
     assert [row["gpus"] for row in report["rows"]] == [16, 32, 1440]
     assert report["in_network_reduction"] is report["in_network_allowed"] is False
     for row in report["rows"]:
@@ -141,7 +135,7 @@ def test_accuracy_of_all_that_ships() -> None:
     run = ffplan("accuracy", "communication", "--format", "json", "--max-mape", "10")
     assert run.code == 0
     report = json.loads(run.out)
-    jsonschema.validate(report, schema("accuracy"))
+    checker("accuracy").validate(report)
     measured = [row for row in report["rows"] if row["kind"] != "arithmetic"]
     assert report["total"]["n"] == sum(row["scored"] for row in measured) < len(report["rows"])
     assert {item["name"] for item in report["sources"]} == {row["source"] for row in report["rows"]}

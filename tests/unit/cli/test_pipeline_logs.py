@@ -8,14 +8,14 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import Finding, Severity
 from ffplan.base.visible import inert, plain_cell
 from ffplan.check.checked import Checked
 from ffplan.check.formats import render
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, examples, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +41,7 @@ def lines_of(text: str) -> list[str]:
     return [line for part in text.split("\r") for line in part.splitlines()]
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(HOSTILE, HOSTILE, HOSTILE, st.integers(1, 25), st.sampled_from(Severity))
 @example(FILE, NAME, "", 25, Severity.ERROR)
 @example("a.yaml", f"b\n{FILE}", f"\n{FILE}", 25, Severity.INFO)

@@ -12,13 +12,12 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-import yaml
 
 from ffplan.check.policy import read_policy
-from tests.support import ROOT, vary_design
+from tests.support import ROOT, read_yaml, vary_design
 from tests.unit.check.test_policy import git
 
-ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
+ACTION = read_yaml((ROOT / "action.yml").read_text())
 STEPS = {step["id"]: step for step in ACTION["runs"]["steps"]}
 BIN = str(Path(sys.executable).parent)
 GH = """#!/bin/sh
@@ -179,7 +178,7 @@ def test_the_policy_of_the_page_is_one(tmp_path: Path) -> None:
 
 
 def snippets() -> list[Any]:
-    return [yaml.safe_load(text) for text in fences("ci.md", "yaml")]
+    return [read_yaml(text) for text in fences("ci.md", "yaml")]
 
 
 def test_the_gitlab_snippet_writes_its_reports(runner: Runner) -> None:
@@ -200,7 +199,7 @@ def test_the_github_snippet_names_inputs_of_the_action() -> None:
 
 
 def test_the_hook_of_the_page_exists() -> None:
-    hooks = {item["id"]: item for item in yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())}
+    hooks = {item["id"]: item for item in read_yaml((ROOT / ".pre-commit-hooks.yaml").read_text())}
     (wanted,) = next(item["repos"] for item in snippets() if "repos" in item)[0]["hooks"]
     assert set(hooks) == {wanted["id"]}
     assert {"id", "name", "entry", "language"} <= set(hooks[wanted["id"]])

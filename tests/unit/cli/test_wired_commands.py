@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-import jsonschema
 import pytest
 
-from tests.support import ROOT, SMALL, ZONES_APART, ffplan, vary_design
+from tests.support import SMALL, ZONES_APART, checker, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +31,7 @@ def result(*arguments: str, code: int = 0) -> Any:
 @pytest.mark.parametrize("arguments", CASES, ids=" ".join)
 def test_json_follows_its_schema_and_is_the_same_twice(arguments: tuple[str, ...]) -> None:
     found = result(*arguments)
-    jsonschema.validate(found, json.loads((ROOT / "schema" / f"{CASES[arguments]}.schema.json").read_text()))
+    checker(CASES[arguments]).validate(found)
     assert found == result(*arguments)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -17,12 +18,13 @@ from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
 from ffplan.interop.inventory import _CABLES, _length
-from tests.support import ffplan, wired
+from tests.support import ffplan, read_yaml, wired
 
 RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2", "mi355x-pod"
 """16 NVL72 racks; a pod of eight rails; two zones; ports split in two."""
 
 
+@cache
 def text(design: str, target: str, *options: str) -> str:
     """Return an export."""
     run = ffplan("export", design, "--to", target, *options)
@@ -61,7 +63,7 @@ def test_blocks_are_the_nodes_below_a_leaf_otherwise() -> None:
 @pytest.mark.parametrize("design", [RACKS, POD, ZONES])
 def test_topologies_in_yaml(design: str) -> None:
     """Slurm 25.05: `topology` first, exactly one of nodes and children, one default; every node stands once."""
-    found = yaml.safe_load(text(design, "slurm-yaml"))
+    found = read_yaml(text(design, "slurm-yaml"))
     assert [next(iter(item)) for item in found] == ["topology", "topology"]
     assert [item["cluster_default"] for item in found] == [True, False]
     switches = found[0]["tree"]["switches"]
@@ -84,7 +86,7 @@ def test_topologies_in_yaml(design: str) -> None:
 )
 def test_labels_of_nodes(target: str, domain: str, leaf: str) -> None:
     """Values of labels have up to 63 characters of letters, digits, dots and dashes."""
-    found = list(yaml.safe_load_all(text(RACKS, target)))
+    found = list(yaml.load_all(text(RACKS, target), Loader=yaml.CSafeLoader))
     assert [item["metadata"]["name"] for item in found] == sorted(nodes(RACKS))
     labels = [item["metadata"]["labels"] for item in found]
     assert len({item[domain] for item in labels}) == 16
@@ -92,7 +94,7 @@ def test_labels_of_nodes(target: str, domain: str, leaf: str) -> None:
     assert all(
         re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", v) for item in labels for v in item.values()
     )
-    assert domain not in yaml.safe_load_all(text(POD, target)).__next__()["metadata"]["labels"]
+    assert domain not in next(yaml.load_all(text(POD, target), Loader=yaml.CSafeLoader))["metadata"]["labels"]
 
 
 @pytest.mark.parametrize("design", [POD, SPLIT])
@@ -154,7 +156,14 @@ MOST_LABEL = 100
 
 
 @pytest.mark.parametrize("program", ["netbox", "nautobot"])
-@pytest.mark.parametrize("design", [POD, "megascale-12288", "superpod-b300-4su", "hpn-dual-plane"])
+@pytest.mark.parametrize(
+    "design",
+    [
+        POD,
+        "superpod-b300-4su",
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("megascale-12288", "hpn-dual-plane")),
+    ],
+)
 def test_both_ends_of_a_cable_show_the_label_of_the_list(design: str, program: str) -> None:
     """An installer reads a label off a port, and finds device and port of both ends by it; a split port has a leg each.
 
@@ -220,7 +229,7 @@ def test_lengths_of_nautobot_are_small_whole_numbers(metres: float | None, lengt
 
 def test_a_lab_of_containers() -> None:
     """One endpoint serves one link; interfaces have up to 15 characters and are never eth0."""
-    found = yaml.safe_load(text("l40s-8-roce", "containerlab"))
+    found = read_yaml(text("l40s-8-roce", "containerlab"))
     topology = found["topology"]
     assert "-" not in found["name"]
     ends = [end for link in topology["links"] for end in link["endpoints"]]
@@ -244,10 +253,10 @@ def test_a_link_check_is_what_the_audit_reads(design: str) -> None:
 
 def test_dimensions_of_astra_sim() -> None:
     """NVL72: 72 GPUs at 900 GB/s inside, 16 racks at 400 Gb/s a GPU; without NVLink one dimension is left."""
-    found = yaml.safe_load(text(RACKS, "astra-sim"))
+    found = read_yaml(text(RACKS, "astra-sim"))
     assert found["topology"] == ["Switch", "Switch"]
     assert (found["npus_count"], found["bandwidth"]) == ([72, 16], [900, 50])
-    alone = yaml.safe_load(text("l40s-8-roce", "astra-sim"))
+    alone = read_yaml(text("l40s-8-roce", "astra-sim"))
     assert len(alone["topology"]) == len(alone["npus_count"]) == 1
     run = ffplan("export site-h100-100k --to astra-sim")
     assert run.code == 0
@@ -277,10 +286,10 @@ def test_a_topology_of_simai() -> None:
     assert "have no accelerators" not in ffplan("export", POD, "--to", "simai").err
 
 
-@pytest.mark.parametrize("design", [RACKS, POD, "fire-flyer-next"])
+@pytest.mark.parametrize("design", [RACKS, POD, pytest.param("fire-flyer-next", marks=pytest.mark.deep)])
 def test_an_infrastructure_of_infragraph(design: str) -> None:
     """Every edge joins a component of an instance to one of another, by a link that is there, each once."""
-    found: dict[str, Any] = yaml.safe_load(text(design, "infragraph"))
+    found: dict[str, Any] = read_yaml(text(design, "infragraph"))
     own = wired(design)
     devices = {item["name"]: {part["name"]: part["count"] for part in item["components"]} for item in found["devices"]}
     instances = {item["name"]: (item["device"], item["count"]) for item in found["instances"]}
@@ -304,3 +313,11 @@ def test_parts_of_the_fabric_are_refused_where_the_whole_is_meant() -> None:
     run = ffplan("export fire-flyer-2 --to simai --zone 1")
     assert run.code == 2
     assert "leave out --plane and --zone" in run.err
+
+
+def test_a_cable_has_one_label_in_every_list() -> None:
+    """An installer reads it off the cable, and looks it up in NetBox; parts of a split cable share it."""
+    for design in ("superpod-h100-4su", "megascale-12288"):
+        listed = {row["label"] for row in csv.DictReader(io.StringIO(text(design, "cables")))}
+        for inventory in ("netbox", "nautobot"):
+            assert {row["label"] for row in rows(design, "cables", inventory)} == listed

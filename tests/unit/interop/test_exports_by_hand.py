@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import yaml
 
 from ffplan.fabric.wiring.network import TIERS
 from ffplan.interop import graph, simulators
@@ -18,7 +15,7 @@ from ffplan.interop.inventory import _csv_rows
 from ffplan.interop.schedulers import TreeSwitch, _Block, _sizes, node_labels
 from ffplan.interop.simulators import containerlab
 from ffplan.interop.workloads import _ways
-from tests.support import ffplan
+from tests.support import read_yaml
 from tests.unit.interop.test_programs_by_hand import small
 
 
@@ -123,7 +120,7 @@ def test_a_lab_has_so_many_containers(monkeypatch: pytest.MonkeyPatch) -> None:
     own = exported("single")
     count = len(own.names.switches()) + len(own.names.hosts())
     monkeypatch.setattr(simulators, "_MOST_NODES", count)
-    loaded = yaml.safe_load(containerlab(own))
+    loaded = read_yaml(containerlab(own))
     assert len(loaded["topology"]["nodes"]) == count
     assert loaded["name"].replace("_", "").isalnum()
     monkeypatch.setattr(simulators, "_MOST_NODES", count - 1)
@@ -135,7 +132,7 @@ def test_labels_of_older_names_end_at_the_third_tier() -> None:
     """`pods` has leaves, pods and the fabric above a node."""
     own = exported("pods")
     new, old = (
-        [yaml.safe_load(text)["metadata"]["labels"] for text in node_labels(own, old=flag)] for flag in (False, True)
+        [read_yaml(text)["metadata"]["labels"] for text in node_labels(own, old=flag)] for flag in (False, True)
     )
     assert [*new[0]] == [f"fabric.topograph.run/tier-{tier}" for tier in range(3)]
     assert [*old[0]] == [f"network.topology.nvidia.com/{name}" for name in ("leaf", "spine", "core")]
@@ -180,12 +177,3 @@ def test_a_design_without_accelerators_has_no_simulation() -> None:
     for export in (simulators.astra_sim, lambda item: list(simulators.simai(item))):
         with pytest.raises(ValueError, match="the compute nodes have no accelerators"):
             export(own)
-
-
-def test_a_cable_has_one_label_in_every_list() -> None:
-    """An installer reads it off the cable, and looks it up in NetBox; parts of a split cable share it."""
-    for design in ("superpod-h100-4su", "megascale-12288"):
-        listed = {row["label"] for row in csv.DictReader(io.StringIO(ffplan("export", design, "--to", "cables").out))}
-        for inventory in ("netbox", "nautobot"):
-            rows = csv.DictReader(io.StringIO(ffplan("export", design, "--to", inventory, "--table", "cables").out))
-            assert {row["label"] for row in rows} == listed

@@ -194,6 +194,7 @@ def test_a_fault_is_one_finding(seed: Callable[[Listing, Random], list[str]], ki
     assert cause.effect
 
 
+@pytest.mark.deep
 def test_planes_of_two_rates() -> None:
     """As designed; a leaf, and then all links between leaves and spines, at the rate of the generation before."""
     built = built_as(PLANES)

@@ -6,13 +6,13 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.forms import _FORMS, _lines_known, form_of
 from ffplan.interop.asbuilt.read import read_as_built
-from tests.support import ffplan
+from tests.support import examples, ffplan
 from tests.unit.interop.seeded import Listing
 from tests.unit.interop.test_as_built_forms import (
     SINGLE,
@@ -123,7 +123,7 @@ def test_iblinkinfo_without_options(tmp_path: Path) -> None:
     ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.sampled_from([*TEXTS, "default"]),
     st.permutations(_FORMS),
@@ -138,7 +138,7 @@ def test_order_of_the_forms_does_not_matter(name: str, forms: list, noise: list[
     assert counts.pop(own.name) > 2 * max(counts.values())  # no form is close
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_most_lines_decide_where_two_outputs_stand_in_one_file(data: st.DataObject) -> None:
     """Lines of another program in front or behind, fewer than those of the first, do not change the form."""

@@ -9,7 +9,6 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-import jsonschema
 import networkx as nx
 import pytest
 
@@ -17,7 +16,7 @@ from ffplan.base.hostlist import fold, unfold
 from ffplan.interop.programs import ProgramError, find_library, find_program, run_program, running, wait_for
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.verify_slurm import _read_topology
-from tests.support import ROOT, ZONES_APART, ffplan, vary_design
+from tests.support import ZONES_APART, checker, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -120,7 +119,7 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     done = ffplan("audit fire-flyer-2", str(built), "--zone", "1", "--format", "json")
     assert done.code == 1, done.err
     report = json.loads(done.out)
-    jsonschema.validate(report, json.loads((ROOT / "schema" / "audit.schema.json").read_text()))
+    checker("audit").validate(report)
     assert report["absent"] == ["compute-0003/nic0"]
     assert report["unknown"] == ["stranger"]
     assert report["missing"] == [["compute-0002/nic0/p1", "z1-leaf-01/p2"], ["compute-0003/nic0/p1", "z1-leaf-01/p3"]]

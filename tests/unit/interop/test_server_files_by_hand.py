@@ -7,7 +7,6 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-import yaml
 
 from ffplan.base.errors import InputError
 from ffplan.interop.topology.devices import PcieRate
@@ -17,6 +16,7 @@ from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _numbered, _sources
 from ffplan.interop.topology.writing import _element_of, _remark
 from ffplan.interop.xml_tree import parse
+from tests.support import read_yaml
 from tests.unit.interop.test_topology import PARTS, ROME, file_of, gpu, net, nic, read, written
 
 BRIDGE = 'class="0x060400"'
@@ -36,7 +36,7 @@ def test_the_lines_of_two_sockets() -> None:
     one = f"<cpu numaid='0' {ROME}>{shared}{gpu('0:4')}</cpu>"
     two = f"<cpu numaid='1' {ROME}>{nic('0:5', net(200000, 'm1'))}</cpu>"
     made = file_of(read(one, two))
-    data = yaml.safe_load(made.text)
+    data = read_yaml(made.text)
     assert [socket["id"] for socket in data["sockets"]] == ["cpu0", "cpu1"]
     assert data["sockets"][0]["root_ports"] == [
         {"id": "cpu0-rp0", "pcie_switch": True},
@@ -81,7 +81,7 @@ def test_sources_anywhere_in_a_value() -> None:
 def test_a_port_within_5_of_100_of_its_part(rate: int, warned: bool) -> None:
     made = file_of(read(f"<cpu>{gpu('0:1')}{nic('0:2', net(rate))}</cpu>"))
     assert any("name a part of the rate that is used" in words for words in made.warnings) == warned
-    assert yaml.safe_load(made.text)["nics"][0]["part"] == "connectx-6-200g"
+    assert read_yaml(made.text)["nics"][0]["part"] == "connectx-6-200g"
 
 
 @pytest.mark.parametrize(
@@ -159,7 +159,7 @@ def test_a_server_that_stands_in() -> None:
     """Its CPU, memory and power are taken with their sources; how many GPUs it has is compared."""
     beside = "".join(gpu(f"0:{n}", more='class="0x030200"') for n in range(1, 9))
     made = file_of(read(f"<cpu {ROME}>{beside}</cpu>"), "dgx-a100-320gb")
-    data = yaml.safe_load(made.text)
+    data = read_yaml(made.text)
     assert made.todo == ()
     assert "the file has no PCI ids: the GPUs are taken for `a100-sxm-40gb`, those of the server given" in made.warnings
     assert not any("this file" in words for words in made.warnings)

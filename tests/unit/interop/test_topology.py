@@ -6,7 +6,6 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Server
@@ -18,7 +17,7 @@ from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _MEMORY, Basis, server_file
 from ffplan.interop.topology.writing import Inside, topology_xml
 from ffplan.interop.xml_tree import MOST_BYTES
-from tests.support import ffplan
+from tests.support import ffplan, read_yaml
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -64,7 +63,7 @@ def file_of(found: ServerTopology, like: str | None = None) -> ServerFile:
 
 def written(found: ServerTopology, like: str | None = None) -> dict[str, object]:
     """Return the data of a server file."""
-    data: dict[str, object] = yaml.safe_load(file_of(found, like).text)
+    data: dict[str, object] = read_yaml(file_of(found, like).text)
     return data
 
 
@@ -249,7 +248,7 @@ def test_gpus_on_a_slower_link_than_their_kind() -> None:
     """A100s of AWS run at generation 3: 15.75 of 31.5 GB/s, half of the part's practical rate."""
     place = 'class="0x030200" vendor="0x10de" device="0x20b0" link_speed="8 GT/s" link_width="16"'
     made = file_of(read(f"<cpu>{gpu('0:1', more=place)}{gpu('0:2', more=place)}</cpu>"))
-    data = yaml.safe_load(made.text)
+    data = read_yaml(made.text)
     part = PARTS.accelerators["10de:20b0"][0]
     assert part.pcie is not None
     assert data["accelerator_pcie"]["value"] == f"{part.pcie.bandwidth.value / 2:.4g} GB/s"
@@ -260,7 +259,7 @@ def test_what_another_server_cannot_stand_in_for() -> None:
     other = 'class="0x030000" vendor="0x10de" device="0x2684"'
     made = file_of(read(f"<cpu {ROME}>{gpu('0:1', more=other)}{gpu('0:2', more=other)}</cpu>"), "dgx-a100-320gb")
     assert any(item.startswith("accelerator: ") for item in made.todo)
-    assert "nvlink" not in yaml.safe_load(made.text)
+    assert "nvlink" not in read_yaml(made.text)
     grace = 'class="0x030200" vendor="0x10de" device="0x31c2"'
     links = '<nvlink target="0:f" count="18" tclass="0x068000"/>'
     tray = read(f'<cpu arch="arm64">{"".join(gpu(f"0:{n}", inside=links, more=grace) for n in range(1, 5))}</cpu>')

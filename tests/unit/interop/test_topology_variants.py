@@ -6,12 +6,11 @@ import gzip
 from typing import TYPE_CHECKING
 
 import pytest
-import yaml
 
 from ffplan.base.errors import InputError
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.system import _cut_out
-from tests.support import ffplan
+from tests.support import ffplan, read_yaml
 from tests.unit.interop.test_topology import file_of, gpu, net, nic, read
 
 if TYPE_CHECKING:
@@ -225,7 +224,7 @@ def test_a_domain_over_several_hosts_is_read_by_its_first() -> None:
     found = read(*hosts)
     assert (len(found.gpus), found.hosts, len(found.sockets)) == (2, 3, 1)
     assert found.warnings[0].startswith("the file joins 3 hosts")
-    assert yaml.safe_load(file_of(found).text)["nvlink"] == {"switched": True, "nodes": 3}
+    assert read_yaml(file_of(found).text)["nvlink"] == {"switched": True, "nodes": 3}
     assert read(hosts[0], hosts[0]).hosts == 1
 
 
@@ -247,7 +246,7 @@ def test_gpus_and_nics_of_bare_bus_ids_are_named_by_the_caller(tmp_path: Path) -
     named = ("--gpu-bus", "00:16.0,00:17.0", "--nic-bus", "00:19.0")
     run = ffplan("import", "nccl", str(tmp_path / "x.xml"), *named)
     assert run.code == 0
-    data = yaml.safe_load(run.out)
+    data = read_yaml(run.out)
     assert (len(data["accelerators"]), len(data["nics"])) == (2, 1)
 
 
@@ -264,7 +263,7 @@ def test_ports_of_one_card_add_up_where_there_is_such_a_part() -> None:
     both = read(card(port(1), port(2)))
     assert [(item.ports, item.gbyte_s, item.rate_words) for item in both.nics] == [(2, 25.0, "2 ports of 200 Gb/s")]
     made = file_of(both)
-    assert yaml.safe_load(made.text)["nics"][0]["part"] == "connectx-7-400g"
+    assert read_yaml(made.text)["nics"][0]["part"] == "connectx-7-400g"
     assert not any("name a part of the rate" in words for words in made.warnings)
     for text in (card(port(1)), card(port(1), port(1, more='coll="1"')), card(port(1), port(2, 100_000))):
         (one,) = read(text).nics
@@ -328,7 +327,7 @@ def test_copies_over_a_link_to_the_cpu_do_not_take_pcie(inside: str, warned: boo
 )
 def test_a_server_that_stands_in_has_cpus_of_the_same_kind(cpu: str, like: str, taken: str) -> None:
     made = file_of(read(f"<cpu {cpu}>{gpu(bus(1))}</cpu>"), like)
-    assert yaml.safe_load(made.text)["sockets"][0]["cpu"] == taken
+    assert read_yaml(made.text)["sockets"][0]["cpu"] == taken
     if taken == "TODO":
         assert any(words.startswith("the CPUs are ") for words in made.warnings)
 

@@ -40,6 +40,7 @@ def test_drawn_jobs_bring_the_work() -> None:
     assert all((np.diff(found.arrival_s) >= 0).all() for found in drawn)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("run", "gpus"),
     [((1260, 124, 625740), (26.77, 1, 1024)), ((6652, 206, 4_320_009), (3.72, 1, 2048)), ((50, 40, 60), (7, 7, 512))],
@@ -137,6 +138,7 @@ def test_a_placement_looks_at_so_many_waiting_jobs_and_no_further() -> None:
     assert ahead.wait_s.tolist() == [0.0, 0.0]
 
 
+@pytest.mark.deep
 def test_one_accelerator_jobs_wait_as_erlang_has_it() -> None:
     """M/M/c: eight accelerators at a load of 0.8, exponential run times."""
     random = np.random.default_rng(5)

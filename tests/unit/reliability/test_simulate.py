@@ -43,12 +43,14 @@ def runs(job: SimulatedJob, seconds: float = YEAR, count: int = 8) -> tuple[floa
     return mean, error
 
 
+@pytest.mark.deep
 def test_checkpoints_failures_and_restarts() -> None:
     for job, restart in ((JOB, 900.0), (replace(JOB, behind_s=300.0), 1200.0)):
         mean, error = runs(job)
         assert abs(mean - float(goodput(1000.0, 60.0, 3.09 * HOUR, restart))) < 3.5 * error < 0.01
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("fraction", "stored", "near"),
     [(0.96, 0.0, 300.0), (0.5, 250.0, 200.0), (0.96, 2000.0, 300.0), (0.5, 2000.0, 300.0)],
@@ -69,6 +71,7 @@ def test_checkpoints_in_memory_agree_within_the_confidence_interval(
     assert abs(mean - float(found.goodput)) < 3 * error
 
 
+@pytest.mark.deep
 def test_paths_that_a_job_survives() -> None:
     """Paths lost for half a day each, one every day: 1 - exp(-1/2) of the time at 70 % of the rate."""
     job = replace(JOB, paths={"link": (1 / DAY, DAY / 2)}, path_lost=0.7, harmless={})
@@ -81,6 +84,7 @@ def test_paths_that_a_job_survives() -> None:
     assert found.interruptions < len(found.events)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("spares", [0, 1, 3])
 @pytest.mark.parametrize("shrinks", [True, False])
 def test_missing_nodes(spares: int, shrinks: bool) -> None:
@@ -92,6 +96,7 @@ def test_missing_nodes(spares: int, shrinks: bool) -> None:
     assert abs(mean - expected) < 3.5 * error + 0.003
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("spares", [0, 6, 20])
 @pytest.mark.parametrize("shrinks", [True, False])
 def test_domains_that_fail_whole_and_spares_that_are_carried(spares: int, shrinks: bool) -> None:
@@ -137,6 +142,7 @@ def test_a_run_repeats_and_lists_what_happened() -> None:
     assert all(event.down_s == event.lost_s == 0.0 for event in harmless)
 
 
+@pytest.mark.deep
 def test_the_stretch_that_runs_at_the_end_counts() -> None:
     """Over days with few failures too: the last stretch is a good part of them."""
     rare = replace(JOB, rates={"accelerator": 1 / (100 * HOUR)}, removes={"accelerator": 0.0}, harmless={})
@@ -144,6 +150,7 @@ def test_the_stretch_that_runs_at_the_end_counts() -> None:
     assert abs(mean - float(goodput(1000.0, 60.0, 100 * HOUR, 900.0))) < 3.5 * error + 0.002
 
 
+@pytest.mark.deep
 def test_failures_that_stop_nothing_take_nodes_out() -> None:
     rare = {"accelerator": 1 / (30 * HOUR)}
     job = replace(

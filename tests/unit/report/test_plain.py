@@ -6,13 +6,14 @@ import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from ffplan.report.document import Body, Grid, Lines, Matrix, Remarks
 from ffplan.report.formats import styled
 from ffplan.report.formats.text import _NARROW, render_plain
+from tests.support import examples
 
 WORDS = st.sampled_from(
     [
@@ -66,7 +67,7 @@ def bodies(draw: st.DrawFn) -> Body:
 
 
 @given(bodies())
-@settings(max_examples=300, deadline=None)
+@examples(300)
 def test_plain_text_is_what_rich_prints(body: Body) -> None:
     text = render_plain(body)
     assert text in (None, styled.render(body, terminal=False))

@@ -12,7 +12,7 @@ import pytest
 from ffplan.cli.schema import SchemaName
 from ffplan.inputs.document import read_document
 from ffplan.schema.json_schema import DRAFT, OWNERS, json_schema
-from tests.support import ROOT
+from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_a_wrong_design_does_not_meet_its_schema(path: tuple[str | int, ...], va
 
 def test_a_report_meets_its_schema_and_a_report_without_a_field_does_not() -> None:
     check = jsonschema.Draft202012Validator(json_schema("assessment"))
-    report = json.loads((ROOT / "tests" / "golden" / "designs" / "fire-flyer-2.json").read_text())
+    report = json.loads(ffplan("design fire-flyer-2 --format json").out)
     assert check.is_valid(report)
     for name in report:
         assert not check.is_valid({key: value for key, value in report.items() if key != name}), name

@@ -66,6 +66,7 @@ def test_what_no_collective_exceeds_by_hand() -> None:
     assert collective_bound("allreduce", 1, host) is None
 
 
+@pytest.mark.deep
 def test_nothing_that_a_sheet_expects_exceeds_its_bound() -> None:
     for name in DESIGNS:
         run = ffplan("acceptance", name, "-f", "json")

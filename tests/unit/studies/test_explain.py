@@ -143,6 +143,7 @@ def test_inputs_of_a_run_are_placed_and_graded() -> None:
     assert (share["place"], share["source"]) == (effective["place"], f"{effective['source']}, status D")
 
 
+@pytest.mark.deep
 def test_inputs_of_the_step_move_a_run() -> None:
     """A figure of the step does to a token's cost what it does to the time of a step: hours are paid alike."""
     run = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
@@ -160,6 +161,7 @@ def test_inputs_of_the_step_move_a_run() -> None:
     assert line_at(count["place"]).strip().startswith("- {role: compute")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("field", ["matrix", "memory"])
 def test_what_moves_a_run_is_the_difference_of_two_runs(field: str, tmp_path: Path) -> None:
     """The plan of `tight` leaves 64 of 320 accelerators idle; two runs of that plan, one on an accelerator whose figure
@@ -198,6 +200,7 @@ def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None
         assert text[int(line) - 1].startswith(words)
 
 
+@pytest.mark.deep
 def test_figures_of_parts_and_prices_have_their_line() -> None:
     found = explained("fire-flyer-2", "cost.network")
     price = influence(found, "fire-flyer-2-relative: items.qm8700")

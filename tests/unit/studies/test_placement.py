@@ -7,7 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ffplan.catalog.device_names import is_another
@@ -21,7 +21,7 @@ from ffplan.studies.basis.job_layout import most_gpus, node_of
 from ffplan.studies.basis.placement import Placement, nics_near, placement_fault, placement_of
 from ffplan.studies.operate.acceptance import OPERATIONS, collective_points
 from ffplan.studies.operate.acceptance_bounds import collective_bound
-from tests.support import DESIGNS, ROOT, ffplan
+from tests.support import DESIGNS, ROOT, examples, ffplan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -142,7 +142,7 @@ def test_devices_that_each_rank_sees_as_its_first_say_nothing() -> None:
 ABLE = [name for name in DESIGNS if name not in ("site-h100-100k",)]
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(st.data())
 def test_expectations_of_any_placement(data: st.DataObject) -> None:
     """Nothing expected exceeds its bound; nodes that are filled are expected as without a placement."""

@@ -56,6 +56,7 @@ def test_a_node_fewer_is_too_slow() -> None:
     assert [item.capex for item in found.meet] == sorted(item.capex for item in found.meet)
 
 
+@pytest.mark.deep
 def test_limits_and_what_breaks_them() -> None:
     cheap = recommend(target(capex=1e6, watts=1e4), Catalog(), quiet)
     assert cheap.meet == []
@@ -127,6 +128,7 @@ def test_bad_requests(arguments: tuple[str, ...], words: str) -> None:
     assert (run.code, words in run.err) == (2, True), run.err
 
 
+@pytest.mark.deep
 def test_every_way_to_build_it() -> None:
     """Against every idea with 8, 4, 2 and 1 NICs, each sized by itself."""
     wanted, catalog = target(days=21.0), Catalog()
@@ -139,6 +141,7 @@ def test_every_way_to_build_it() -> None:
     assert len(found.meet[0].built.design.compute.fabric_nics) < 8
 
 
+@pytest.mark.deep
 def test_what_a_limit_costs() -> None:
     """A power limit just below the best's rules it out; a tenth more brings it back. Five nodes: 28 days, four: 35."""
     catalog = Catalog()
@@ -156,6 +159,7 @@ def test_what_a_limit_costs() -> None:
     assert free.looser[0].best.capex < best.capex
 
 
+@pytest.mark.deep
 def test_a_limit_of_floor(tmp_path: Path) -> None:
     """Racks times the area of one, which `cost` prints of the written design too."""
     asked = (*ASKED, "-a", "h100-sxm-80gb", "--best", "1")
@@ -171,6 +175,7 @@ def test_a_limit_of_floor(tmp_path: Path) -> None:
     assert (loose.code, "recalled: state yours with `--area-per-rack`" in " ".join(loose.out.split())) == (0, True)
 
 
+@pytest.mark.deep
 def test_a_profile_without_the_area_of_a_rack() -> None:
     found = recommend(target(), Catalog(), quiet).meet[0]
     unknown = replace(found, study=replace(found.study, power=replace(found.study.power, floor_m2=None)))
@@ -179,6 +184,7 @@ def test_a_profile_without_the_area_of_a_rack() -> None:
         broken(unknown, target(floor=100.0))
 
 
+@pytest.mark.deep
 def test_shares_of_the_draws() -> None:
     """One design is always the best; of a design and itself the first wins; a node fewer is late more often."""
     wanted, catalog = target(), Catalog()
@@ -197,6 +203,7 @@ def test_shares_of_the_draws() -> None:
     assert chances([], wanted, catalog, 500) == []
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("aim", ["capex", "tco", "token", "power", "accelerators"])
 def test_every_aim_is_least_at_the_best(aim: str) -> None:
     wanted = target(aim=aim)
@@ -206,6 +213,7 @@ def test_every_aim_is_least_at_the_best(aim: str) -> None:
     assert chances(found.meet[:2], wanted, Catalog(), 200)[0].best >= 0.0
 
 
+@pytest.mark.deep
 def test_alternatives_differ() -> None:
     wanted = target(slack=5.0)
     found = recommend(wanted, Catalog(), quiet)
@@ -226,6 +234,7 @@ def test_days_of_a_sustained_rate() -> None:
     assert days == pytest.approx(1.0, rel=0.01)
 
 
+@pytest.mark.deep
 def test_a_sustained_rate_is_kept_up() -> None:
     asked = ("-m", "llama3-8b", "-a", "h100-sxm-80gb")
     run = ffplan("recommend", *asked, "--sustained", "20 PFLOP/s", "-f", "json")
@@ -236,6 +245,7 @@ def test_a_sustained_rate_is_kept_up() -> None:
     assert found["designs"][0]["sustained_pflops"] < 24.0  # five nodes; four keep up 19
 
 
+@pytest.mark.deep
 def test_parts_to_choose_from() -> None:
     asked = (*ASKED, "-a", "h100-sxm-80gb", "-f", "json")
     free = json.loads(ffplan(*asked).out)["designs"][0]["switch"]
@@ -245,6 +255,7 @@ def test_parts_to_choose_from() -> None:
     assert {item["switch"] for item in only} == {"qm9700"}
 
 
+@pytest.mark.deep
 def test_round_sizes_below_one_that_divides_badly() -> None:
     """Days of DeepSeek-V3 on B200 by size: 85 are held by 192 nodes, and not by 200 and 212 between."""
     wanted = target(model="deepseek-v3", tokens=15e12, days=85.0, allowed=("b200",))
@@ -259,6 +270,7 @@ def test_round_sizes_below_one_that_divides_badly() -> None:
     assert between.days > 85
 
 
+@pytest.mark.deep
 def test_a_speed_without_runs_is_said_to_be_estimated() -> None:
     """MI300X has no training constants: it takes those of H200, by the best measured GEMMs; H100 has its own."""
     words = "Its speed is estimated from h200-sxm: no training run on it is among the measurements."
@@ -280,6 +292,7 @@ def test_an_accelerator_that_is_asked_for_and_excluded() -> None:
     assert (run.code, "h100-sxm-80gb: it is excluded" in run.out) == (1, True)
 
 
+@pytest.mark.deep
 def test_cost_over_the_life_is_one_number() -> None:
     """What the draws begin with, without any draw, is what `cost` prints."""
     wanted, catalog = target(), Catalog()
@@ -298,6 +311,7 @@ LATER = (
 )
 
 
+@pytest.mark.deep
 def test_a_purchase_in_phases(tmp_path: Path) -> None:
     """The last purchase is the whole design; prices add up to it, and `cost` has the same phases."""
     run = ffplan(*LATER, *("--folder", str(tmp_path), "-f", "json"))
@@ -320,6 +334,7 @@ def test_a_purchase_in_phases(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.deep
 def test_a_purchase_in_phases_in_words() -> None:
     run = ffplan(*LATER)
     assert run.code == 0, run.err
@@ -329,6 +344,7 @@ def test_a_purchase_in_phases_in_words() -> None:
     assert "A cluster that grows is sized for its last purchase." in said
 
 
+@pytest.mark.deep
 def test_each_purchase_is_the_smallest() -> None:
     """Against a node fewer of the same design, of which the job has the part that stands."""
     wanted = target(days=20.0, stages=(Stage(after=0.0, days=40.0), Stage(after=9.0, days=20.0)))
@@ -346,6 +362,7 @@ def test_each_purchase_is_the_smallest() -> None:
     assert run.days.likely > 40
 
 
+@pytest.mark.deep
 def test_an_earlier_purchase_may_serve_already() -> None:
     """28.9 days take the nodes that 29 days take: what stands is not bought again, and no phase is written."""
     nearly = target(days=28.9, stages=(Stage(after=0.0, days=29.0), Stage(after=9.0, days=28.9)))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -30,7 +30,7 @@ from ffplan.studies.choose.sweep_axes import Points, axis
 from ffplan.studies.choose.sweep_cluster import in_tasks, refuse_parts, refuse_versions
 from ffplan.studies.choose.sweep_rows import Kept
 from ffplan.studies.choose.sweep_run import SweepJob, job_key, work
-from tests.support import ROOT, assess_file, ffplan, overlay_part, valid, vary_design
+from tests.support import ROOT, assess_file, examples, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -811,7 +811,7 @@ PATHS = [
 ]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(
     st.sampled_from(PATHS),
     st.lists(st.sampled_from(["0", "1e-308", "1e-9", "0.5", "1", "7", "1e9", "1e15", "1e100", "1e308"]), max_size=3),

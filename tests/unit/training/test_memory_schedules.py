@@ -10,7 +10,7 @@ import pytest
 from ffplan.design.training import PlanFields
 from ffplan.training.axes import RECOMPUTE, ParallelPlans
 from ffplan.training.kept_activations import in_flight, layer_kept_bytes
-from ffplan.training.memory import peak_bytes, rank_parameters, stage_bytes
+from ffplan.training.memory import kv_bytes, peak_bytes, rank_parameters, stage_bytes
 from ffplan.training.model_flops import narrow_weights
 from ffplan.training.schedules import bubble, dualpipe_bubble
 from tests.support import shape_named
@@ -213,3 +213,15 @@ def test_bubbles() -> None:
 def test_dualpipe() -> None:
     """8 stages: 3 x (F&B + B - 3 W)."""
     assert dualpipe_bubble(8, 2.0, 1.0, 2.5) == pytest.approx(3 * (2.5 + 2 - 3))
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens", "width", "by_hand"),
+    [
+        ("llama3-8b", 1, 2, 131_072),  # 32 layers x (1024 + 1024) of 8 heads of 128 x 2 bytes: 128 KiB a token
+        ("llama3-8b", 8192, 1, 536_870_912),  # half as wide, 8192 tokens: half a GiB
+        ("deepseek-v3", 1, 2, 70_272),  # 61 layers x (512 latent + 64 rotary) x 2 bytes: the 70.272 KB of its authors
+    ],
+)
+def test_keys_and_values_of_a_context(model: str, tokens: int, width: int, by_hand: int) -> None:
+    assert kv_bytes(shape_named(model), tokens, width) == by_hand
