@@ -57,18 +57,18 @@ def costs(
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
-    given = load(design)
-    parts = given.catalog
+    loaded = load(design)
+    parts = loaded.catalog
     timed = None
     if model is not None and tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
-        wanted = read_plan(None if plan is None else str(plan), fields)
-        timed = _timed(given, parts, model, float(tokens), (gpus, wanted), searching=search or plan is None)
-    return study_cost(given.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
+        settings = read_plan(None if plan is None else str(plan), fields)
+        timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
+    return study_cost(loaded.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
 
 
 def _timed(
-    given: Design,
+    loaded: Design,
     parts: Catalog,
     model: str,
     tokens: float,
@@ -93,6 +93,6 @@ def _timed(
         raise UsageError(f"costs: {part.id} is no transformer")
     gpus, plan = job
     try:
-        return timed_on(given.resolved, parts, part, plan, gpus, tokens, searching=searching)
+        return timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"costs: {error}") from None

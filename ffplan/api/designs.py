@@ -54,8 +54,8 @@ class Design:
         known = self._kept[1]
         if name not in known:
             known[name] = make()
-        found: T = known[name]
-        return found
+        value: T = known[name]
+        return value
 
     @property
     def catalog(self) -> Catalog:

@@ -102,7 +102,7 @@ def assess_many(
         several = [designs] if isinstance(designs, str | Path | Design) else designs
         if not isinstance(several, Iterable):
             raise UsageError("assess_many: give one design, or several")
-        return _one_by_one([load(item) for item in several])
+        return _one_by_one([load(entry) for entry in several])
     if not isinstance(designs, str | Path | Design):
         raise UsageError("assess_many: axes vary one design")
     if not isinstance(axes, Mapping) or not axes or not all(isinstance(path, str) for path in axes):
@@ -111,8 +111,8 @@ def assess_many(
     arrays = _arrays(axes)
     shape, flat = arrays[0].shape, [array.ravel() for array in arrays]
     parts: list[DesignGrid] = [
-        design_grid(resolved, {path: array[at : at + CHUNK] for path, array in zip(axes, flat, strict=True)})
-        for at in range(0, max(1, flat[0].size), CHUNK)
+        design_grid(resolved, {path: array[start : start + CHUNK] for path, array in zip(axes, flat, strict=True)})
+        for start in range(0, max(1, flat[0].size), CHUNK)
     ]
     columns = {path: np.concatenate([part.columns[path] for part in parts]).reshape(shape) for path in parts[0].columns}
     feasible = np.concatenate([part.feasible for part in parts]).reshape(shape)
@@ -128,7 +128,7 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
     """
     import numpy as np
 
-    found = []
+    arrays = []
     for path, value in axes.items():
         try:
             array = np.asarray(value, dtype=float)
@@ -136,11 +136,11 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
             raise UsageError(f"`{path}`: no array of numbers") from None
         if not array.size:
             raise UsageError(f"`{path}`: an empty array")
-        found.append(array)
+        arrays.append(array)
     try:
-        return list(np.broadcast_arrays(*found))
+        return list(np.broadcast_arrays(*arrays))
     except ValueError:
-        shapes = ", ".join(f"`{path}` {array.shape}" for path, array in zip(axes, found, strict=True))
+        shapes = ", ".join(f"`{path}` {array.shape}" for path, array in zip(axes, arrays, strict=True))
         raise UsageError(f"assess_many: the axes do not broadcast: {shapes}") from None
 
 
@@ -152,12 +152,12 @@ def _one_by_one(designs: list[Design]) -> ManyDesigns:
     why = []
     for design in designs:
         try:
-            found = numbers(plain(assess(design)))
+            values = numbers(plain(assess(design)))
             why.append("")
         except InputError as error:
-            found = {}
+            values = {}
             why.append(error.findings[0].message)
-        rows.append(found)
+        rows.append(values)
     paths = dict.fromkeys(path for row in rows for path in row)
     columns = {path: np.array([row.get(path, np.nan) for row in rows], float) for path in paths}
     names = np.array([design.name for design in designs])

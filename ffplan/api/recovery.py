@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 views.install()
 
 
-def _profiled(given: Design, profile: str | None) -> ResolvedDesign:
+def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
     """Return a design with another reliability profile; as it is where none is given.
 
     Raises:
         UsageError: where there is no such profile.
     """
     if profile is None:
-        return given.resolved
+        return loaded.resolved
     from ffplan.catalog.reliability import ReliabilityProfile
     from ffplan.design.reliability_schema import profiled
 
-    part_of(given.catalog, ReliabilityProfile, profile, "profile")
-    return profiled(given.resolved, profile)
+    part_of(loaded.catalog, ReliabilityProfile, profile, "profile")
+    return profiled(loaded.resolved, profile)
 
 
-def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
+def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
     """Return the job: of a model, or the design's workload; None where there is neither.
 
     Raises:
@@ -48,7 +48,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
     try:
-        return goodput_job(given.resolved, parts, model, gpus)
+        return goodput_job(loaded.resolved, parts, model, gpus)
     except JobError as error:
         raise UsageError(f"{command}: {error.field} {error}") from None
 
@@ -79,12 +79,12 @@ def goodput(
     from ffplan.studies.cost.asked import Asked
     from ffplan.studies.goodput.goodput import study_goodput
 
-    given = load(design)
-    parts = given.catalog
-    asked = _job(given, parts, model, gpus, "goodput")
-    if asked is None:
+    loaded = load(design)
+    parts = loaded.catalog
+    job = _job(loaded, parts, model, gpus, "goodput")
+    if job is None:
         raise UsageError("goodput: no job: give a model, or the design a `workload`")
-    return study_goodput(_profiled(given, profile), parts, asked, Asked(draws=draws, seed=seed)).report
+    return study_goodput(_profiled(loaded, profile), parts, job, Asked(draws=draws, seed=seed)).report
 
 
 def storage(
@@ -112,10 +112,10 @@ def storage(
     """
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
-    given = load(design)
-    parts = given.catalog
+    loaded = load(design)
+    parts = loaded.catalog
     try:
-        asked = _job(given, parts, model, gpus, "storage")
-        return study_storage(_profiled(given, profile), parts, asked, images)
+        job = _job(loaded, parts, model, gpus, "storage")
+        return study_storage(_profiled(loaded, profile), parts, job, images)
     except NoStorageError as error:
         raise UsageError(f"storage: {error}") from None

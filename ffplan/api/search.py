@@ -98,23 +98,23 @@ def sweep(
     from ffplan.studies.choose.sweep_total import Total, sweep_report
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
-    found, ways = load(design), dict(pareto or {})
-    text, file = json.dumps(found.document.data), found.document.file
-    wanted = tuple(dict.fromkeys([*metrics, *ways]))
-    own = Sweep(SweepQuery(text=text, file=file, overlays=found.catalogs, points=points, metrics=wanted))
-    total = Total(ways, grid_axes(points, own.names, ways))
-    columns: dict[str, list[Floats]] = {metric: [] for metric in own.names}
+    loaded, ways = load(design), dict(pareto or {})
+    text, file = json.dumps(loaded.document.data), loaded.document.file
+    names = tuple(dict.fromkeys([*metrics, *ways]))
+    study = Sweep(SweepQuery(text=text, file=file, overlays=loaded.catalogs, points=points, metrics=names))
+    total = Total(ways, grid_axes(points, study.names, ways))
+    columns: dict[str, list[Floats]] = {metric: [] for metric in study.names}
     reason: list[str] = []
-    for number in range(own.chunks):
-        chunk = own.chunk(number)
-        total.take(kept(own, chunk, own.names, None, ways))
+    for number in range(study.chunks):
+        chunk = study.chunk(number)
+        total.take(kept(study, chunk, study.names, None, ways))
         for metric, column in columns.items():
             column.append(chunk.columns.get(metric, np.full(len(chunk.reason), np.nan)))
         reason += chunk.reason
-    at = zip(points.axes, points.indices(0, points.count), strict=True)
+    axes = zip(points.axes, points.indices(0, points.count), strict=True)
     return Swept(
-        report=sweep_report(own, found.resolved, total, stopped=False),
-        axes={item.path: [item.text(int(place)) for place in places] for item, places in at},
+        report=sweep_report(study, loaded.resolved, total, stopped=False),
+        axes={axis.path: [axis.text(int(place)) for place in places] for axis, places in axes},
         columns={metric: np.concatenate(column) for metric, column in columns.items()},
         reason=reason,
     )

@@ -42,8 +42,8 @@ def document_of(result: Result) -> Document:
     }
     if type(result) not in makers:
         raise TypeError(f"a {type(result).__name__} is no table")
-    found: Document = makers[type(result)](result)
-    return found
+    document: Document = makers[type(result)](result)
+    return document
 
 
 def frame(result: Result) -> Any:

@@ -85,36 +85,36 @@ def figures(values: dict[str, float], base: TrainingRates | None, units: float) 
     if base is not None:
         kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name not in NAMES}
     kept.setdefault("units", None)
-    found = {name: {"value": value, "source": "fit"} for name, value in values.items()}
+    fields = {name: {"value": value, "source": "fit"} for name, value in values.items()}
     if kept["units"] is None:
-        found["units"] = {"value": int(units), "source": "fit"}
+        fields["units"] = {"value": int(units), "source": "fit"}
     for name, value in kept.items():
-        if name not in found and value is not None:
-            found[name] = value.model_dump(exclude_none=True)
+        if name not in fields and value is not None:
+            fields[name] = value.model_dump(exclude_none=True)
     defaults = {"matrix": 0.7, "memory": 0.8, "kernel": 2e-5}
     for name, value in defaults.items():
-        found.setdefault(name, {"value": value, "source": "fit"})
-    built: dict[str, Any] = {name: _figure(name, item) for name, item in found.items()}
+        fields.setdefault(name, {"value": value, "source": "fit"})
+    built: dict[str, Any] = {name: _figure(name, field) for name, field in fields.items()}
     built |= {name: getattr(base, name, None) for name in NAMES[1:]}
     return TrainingRates.model_construct(set="fit", **built)
 
 
-def _figure(name: str, item: dict[str, Any]) -> Figure:
+def _figure(name: str, field: dict[str, Any]) -> Figure:
     kind = TrainingRates.model_fields[name].annotation
-    kinds: list[Any] = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
-    found: Figure = kinds[0].model_construct(**item)
-    return found
+    kinds: list[Any] = [field for field in getattr(kind, "__args__", (kind,)) if field is not type(None)]
+    figure: Figure = kinds[0].model_construct(**field)
+    return figure
 
 
 def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: StackRates | None = None) -> Floats:
     """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
     seconds, _ = replayed_times(replay, rates, stack)
-    found = np.full(seconds.shape, np.nan)
+    ratios = np.full(seconds.shape, np.nan)
     for name in TIMES:
         if name in replay.columns:
-            ratio = np.broadcast_to(modelled_measure(replay, name, seconds), found.shape) / replay.columns[name]
-            found = np.where(np.isnan(found), ratio if name == "seconds" else 1 / ratio, found)
-    rows: Floats = found[~np.isnan(found)]
+            ratio = np.broadcast_to(modelled_measure(replay, name, seconds), ratios.shape) / replay.columns[name]
+            ratios = np.where(np.isnan(ratios), ratio if name == "seconds" else 1 / ratio, ratios)
+    rows: Floats = ratios[~np.isnan(ratios)]
     return rows
 
 
@@ -169,30 +169,30 @@ def undetermined(
         units: multiprocessors of the accelerator.
     """
     there = errors(replays, figures(values, base, units))
-    found = []
+    blind = []
     for name, value in values.items():
         others = (errors(replays, figures(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
-        if all(np.allclose(there, other, rtol=0, atol=1e-9) for other in others):
-            found.append(name)
-    return found
+        if all(np.allclose(there, varied, rtol=0, atol=1e-9) for varied in others):
+            blind.append(name)
+    return blind
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
     """Return logarithms of the values that a fit starts from: the base's values, or the usual ones."""
     known = [getattr(base, name, None) for name in names]
     return np.array(
-        [np.log(BOUNDS[name][2] if item is None else item.value) for name, item in zip(names, known, strict=True)]
+        [np.log(BOUNDS[name][2] if figure is None else figure.value) for name, figure in zip(names, known, strict=True)]
     )
 
 
 def _notes(values: dict[str, float]) -> dict[str, str]:
     """Return the caveats of constants at an end of their range."""
-    found = {}
+    notes = {}
     for name, value in values.items():
         for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
             if abs(np.log(value / end)) < NEAR:
-                found[name] = f"the {word} that the fit allows"
-    return found
+                notes[name] = f"the {word} that the fit allows"
+    return notes
 
 
 def fit(
@@ -221,7 +221,7 @@ def fit(
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
-    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
     first = np.clip(_start(names, base), low + 1e-6, high - 1e-6)
     replayed = 0
 
@@ -245,8 +245,8 @@ def fit(
         )
         for way in ((0, -1, 1) if set(names) & set(LAUNCHES) else (0,))
     ]
-    found = min(tries, key=lambda item: float(item.cost))
-    values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
+    best = min(tries, key=lambda solution: float(solution.cost))
+    values = dict(zip(names, np.exp(best.x).tolist(), strict=True))
     after = errors(replays, figures(values, base, units))
     return Fit(
         values=values, notes=_notes(values), rows=rows, before=_before(replays, base), after=float(np.abs(after).mean())

@@ -89,8 +89,8 @@ class TimedKernels:
 
     def residuals(self, values: dict[str, float]) -> Floats:
         """Return logarithms of model over measured, of the rows that are used [1]."""
-        found: Floats = np.log(self.model(values) / self.seconds)[self.used]
-        return found
+        logs: Floats = np.log(self.model(values) / self.seconds)[self.used]
+        return logs
 
 
 def units_of(part: Accelerator, recording: Recording) -> float:
@@ -138,8 +138,8 @@ def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *
     bandwidth = part.memory_bandwidth.value * 1e9
 
     def model(values: dict[str, float]) -> Floats:
-        found: Floats = size / (bandwidth * values[fraction]) + (values["small"] if small else 0.0)
-        return found
+        times: Floats = size / (bandwidth * values[fraction]) + (values["small"] if small else 0.0)
+        return times
 
     names = (fraction, "small") if small else (fraction,)
     seconds = np.array([row.median_us * 1e-6 for row in rows])
@@ -181,11 +181,11 @@ def starting_values(part: Accelerator) -> dict[str, float]:
         figure = getattr(rates, name)
         values[name] = values[name] if figure is None else float(figure.value)
     values["stream"] = float((rates.stream or rates.memory).value)
-    each = float(rates.kernel.value) / (1 + SMALL_KERNELS)
-    return values | {"gemm": each, "small": each}
+    call = float(rates.kernel.value) / (1 + SMALL_KERNELS)
+    return values | {"gemm": call, "small": call}
 
 
-def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] = tuple(BOUNDS)) -> KernelFit:
+def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> KernelFit:
     """Fit constants to the recorded GEMMs and kernels that memory binds.
 
     A constant that the rows do not tell is kept, and the others are fitted again: one on a bound of its range, or
@@ -193,7 +193,7 @@ def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] =
 
     Args:
         part: the accelerator that was measured.
-        wanted: names of the constants to fit; the others are kept.
+        request: names of the constants to fit; the others are kept.
 
     Raises:
         FitError: where SciPy is missing.
@@ -204,9 +204,9 @@ def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] =
     """
     groups = [group for group in timed_groups(recording, part).values() if group.used.any()]
     values = starting_values(part)
-    asked = [name for name in wanted if any(name in group.names for group in groups)]
-    names = [name for name in asked if any(_dependent(group, values, name) for group in groups)]
-    kept = {name: "no row depends on it" for name in asked if name not in names}
+    candidates = [name for name in request if any(name in group.names for group in groups)]
+    names = [name for name in candidates if any(_dependent(group, values, name) for group in groups)]
+    kept = {name: "no row depends on it" for name in candidates if name not in names}
     errors: dict[str, float] = {}
     while names:
         values, errors = _fitted(groups, values, names)
@@ -238,17 +238,17 @@ def _fitted(
     Raises:
         FitError: where SciPy is missing.
     """
-    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
 
     def residuals(logs: Floats) -> Floats:
         values = start | dict(zip(names, np.exp(logs).tolist(), strict=True))
         return np.concatenate([group.residuals(values) for group in groups])
 
     first = np.clip(np.log([start[name] for name in names]), low + 1e-6, high - 1e-6)
-    found = solver()(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-10)
-    errors = _standard_errors(np.asarray(found.jac), residuals(found.x))
+    solution = solver()(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-10)
+    errors = _standard_errors(np.asarray(solution.jac), residuals(solution.x))
     return (
-        start | dict(zip(names, np.exp(found.x).tolist(), strict=True)),
+        start | dict(zip(names, np.exp(solution.x).tolist(), strict=True)),
         dict(zip(names, errors.tolist(), strict=True)),
     )
 
@@ -263,5 +263,5 @@ def _standard_errors(jacobian: Floats, residuals: Floats) -> Floats:
         variance = np.diag(np.linalg.inv(jacobian.T @ jacobian)) * float(np.sum(residuals**2)) / free
     except np.linalg.LinAlgError:
         return np.full(count, np.inf)
-    found: Floats = np.sqrt(np.maximum(variance, 0.0))
-    return found
+    deviations: Floats = np.sqrt(np.maximum(variance, 0.0))
+    return deviations

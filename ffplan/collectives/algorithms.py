@@ -9,7 +9,7 @@ from ffplan.collectives.switch_reduction import NVLS, NVLS_TREE, SHARP
 from ffplan.collectives.trees import TREE
 
 _REGISTERED = (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, STAR, SEND, PAT)
-ALGORITHMS = {item.name: item for item in _REGISTERED}
+ALGORITHMS = {algorithm.name: algorithm for algorithm in _REGISTERED}
 """Algorithms by name, in the order in which the first of equals wins."""
 OF_TOKENS = ("node-limited", "straight")
 """Ways of sending tokens to experts, see `expert_dispatch`."""

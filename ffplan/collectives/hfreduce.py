@@ -166,11 +166,11 @@ def hfreduce(
     copies, widest = len(groups), max(groups)
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
     lines = []
-    for item in _operations(operation, copies, reads, tree):
-        each = item.operations / len(host.cpus)
+    for access in _operations(operation, copies, reads, tree):
+        per_cpu = access.operations / len(host.cpus)
         for number in range(len(host.cpus)):
-            into, out = (each, 0.0) if item.kind == "write" else (0.0, each)
-            lines.append(Line(item.step, ("host_memory", str(number)), into, out))
+            into, out = (per_cpu, 0.0) if access.kind == "write" else (0.0, per_cpu)
+            lines.append(Line(access.step, ("host_memory", str(number)), into, out))
     count = len(host.nics)
     lines += [Line("double binary tree", ("nic", name), tree / count, tree / count) for name in host.nic_ids]
     root = dict.fromkeys(host.gpus, 0.0) | {host.gpus[0]: 1.0}

@@ -94,8 +94,8 @@ def exchange_factor(job: RankLayout) -> Number:
         return link_factor(job)
     spanned, opened, along = axes_spanned(torus, job.per_node)
     hops: Number = opened * along / 3
-    for at, axis in enumerate(torus):
-        hops = hops + (spanned - opened > at) * axis / 4
+    for number, axis in enumerate(torus):
+        hops = hops + (spanned - opened > number) * axis / 4
     return link_factor(job) * maximum(1.0, hops)
 
 

@@ -75,9 +75,9 @@ def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
     rates = job.host.rates
     if rates is None or rates.ll is None:
         return float("inf")
-    one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
+    single, pair, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
     nodes = job.nodes
-    busbw = one * (nodes == 1) + two * (nodes == 2) + more * (nodes > 2)
+    busbw = single * (nodes == 1) + pair * (nodes == 2) + more * (nodes > 2)
     most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
     return most
 
@@ -143,11 +143,11 @@ def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
         least = choose((most / job.ranks >= count) & (count <= most), float(count), least)
     whole = job.per_node >= len(job.host.gpus)
     away = choose(whole, sends.network_full.value, sends.network.value)
-    own = rates.send.value / most if rates and rates.send else 0.0
-    each = own or sends.channel.value
+    measured = rates.send.value / most if rates and rates.send else 0.0
+    channel = measured or sends.channel.value
     inside = job.several == 0
     return {
-        "channel_per_byte": 1e-9 / choose(inside, each, away),
+        "channel_per_byte": 1e-9 / choose(inside, channel, away),
         "channels_least": choose(inside, least, 1.0),
         "channels_most": choose(inside, most, 1.0),
         "part": sends.part.value,
@@ -205,17 +205,17 @@ def choices_of(
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
     filling = _filling(library, operation, algorithm)
-    found = []
+    rows = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0
         ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
         fill = filling.get(protocol)  # type: ignore[call-overload]
-        at = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
-        latency, inner = algorithm.latency(at(job=job, measured=True))
-        tuned, _ = algorithm.latency(at(job=job, measured=False))
+        figures = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
+        latency, inner = algorithm.latency(figures(job=job, measured=True))
+        tuned, _ = algorithm.latency(figures(job=job, measured=False))
         if plain is not job:
-            tuned = choose(alone, tuned, algorithm.latency(at(job=plain, measured=False))[0])
-        found.append(
+            tuned = choose(alone, tuned, algorithm.latency(figures(job=plain, measured=False))[0])
+        rows.append(
             Choice(
                 algorithm=algorithm.name,
                 protocol=protocol,
@@ -234,7 +234,7 @@ def choices_of(
                 **(_channels(library, job) if algorithm.channels else {}),
             )
         )
-    return found
+    return rows
 
 
 def choices(
@@ -249,10 +249,10 @@ def choices(
         protocol: the only one allowed, or None.
     """
     known = resources(job.host, job.cuts, library.link_share.value if library.link_share else 1.0)
-    found = []
-    for item in ALGORITHMS.values():
-        asked = not item.on_request if algorithm is None else item.name == algorithm
-        if asked and operation in item.operations and (in_network or not item.in_network):
-            kinds = [kind for kind in item.protocols if protocol in (None, kind)]
-            found += choices_of(library, job, known, operation, item, kinds)
-    return found
+    rows = []
+    for candidate in ALGORITHMS.values():
+        allowed = not candidate.on_request if algorithm is None else candidate.name == algorithm
+        if allowed and operation in candidate.operations and (in_network or not candidate.in_network):
+            kinds = [kind for kind in candidate.protocols if protocol in (None, kind)]
+            rows += choices_of(library, job, known, operation, candidate, kinds)
+    return rows

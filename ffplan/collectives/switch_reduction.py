@@ -94,14 +94,14 @@ def sharp(operation: str, job: RankLayout) -> list[Line]:
     return nvls(operation, job, 1.0, IN_NETWORK)
 
 
-def _latency(at: LatencyFigures) -> Latency:
-    nodes = at.job.nodes
-    return switch_latency(at.inside, at.between, nodes), at.inside + 0 * nodes
+def _latency(figures: LatencyFigures) -> Latency:
+    nodes = figures.job.nodes
+    return switch_latency(figures.inside, figures.between, nodes), figures.inside + 0 * nodes
 
 
-def _sharp_latency(at: LatencyFigures) -> Latency:
-    nodes = at.job.nodes
-    return switch_latency(at.inside, at.between, nodes, in_network=True), at.inside + 0 * nodes
+def _sharp_latency(figures: LatencyFigures) -> Latency:
+    nodes = figures.job.nodes
+    return switch_latency(figures.inside, figures.between, nodes, in_network=True), figures.inside + 0 * nodes
 
 
 def _reduces(job: RankLayout) -> Truth:

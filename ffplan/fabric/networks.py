@@ -35,17 +35,17 @@ def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPl
     Raises:
         InputError: where a network cannot hold what joins it.
     """
-    found: list[NetworkPlan] = []
+    planned: list[NetworkPlan] = []
     for network in design.networks:
-        switches = fabric.switches + switches_of(found)
+        switches = fabric.switches + switches_of(planned)
         seen = network_design(design, network, switches)
-        found.append(NetworkPlan(network, seen, plan_fabric(seen)))
-    return tuple(found)
+        planned.append(NetworkPlan(network, seen, plan_fabric(seen)))
+    return tuple(planned)
 
 
 def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
     """Return the network that carries the storage; None where the compute fabric does."""
-    return next((found for found in plan_networks(design, fabric) if found.name == "storage"), None)
+    return next((network for network in plan_networks(design, fabric) if network.name == "storage"), None)
 
 
 def switches_of(networks: Iterable[NetworkPlan]) -> int:

@@ -104,8 +104,8 @@ def _heated(prepared: Prepared, seconds: float) -> int:
     while (spent < seconds and rounds < MOST) or rounds < 2:
         took = prepared.run(times)
         spent, rounds = spent + took, rounds + 1
-        each = took / times
-        times = min(MOST_TIMES, max(1, math.ceil(BATCH / each))) if each > 0 else min(MOST_TIMES, times * 10)
+        call = took / times
+        times = min(MOST_TIMES, max(1, math.ceil(BATCH / call))) if call > 0 else min(MOST_TIMES, times * 10)
     return times
 
 
@@ -120,17 +120,17 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
     Raises:
         UnsupportedKernelError: where the device cannot run the kernel, or its clock saw no time pass.
     """
-    found: list[float] = []
+    microseconds: list[float] = []
     times, spent = _heated(prepared, warm), 0.0
-    while (spent < seconds or len(found) < FEWEST) and len(found) < MOST:
+    while (spent < seconds or len(microseconds) < FEWEST) and len(microseconds) < MOST:
         took = prepared.run(times)
         spent += took
-        found.append(took / (times * prepared.calls) * 1e6)
-    low, median, high = (percentile(found, fraction) for fraction in (0.1, 0.5, 0.9))
+        microseconds.append(took / (times * prepared.calls) * 1e6)
+    low, median, high = (percentile(microseconds, fraction) for fraction in (0.1, 0.5, 0.9))
     if not median > 0:
         raise UnsupportedKernelError("the clock of the device saw no time pass")
     return Timing(
-        median_us=_rounded(median), low_us=_rounded(low or median), high_us=_rounded(high), batches=len(found)
+        median_us=_rounded(median), low_us=_rounded(low or median), high_us=_rounded(high), batches=len(microseconds)
     )
 
 
@@ -171,7 +171,7 @@ def run_plan(
             states.append(device.state(f"after {group}"))
     except KeyboardInterrupt:
         complete = False
-    kept: dict[str, Any] = {FIELDS[group]: tuple(found) for group, found in rows.items()}
+    kept: dict[str, Any] = {FIELDS[group]: tuple(timings) for group, timings in rows.items()}
     return Recording(
         kind="kernel-recording",
         version=VERSION,

@@ -33,12 +33,12 @@ def _torch() -> ModuleType:
 class _Timed:
     """Calls with a clock around them."""
 
-    def __init__(self, device: TorchDevice, made: KernelCalls) -> None:
-        self._device, self._made = device, made
-        self._replay: Callable[[], Any] = made.step
-        self.calls = made.calls
-        if device.gpu and made.capture:
-            self._replay = device.captured(made.step)
+    def __init__(self, device: TorchDevice, calls: KernelCalls) -> None:
+        self._device, self._made = device, calls
+        self._replay: Callable[[], Any] = calls.step
+        self.calls = calls.calls
+        if device.gpu and calls.capture:
+            self._replay = device.captured(calls.step)
 
     def run(self, times: int) -> float:
         """Run repetitions; return their time [s]."""
@@ -64,8 +64,8 @@ class TorchDevice:
         self.torch = torch = _torch()
         self.gpu = gpu
         if gpu and not torch.cuda.is_available():
-            words = "a build without CUDA or ROCm" if not (torch.version.cuda or torch.version.hip) else "no GPU"
-            raise NoDeviceError(f"PyTorch {torch.__version__} sees {words}; --device cpu shows that the program runs")
+            lacking = "a build without CUDA or ROCm" if not (torch.version.cuda or torch.version.hip) else "no GPU"
+            raise NoDeviceError(f"PyTorch {torch.__version__} sees {lacking}; --device cpu shows that the program runs")
         self.name = "cuda" if gpu else "cpu"
         self._asked = "0"
         if gpu:

@@ -70,16 +70,16 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
         PCIe switch has the lanes of one accelerator to the CPU (recalled of DGX A100, p4d and servers of L40S).
     """
     ports = [port for port in host.ports if port.gpus]
-    found: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
+    shares: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
     if host.pcie is not None:
-        found["PCIe link"] = link = host.pcie[1]
+        shares["PCIe link"] = link = host.pcie[1]
         switches = [port for port in ports if port.pcie_switch and len(port.gpus) > 1]
         if switches:
-            found["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))
+            shares["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))
     limits = [(port, port.limits.one_way.value) for port in ports if port.limits is not None]
     if limits:
-        found["root port"] = minimum(*(rate / _below(host, port, running) for port, rate in limits))
-    return found
+        shares["root port"] = minimum(*(rate / _below(host, port, running) for port, rate in limits))
+    return shares
 
 
 def host_copies(host: Host) -> HostCopies | None:
@@ -96,6 +96,6 @@ def host_copies(host: Host) -> HostCopies | None:
     """
     if host.pcie is None or not host.gpus:
         return None
-    one, every = host_shares(host, 1), host_shares(host, len(host.gpus))
+    alone, every = host_shares(host, 1), host_shares(host, len(host.gpus))
     binds = min(every, key=lambda name: every[name])
-    return HostCopies(minimum(*one.values()), minimum(*every.values()), binds)
+    return HostCopies(minimum(*alone.values()), minimum(*every.values()), binds)

@@ -30,15 +30,15 @@ class LinkGraph:
 
 def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]:
     """Return the links on the shortest way from a GPU to every one that it reaches."""
-    found, edge = {first: 0}, [first]
+    distance, edge = {first: 0}, [first]
     while edge:
         following = []
         for gpu in edge:
-            for other in sorted(weights[gpu].keys() - found.keys()):
-                found[other] = found[gpu] + 1
-                following.append(other)
+            for neighbour in sorted(weights[gpu].keys() - distance.keys()):
+                distance[neighbour] = distance[gpu] + 1
+                following.append(neighbour)
         edge = following
-    return found
+    return distance
 
 
 def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
@@ -66,14 +66,14 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
             best = min(best, tight[following]) if len(tight) == 1 else best
             del tight[following]
             order.append(following)
-            for other, count in left[following].items():
-                if other in tight:
-                    tight[other] += count
+            for neighbour, count in left[following].items():
+                if neighbour in tight:
+                    tight[neighbour] += count
         kept, gone = order[-2], order[-1]
-        for other, count in left.pop(gone).items():
-            del left[other][gone]
-            if other != kept:
-                left[kept][other] = left[other][kept] = left[kept].get(other, 0) + count
+        for neighbour, count in left.pop(gone).items():
+            del left[neighbour][gone]
+            if neighbour != kept:
+                left[kept][neighbour] = left[neighbour][kept] = left[kept].get(neighbour, 0) + count
     return best
 
 
@@ -97,16 +97,16 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     if not links:
         return None
     weights: dict[str, dict[str, int]] = {gpu: {} for gpu in gpus}
-    for (one, two), count in zip(links, counts or [1] * len(links), strict=True):
-        weights[one][two] = weights[two][one] = count
-    each = [sum(others.values()) for others in weights.values()]
+    for (first, second), count in zip(links, counts or [1] * len(links), strict=True):
+        weights[first][second] = weights[second][first] = count
+    degrees = [sum(others.values()) for others in weights.values()]
     distances = [_distances(gpu, weights) for gpu in gpus]
-    ways = [value for found in distances for value in found.values() if value]
+    ways = [value for reached in distances for value in reached.values() if value]
     return LinkGraph(
-        most=max(each),
-        mean=sum(each) / len(each),
+        most=max(degrees),
+        mean=sum(degrees) / len(degrees),
         rings=max(1, 2 * (smallest_cut(weights) // 2)),
         fewest=min(counts, default=1),
         hops=sum(ways) / len(ways),
-        connected=all(len(found) == len(gpus) for found in distances),
+        connected=all(len(reached) == len(gpus) for reached in distances),
     )

@@ -58,7 +58,7 @@ class AcceleratorRates:
     """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
     stack: str = ""
     """Catalogue id of the software stack; empty where none is known."""
-    own: bool = False
+    of_stack: bool = False
     """True where the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
     """How the stack sends tokens to experts."""
@@ -75,10 +75,10 @@ class AcceleratorRates:
         if name in ("host", "kernels"):
             kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
             return replace(self, **{key: getattr(self, key) / factor for key in kept})
-        made = replace(self, **{key: getattr(self, key) * factor for key in names[name]})
-        if name == "matrix" and made.curve is not None:
-            made = replace(made, curve=replace(made.curve, peak=made.curve.peak * factor))
-        return made
+        rates = replace(self, **{key: getattr(self, key) * factor for key in names[name]})
+        if name == "matrix" and rates.curve is not None:
+            rates = replace(rates, curve=replace(rates.curve, peak=rates.curve.peak * factor))
+        return rates
 
 
 def accelerator_rates(
@@ -113,9 +113,9 @@ def accelerator_rates(
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
     plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
     fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
-    own = stack.constants.get(rates.set) if stack else None
-    memory = own.memory if own is not None and own.memory is not None else rates.memory
-    host: StackRates | TrainingRates = rates if own is None else own
+    constants = stack.constants.get(rates.set) if stack else None
+    memory = constants.memory if constants is not None and constants.memory is not None else rates.memory
+    host: StackRates | TrainingRates = rates if constants is None else constants
     return AcceleratorRates(
         products=peak * share.value,
         attention=fused,
@@ -131,7 +131,7 @@ def accelerator_rates(
         peak_16=next((part.peak[name].value * 1e12 for name in SIXTEEN if name in part.peak), 0.0),
         curve=_curve(part, half, stack, kernels if precision != "tf32" else None, kernel),
         stack=stack.id if stack else "",
-        own=own is not None,
+        of_stack=constants is not None,
         dispatcher=stack.dispatcher if stack else "alltoall",
         accumulation=stack.accumulation if stack else "fused",
         sharding_calls=float(stack.sharding_calls.value) if stack and stack.sharding_calls else 0.0,
@@ -153,8 +153,8 @@ def _curve(
             raise UncalibratedError(what, "leave `attention` out, or write unfused")
         return None
     name = kernel or (stack.attention.get(kernels.id) if stack else None) or kernels.usual
-    found = attention_curve(kernels, name, half)
-    if found is None:
-        known = ", ".join(dict.fromkeys(item.kernel for item in kernels.tables))
+    curve = attention_curve(kernels, name, half)
+    if curve is None:
+        known = ", ".join(dict.fromkeys(table.kernel for table in kernels.tables))
         raise UncalibratedError(f"`{kernels.id}` has no rates of {name} for `{part.id}`", f"it has {known}")
-    return found
+    return curve

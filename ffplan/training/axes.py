@@ -112,8 +112,8 @@ def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Truth:
 
 
 def _uncut(shape: ModelShape, plans: ParallelPlans) -> tuple[str, str]:
-    words = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
-    return f"{words} into two equal pieces a rank", "take a power of two"
+    message = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
+    return f"{message} into two equal pieces a rank", "take a power of two"
 
 
 AXES = (
@@ -255,8 +255,8 @@ class ParallelPlans:
     @property
     def ranks(self) -> Number:
         """Product of the sizes of all axes of ranks [1]."""
-        found: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
-        return found
+        ranks: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
+        return ranks
 
     @property
     def micro_batches(self) -> Number:

@@ -85,8 +85,8 @@ COUNTED = 2
 
 
 def _whole(value: Number) -> Bools:
-    found: Bools = np.asarray(value) == np.floor(value)
-    return found
+    integral: Bools = np.asarray(value) == np.floor(value)
+    return integral
 
 
 def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
@@ -112,7 +112,7 @@ def violations(
     """
     p = plans
     m = p.batch / (p.data * p.micro)
-    found: dict[str, Truth] = {
+    faults: dict[str, Truth] = {
         "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
@@ -125,34 +125,36 @@ def violations(
         "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
     }
     if p.by_heads:
-        found["heads"] = found["heads"] | (shape.heads % (p.tensor * p.context) != 0)
+        faults["heads"] = faults["heads"] | (shape.heads % (p.tensor * p.context) != 0)
     if shape.experts is not None:
-        found["experts"] = shape.experts.routed % p.expert != 0
-        found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        faults["experts"] = shape.experts.routed % p.expert != 0
+        faults["widths"] = faults["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
         mine = np.minimum(np.maximum(p.shard, 1), p.expert_data)
-        found["shard"] = found["shard"] | ((np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9)))
-        found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
+        faults["shard"] = faults["shard"] | (
+            (np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9))
+        )
+        faults["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
     else:
-        found["experts"] = np.asarray(p.expert) > 1
+        faults["experts"] = np.asarray(p.expert) > 1
     if p.schedule == "dualpipe":
-        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
+        faults["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
     elif p.schedule != "1f1b":
         folded = p.schedule in FOLDED
-        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
+        faults["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
     if limit is not None:
-        found["memory"] = peak_bytes(shape, plans) > limit
+        faults["memory"] = peak_bytes(shape, plans) > limit
     if host_limit is not None and (p.offload != "none" or bool(np.any(np.asarray(p.offload_layers) > 0))):
-        found["host-memory"] = host_bytes(shape, plans) > host_limit
-    return found
+        faults["host-memory"] = host_bytes(shape, plans) > host_limit
+    return faults
 
 
-def reason_codes(found: Mapping[str, Truth]) -> Ints:
+def reason_codes(faults: Mapping[str, Truth]) -> Ints:
     """Return the code of the first fault of every plan, 0 where there is none."""
-    shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
+    shape = np.broadcast_shapes(*(np.shape(broken) for broken in faults.values()))
     code = np.zeros(shape, dtype=np.int8)
-    for at, name in enumerate(REASONS):
-        if name in found:
-            code = np.where((code == 0) & np.broadcast_to(found[name], shape), np.int8(at), code)
+    for number, name in enumerate(REASONS):
+        if name in faults:
+            code = np.where((code == 0) & np.broadcast_to(faults[name], shape), np.int8(number), code)
     return code
 
 
@@ -172,7 +174,7 @@ class RefusedError(ValueError):
         """True where the plan is sound but does not fit the machine."""
 
 
-def multiples(value: int, each: int) -> str:
+def multiples(value: int, divisor: int) -> str:
     """Return the nearest multiples of a number below and above a value, as they are typed; 0 is left out."""
-    low = value // each * each
-    return " or ".join(f"{near}" for near in (low, low + each) if near > 0)
+    low = value // divisor * divisor
+    return " or ".join(f"{near}" for near in (low, low + divisor) if near > 0)

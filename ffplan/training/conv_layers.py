@@ -51,11 +51,11 @@ def image_flops(layers: Sequence[Convolution]) -> float:
     return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
 
 
-def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
+def gradient_bytes(layers: Sequence[Convolution], width: float = 4.0) -> float:
     """Return the bytes of all gradients.
 
     Args:
-        each: bytes of a gradient [byte].
+        width: bytes of a gradient [byte].
 
     Returns:
         Size [byte].
@@ -66,18 +66,18 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     Source:
         Definition.
     """
-    return each * float(sum(convolution_parameters(layer) for layer in layers))
+    return width * float(sum(convolution_parameters(layer) for layer in layers))
 
 
 def convolution_times(
-    layer: Convolution, images: Number, at: AcceleratorRates, width: float
+    layer: Convolution, images: Number, rates: AcceleratorRates, width: float
 ) -> tuple[Number, Number, Number]:
     """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
 
     Args:
         layer: the convolutions: C channels in, N out, kernel k, size s.
         images: images of a pass b [1].
-        at: rates.
+        rates: rates.
         width: bytes of a number w [byte].
 
     Returns:
@@ -93,11 +93,11 @@ def convolution_times(
     """
     rows, square = images * layer.size**2, layer.kernel**2
     weights = square * layer.inputs * layer.outputs
-    least = width * (rows * (layer.inputs + layer.outputs) + weights) / at.stream
+    least = width * (rows * (layer.inputs + layer.outputs) + weights) / rates.stream
 
     def product(height: Number, columns: Number, inner: Number) -> Number:
         filled = TALL * ceil_div(height, TALL) * WIDE * ceil_div(columns, WIDE)
-        return maximum(2.0 * filled * inner / at.products, least)
+        return maximum(2.0 * filled * inner / rates.products, least)
 
     ahead = product(rows, layer.outputs, square * layer.inputs)
     inputs = product(rows, layer.inputs, square * layer.outputs)
@@ -143,19 +143,19 @@ def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
         Every convolution keeps its input, a norm its own, a pooling positions of 8 bytes; rectifiers work in place. The
         image counts at the size of the first output.
     """
-    found = width * layers[0].inputs * layers[0].size ** 2
+    total = width * layers[0].inputs * layers[0].size ** 2
     for layer in layers:
         out = layer.outputs * layer.size**2
-        found += width * layer.count * out * (2 if layer.norm else 1)
-        found += (layer.pool > 1) * (width + INDEX) * out / layer.pool**2
-    return found
+        total += width * layer.count * out * (2 if layer.norm else 1)
+        total += (layer.pool > 1) * (width + INDEX) * out / layer.pool**2
+    return total
 
 
-def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tuple[float, int]]:
+def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[tuple[float, int]]:
     """Return the buckets that gradients are reduced in, in the order in which they are full.
 
     Args:
-        each: bytes of a gradient [byte].
+        width: bytes of a gradient [byte].
         least: size from which a bucket is full [byte].
 
     Returns:
@@ -169,16 +169,16 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
         [2], section 3.2.3, takes 25 MiB by default; that PyTorch's first bucket is full from 1 MiB on
         is left out.
     """
-    found: list[tuple[float, int]] = []
+    filled: list[tuple[float, int]] = []
     held, position = 0.0, sum(layer.count for layer in layers)
     for layer in reversed(layers):
         for _ in range(layer.count):
             position -= 1
-            held += each * convolution_parameters(layer) / layer.count
+            held += width * convolution_parameters(layer) / layer.count
             if held >= least or position == 0:
-                found.append((held, position))
+                filled.append((held, position))
                 held = 0.0
-    return found
+    return filled
 
 
 def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:

@@ -60,14 +60,14 @@ def _sent(run: TrainRun) -> Number:
     inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
-    own = rows / p.expert_tensor
-    sent = own * network_copies(run, placement.nodes)
+    share = rows / p.expert_tensor
+    sent = share * network_copies(run, placement.nodes)
     there, home = (
         group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
     if p.dispatch_sms > 0:
         call = group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
-        moved = np.where(np.asarray(p.expert) > 1, own * copying_time(run, placement.nodes), 0.0)
+        moved = np.where(np.asarray(p.expert) > 1, share * copying_time(run, placement.nodes), 0.0)
         there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)

@@ -42,9 +42,9 @@ class UnitCollectives:
     across: Number
     """Reducing gradients between replicas of a shard, once a step."""
 
-    def plus(self, other: UnitCollectives) -> UnitCollectives:
+    def plus(self, more: UnitCollectives) -> UnitCollectives:
         """Return the sum of two."""
-        return UnitCollectives(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
+        return UnitCollectives(self.gather + more.gather, self.scatter + more.scatter, self.across + more.across)
 
 
 @record
@@ -95,24 +95,24 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
         [2]. The gather of the first unit is exposed. Then, unit by unit, computing overlaps the gradients of the unit
         before and the parameters of the next. A test compares it with a simulation of the events.
     """
-    each = computing / units
-    between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
-    between = between + (units - 2) * maximum(0.0, gather + scatter - each)
+    unit = computing / units
+    between = maximum(0.0, gather - unit) + maximum(0.0, scatter - unit)
+    between = between + (units - 2) * maximum(0.0, gather + scatter - unit)
     return gather + (units > 1) * between + scatter
 
 
 def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives of `weights` parameters over the ranks that shard them."""
-    p, own = run.plans, run.system.sharder
+    p, sharder = run.plans, run.system.sharder
     fully = np.asarray(p.zero) == 3
-    found = _collectives(run, run.system, weights, ranks, stride)
-    if own is None or not fully.any():
-        return found
-    fewer = _collectives(run, own, weights, ranks, stride)
+    plain = _collectives(run, run.system, weights, ranks, stride)
+    if sharder is None or not fully.any():
+        return plain
+    fewer = _collectives(run, sharder, weights, ranks, stride)
     return UnitCollectives(
-        gather=np.where(fully, fewer.gather, found.gather),
-        scatter=np.where(fully, fewer.scatter, found.scatter),
-        across=np.where(fully, fewer.across, found.across),
+        gather=np.where(fully, fewer.gather, plain.gather),
+        scatter=np.where(fully, fewer.scatter, plain.scatter),
+        across=np.where(fully, fewer.across, plain.across),
     )
 
 
@@ -137,12 +137,12 @@ def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
     return (count / run.plans.chunks * calls, 1.0 / calls) if calls else units_of(count, run.plans)
 
 
-def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
+def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the exposed time of the collectives of ZeRO 3 in a step.
 
     Args:
         run: workload, plans and machine.
-        each: a micro-batch in one layer.
+        micro: a micro-batch in one layer.
         count: layers of a rank [1].
         extra: parameters outside the layers [1].
 
@@ -155,7 +155,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
     if run.shape.experts is not None:
         unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
     root, v, m = unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
-    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.hiding
+    ahead, behind, share = count * micro.ahead / v, count * micro.behind / v, run.hiding
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
     forward = root.gather + v * gathers

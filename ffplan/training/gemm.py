@@ -24,7 +24,13 @@ TILE = 128
 
 
 def matrix_time(
-    rows: Number, columns: Number, inner: Number, at: AcceleratorRates, count: Number = 1, *, rate: Number | None = None
+    rows: Number,
+    columns: Number,
+    inner: Number,
+    rates: AcceleratorRates,
+    count: Number = 1,
+    *,
+    rate: Number | None = None,
 ) -> Number:
     """Return the time of the operations of GEMMs that run together.
 
@@ -32,7 +38,7 @@ def matrix_time(
         rows: rows of a result M [1].
         columns: columns of a result N [1].
         inner: inner dimension K [1].
-        at: rates: of large GEMMs, and u multiprocessors.
+        rates: rates: of large GEMMs, and u multiprocessors.
         count: GEMMs that run as one, such as the GEMMs of a rank's experts [1].
         rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
 
@@ -47,15 +53,15 @@ def matrix_time(
         tile. A part-filled tile, or wave, takes as long as a full one.
     """
     tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
-    waves = ceil_div(tiles, at.units) * at.units
-    return 2.0 * waves * TILE * TILE * inner / (at.products if rate is None else rate)
+    waves = ceil_div(tiles, rates.units) * rates.units
+    return 2.0 * waves * TILE * TILE * inner / (rates.products if rate is None else rate)
 
 
 def gemm_time(
     rows: Number,
     columns: Number,
     inner: Number,
-    at: AcceleratorRates,
+    rates: AcceleratorRates,
     *,
     read: Number,
     written: Number,
@@ -68,7 +74,7 @@ def gemm_time(
         rows: rows of a result M [1].
         columns: columns of a result N [1].
         inner: inner dimension K [1].
-        at: rates: of large GEMMs, of streams, and multiprocessors.
+        rates: rates: of large GEMMs, of streams, and multiprocessors.
         read: size of the operands [byte].
         written: size of the results [byte].
         count: GEMMs that run as one [1].
@@ -85,8 +91,8 @@ def gemm_time(
         the times of 4,096 x n by depth (openxla/xla, matmul_interpolator_data.h; DeepGEMM's README) are lines whose
         foot is the size of the result at 3 TB/s.
     """
-    operations = matrix_time(rows, columns, inner, at, count, rate=rate)
-    return maximum(operations, read / at.stream) + written / at.stream
+    operations = matrix_time(rows, columns, inner, rates, count, rate=rate)
+    return maximum(operations, read / rates.stream) + written / rates.stream
 
 
 def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
@@ -121,7 +127,7 @@ def both_ways(
     rows: Number,
     columns: Number,
     inner: Number,
-    at: AcceleratorRates,
+    rates: AcceleratorRates,
     plans: ParallelPlans,
     count: Number = 1,
     *,
@@ -133,7 +139,7 @@ def both_ways(
         rows: tokens M [1].
         columns: columns of the weights N [1].
         inner: rows of the weights K [1].
-        at: rates.
+        rates: rates.
         plans: bytes of a number w and of a gradient g.
         count: GEMMs that run as one [1].
         plain: at 16 bits.
@@ -148,16 +154,16 @@ def both_ways(
     Source:
         Backpropagation: dX = dY W^T, dW = X^T dY.
     """
-    rate, w = at.plain if plain else at.products, plans.width
+    rate, w = rates.plain if plain else rates.products, plans.width
     read = w if plain else plans.operand_width
     results, inputs, weights = count * rows * columns, count * rows * inner, count * columns * inner
 
     def time(first: Number, second: Number, depth: Number, operands: Number, written: Number) -> Number:
-        return gemm_time(first, second, depth, at, read=read * operands, written=written, count=count, rate=rate)
+        return gemm_time(first, second, depth, rates, read=read * operands, written=written, count=count, rate=rate)
 
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)
-    added = accumulation_bytes(at.accumulation, plans) * weights
+    added = accumulation_bytes(rates.accumulation, plans) * weights
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 

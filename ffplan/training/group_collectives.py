@@ -32,7 +32,7 @@ MOST = 2_000_000
 class GroupPlacement:
     """Placement of the ranks of a group; numbers of any shape."""
 
-    each: Number
+    per_node: Number
     """Ranks on each node [1]."""
     nodes: Number
     """Nodes [1]."""
@@ -90,26 +90,26 @@ class Cluster:
         return self.host.domain_gpus
 
 
-def sharing(system: Cluster, other: Cluster) -> Cluster:
+def sharing(system: Cluster, source: Cluster) -> Cluster:
     """Return a machine that knows the times of collectives that another, like it, has found before."""
-    return replace(system, known=dict(other.known), variants={})
+    return replace(system, known=dict(source.known), variants={})
 
 
 def with_library(system: Cluster, part: Library) -> Cluster:
     """Return a machine with a changed library in place of that of its id, which knows no times."""
-    library, reducer = (part if part.id == own.id else own for own in (system.library, system.reducer))
+    library, reducer = (part if part.id == current.id else current for current in (system.library, system.reducer))
     return replace(system, library=library, reducer=reducer, known={}, variants={})
 
 
-def alike(system: Cluster, other: Cluster) -> bool:
+def alike(system: Cluster, machine: Cluster) -> bool:
     """Return whether every collective timed on one machine takes as long on another, which then knows its times."""
     for mark, known in system.known.items():
         if mark[0] != STREAMS:
             _, operation, reducing, shape, *rows = mark
             *where, sizes = (np.frombuffer(row).reshape(shape) for row in rows)
-            library = other.reducer if reducing else other.library
-            found = other.known[mark] = _group_times(other, library, operation, where, sizes)
-            if not np.array_equal(known, found):
+            library = machine.reducer if reducing else machine.library
+            times = machine.known[mark] = _group_times(machine, library, operation, where, sizes)
+            if not np.array_equal(known, times):
                 return False
     return True
 
@@ -125,22 +125,22 @@ def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     for machine in system.rows:
         if id(machine) not in known:
             known[id(machine)] = np.broadcast_to(find(machine), (len(system.rows),))
-    return np.array([known[id(machine)][at] for at, machine in enumerate(system.rows)])
+    return np.array([known[id(machine)][row] for row, machine in enumerate(system.rows)])
 
 
 def side_by_side(systems: Sequence[Cluster]) -> Cluster:
     """Return machines that differ by rates as those of the rows of one plan, repeated."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
-    own = side_by_side(sharders) if sharders else None
-    return replace(systems[0], rows=tuple(systems), sharder=own, known={}, variants={})
+    sharder = side_by_side(sharders) if sharders else None
+    return replace(systems[0], rows=tuple(systems), sharder=sharder, known={}, variants={})
 
 
 def sharded_over(system: Cluster, nics: int | None) -> Cluster:
     """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
     if nics is None or nics >= len(system.host.nics):
         return system
-    own = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
-    return replace(system, sharder=own, variants={})
+    sharder = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
+    return replace(system, sharder=sharder, variants={})
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
@@ -152,8 +152,8 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
         inside: ranks between neighbours of the group [1].
     """
     domain = np.minimum(system.domain, gpus)
-    each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
-    return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
+    per_node, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
+    return GroupPlacement(per_node, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
 
 
 def overlap_cost(system: Cluster, share: float) -> float:
@@ -173,7 +173,7 @@ def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) ->
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
     """
-    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.each) >= len(system.host.gpus))
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.per_node) >= len(system.host.gpus))
     return np.where(on_host, 0.0, overlap_cost(system, share))
 
 
@@ -217,8 +217,8 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
     Source:
         G / r groups of every node cross the link cut, and the nodes between those of one group belong to others.
     """
-    mine = np.minimum(1.0, placement.each / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
-    return mine * contention(gpus, nics, placement.each, placement.nodes)
+    mine = np.minimum(1.0, placement.per_node / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
+    return mine * contention(gpus, nics, placement.per_node, placement.nodes)
 
 
 def group_time(
@@ -237,11 +237,11 @@ def group_time(
     Raises:
         ValueError: where the library has no such operation.
     """
-    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.each, placement.nodes))
+    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
     *where, sizes = np.broadcast_arrays(
-        *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, beside, scaled))
+        *(np.asarray(v, dtype=float) for v in (placement.per_node, placement.nodes, apart, beside, scaled))
     )
     if system.rows:  # they are of one plan
         *where, sizes = (np.atleast_1d(array)[:1] for array in (*where, sizes))
@@ -253,8 +253,8 @@ def group_time(
         if mark not in machine.known:
             library = machine.reducer if reducing else machine.library
             machine.known[mark] = _group_times(machine, library, operation, where, sizes)
-    found: list[Floats] = [machine.known[mark] for machine in machines]
-    return np.concatenate(found) if system.rows else found[0]
+    times: list[Floats] = [machine.known[mark] for machine in machines]
+    return np.concatenate(times) if system.rows else times[0]
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
@@ -266,20 +266,20 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     if sizes.size == 1:
         return _single_time(system, library, operation, where, sizes)
     keys, key = _distinct([array.ravel() for array in where])
-    values, at = np.unique(sizes.ravel(), return_inverse=True)
+    values, column = np.unique(sizes.ravel(), return_inverse=True)
     time = np.zeros((keys.shape[1], len(values)))
     several = np.flatnonzero(keys[0] * keys[1] >= 2)
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
         time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
-    return _without_call(system, operation, sizes, time[key, at.ravel()].reshape(sizes.shape))
+    return _without_call(system, operation, sizes, time[key, column.ravel()].reshape(sizes.shape))
 
 
 def _without_call(system: Cluster, operation: str, sizes: Floats, time: Floats) -> Floats:
     """Return times without that of the call itself, in the shape of the sizes [s]; 0 where there is no message."""
-    found: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
-    return found
+    times: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
+    return times
 
 
 def _single_time(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
@@ -302,10 +302,10 @@ def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     """
     code = np.zeros(rows[0].shape, dtype=np.int64)
     for row in rows:
-        values, at = np.unique(row, return_inverse=True)
-        code = code * len(values) + at
-    _, first, at = np.unique(code, return_index=True, return_inverse=True)
-    return np.stack([row[first] for row in rows]), at
+        values, position = np.unique(row, return_inverse=True)
+        code = code * len(values) + position
+    _, first, position = np.unique(code, return_index=True, return_inverse=True)
+    return np.stack([row[first] for row in rows]), position
 
 
 def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:
@@ -314,20 +314,20 @@ def _grid(system: Cluster, library: Library, operation: str, placement: GroupPla
     Raises:
         ValueError: where the library has no such operation.
     """
-    rows = (placement.each, placement.nodes, placement.apart, placement.adjacent)
+    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
     mark = (STREAMS, operation, library.id, *(np.asarray(row).tobytes() for row in rows))
     if mark not in system.known:
         system.known[mark] = _streams(system, library, operation, placement)
     grid = grid_of(system.known[mark], np.maximum(sizes, 1.0))
-    found = np.asarray(grid.pick(grid.time))
+    times = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, placement, sizes))
-    return found
+        return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, placement, sizes))
+    return times
 
 
 def _plain(placement: GroupPlacement) -> GroupPlacement:
     """Return the placement of one group in plain numbers."""
-    rows = (placement.each, placement.nodes, placement.apart, placement.adjacent)
+    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
     return GroupPlacement(*(np.asarray(row, dtype=float).item() for row in rows))
 
 
@@ -345,7 +345,7 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
             float(zones),
             tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),
         )
-    safe = choose(placement.each * placement.nodes < 2, 2.0, placement.each)
+    safe = choose(placement.per_node * placement.nodes < 2, 2.0, placement.per_node)
     job = RankLayout(
         host=system.host,
         nodes=placement.nodes,
@@ -354,10 +354,10 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
         cuts=cuts,
         adjacent=placement.adjacent,
     )
-    found = coefficients(CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job)
-    if found is None:
+    streams = coefficients(CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job)
+    if streams is None:
         raise ValueError(f"{library.id} has no {operation}")
-    return found
+    return streams
 
 
 def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
@@ -399,7 +399,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
     inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)
-    return np.where(placement.each >= stages, size / (inside * 1e9), away)
+    return np.where(placement.per_node >= stages, size / (inside * 1e9), away)
 
 
 def _bridge_gain(system: Cluster, peer: float) -> float:

@@ -76,9 +76,9 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
     common, whole = layer_weights(shape), narrow_weights(shape)
     routed: Number = 0.0
     if shape.experts is not None:
-        each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
-        routed = share * each / (plans.expert * plans.expert_tensor)
-        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
+        expert_weights = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
+        routed = share * expert_weights / (plans.expert * plans.expert_tensor)
+        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - expert_weights)
         whole = whole + share * shape.hidden * shape.experts.routed
     common = common + copied_weights(shape, plans.tensor)
     return RankParameters(
@@ -104,8 +104,8 @@ class StageBytes:
     @property
     def total(self) -> Number:
         """Total [byte]."""
-        found: Number = sum(getattr(self, name) for name in PARTS)
-        return found
+        total: Number = sum(getattr(self, name) for name in PARTS)
+        return total
 
 
 def _passing(
@@ -192,8 +192,8 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     def states(size: Number, least: int) -> Number:
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
-        found: Number = size * divided
-        return found
+        held: Number = size * divided
+        return held
 
     gathers = (zero == 3) & (shared > 1)
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
@@ -202,9 +202,9 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     if p.casts and p.offload == "none":
         weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
-    each = policy_kept_bytes(shape, p, share)
+    kept = policy_kept_bytes(shape, p, share)
     flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
-    host = each * away * flight
+    host = kept * away * flight
     if p.offload != "none":
         host, moments = host + moments, 0.0 * moments
     if p.offload == "parameters":
@@ -213,7 +213,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
-        activations=each * ((count - away) * flight + np.minimum(away, PASSING)),
+        activations=kept * ((count - away) * flight + np.minimum(away, PASSING)),
         logits=logits,
         working=working,
         host=host,
@@ -228,16 +228,16 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
-    found: dict[str, Number] = {"first": 0.0 * last, "last": last}
+    stages: dict[str, Number] = {"first": 0.0 * last, "last": last}
     full, _ = layers_of(shape.layers, plans)
     first = stage_layers(shape.layers, plans, 0.0)
     if np.any(first < full):
-        found["second"] = np.minimum(1.0, last)
+        stages["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
         ends = (shape.experts.dense_layers + full - first) / full
-        found["mixed"] = np.minimum(np.floor(ends), last)
-        found["next"] = np.minimum(np.ceil(ends), last)
-    return found
+        stages["mixed"] = np.minimum(np.floor(ends), last)
+        stages["next"] = np.minimum(np.ceil(ends), last)
+    return stages
 
 
 def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
@@ -250,8 +250,8 @@ def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) 
         Parts, total and host memory by name [byte], each by stage.
     """
     parts = stage_bytes(shape, plan, np.array(stages, dtype=float))
-    found = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
-    return {name: np.broadcast_to(size, len(stages)) for name, size in found.items()}
+    sizes = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
+    return {name: np.broadcast_to(size, len(stages)) for name, size in sizes.items()}
 
 
 def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:

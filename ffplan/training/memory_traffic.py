@@ -139,15 +139,15 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     width, out = attention_widths(shape, plans.tensor), attention_out(shape)
     between, around = plans.between, width.query + width.key
     if plans.eager:
-        found = eager_bytes(shape, inner, plans, back=back)
+        moved = eager_bytes(shape, inner, plans, back=back)
     else:
         split = 4 * around + 2 * width.value + 2 * out if back else 3 * around + width.value + out
         split = split + activation_numbers(shape, plans)[back] * inner
-        found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
+        moved = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
     if plans.precision == "fp8":
         cast = (2 * shape.hidden / between + (around + width.value) / plans.tensor) if back else out / plans.tensor
-        found = found + CAST_BYTES * cast
-    return found
+        moved = moved + CAST_BYTES * cast
+    return moved
 
 
 def routed_bytes(
@@ -188,10 +188,10 @@ def routed_bytes(
     if dispatcher == "allgather":
         sorting = COPIED * (routed + plans.gathered(shape.sequence))
     numbers = activation_numbers(shape, plans)[back]
-    found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
+    moved = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":
         whole = plans.dispatch_bytes >= plans.width
         wide = 2.0 if back and shape.gated else 1.0
-        found = found + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
-        found = found + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)
-    return found
+        moved = moved + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
+        moved = moved + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)
+    return moved

@@ -94,8 +94,8 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
     Source:
         As for `attention_widths`.
     """
-    own, held = attention_widths(shape), attention_widths(shape, tensor)
-    return shape.hidden * (held.key - own.key + held.value - own.value)
+    model, held = attention_widths(shape), attention_widths(shape, tensor)
+    return shape.hidden * (held.key - model.key + held.value - model.value)
 
 
 def narrow_weights(shape: ModelShape) -> Number:

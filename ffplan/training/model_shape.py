@@ -46,8 +46,8 @@ def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
     """
 
     def value(name: str) -> Number:
-        found: Number = replaced.get(name, getattr(model, name))
-        return found
+        number: Number = replaced.get(name, getattr(model, name))
+        return number
 
     groups = value("kv_heads")
     width: Number | None = model.head_dim or (model.hidden // model.heads if model.latent is None else None)

@@ -34,8 +34,8 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """
     import numpy as np
 
-    each = np.ceil(layers / (plans.pipeline * plans.chunks))
-    full = each * plans.chunks
+    chunk = np.ceil(layers / (plans.pipeline * plans.chunks))
+    full = chunk * plans.chunks
     lacking = full * plans.pipeline - layers
     return full, full - np.minimum(np.minimum(lacking, 1.0 + plans.mtp_layers), full) + plans.mtp_layers
 
@@ -62,11 +62,11 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
     import numpy as np
 
     full, last = layers_of(layers, plans)
-    at, stages = np.asarray(stage), np.asarray(plans.pipeline)
+    position, stages = np.asarray(stage), np.asarray(plans.pipeline)
     lacking = full * stages - layers - (full + plans.mtp_layers - last)
-    tail = (at > stages - 1 - lacking) & (at < stages - 1) & (at > 0)
-    less = ((at == 0) & (lacking > 0)) | tail
-    return np.where(at == stages - 1, last, full - less)
+    tail = (position > stages - 1 - lacking) & (position < stages - 1) & (position > 0)
+    less = ((position == 0) & (lacking > 0)) | tail
+    return np.where(position == stages - 1, last, full - less)
 
 
 def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
@@ -107,9 +107,9 @@ def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """
     import numpy as np
 
-    each = layers / plans.chunks
-    units = np.ceil(each / plans.unit_layers)
-    return units, each / units
+    chunk = layers / plans.chunks
+    units = np.ceil(chunk / plans.unit_layers)
+    return units, chunk / units
 
 
 def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
@@ -144,12 +144,12 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
 
 def strides(plans: ParallelPlans) -> dict[str, Number]:
     """Return the ranks between neighbours on every axis [1]."""
-    found: dict[str, Number] = {}
+    apart: dict[str, Number] = {}
     inside: Number = 1
     for axis in plans.order:
-        found[axis] = inside
+        apart[axis] = inside
         inside = inside * getattr(plans, axis)
-    return found
+    return apart
 
 
 def _dispatched(plan: PlanFields) -> float:

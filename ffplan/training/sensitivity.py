@@ -156,8 +156,8 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
         return replace(run, speeds=run.speeds.faster(name, factor))
     known = run.system.variants
     if (name, factor) not in known:
-        made = _uplinks(run.system, factor) if name == "uplinks" else _with_host(run.system, name, factor)
-        known[(name, factor)] = made
+        system = _uplinks(run.system, factor) if name == "uplinks" else _with_host(run.system, name, factor)
+        known[(name, factor)] = system
     return replace(run, system=known[(name, factor)])
 
 

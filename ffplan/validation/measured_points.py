@@ -129,7 +129,7 @@ def measured_points(
         report: its allreduce with one library, with the times by scale.
         files: measured cases.
     """
-    group, found = design.compute, []
+    group, points = design.compute, []
     if group.accelerator is None or not report.scales:
         return ()
     whole = not group.left_out and all(
@@ -140,12 +140,12 @@ def measured_points(
         for case in file.collectives:
             if case.operation != "allreduce" or not case.scored or case.in_network or not _as_server(case.system):
                 continue
-            accelerator, own = _ids(catalog, case.system)
-            library = own if case.library in ("auto", "nccl") else case.library
+            accelerator, default = _ids(catalog, case.system)
+            library = default if case.library in ("auto", "nccl") else case.library
             if (accelerator, library) != (group.accelerator.id, report.library):
                 continue
             same = whole and case.system.server == group.server.id
-            found += [
+            points += [
                 MeasuredPoint(
                     gpus=gpus,
                     size_bytes=size,
@@ -164,7 +164,7 @@ def measured_points(
                 )
                 for gpus, size, ends in _values(case, report, node_of(design).domain_gpus)
             ]
-    return tuple(sorted(found, key=lambda point: (point.gpus, point.case)))
+    return tuple(sorted(points, key=lambda point: (point.gpus, point.case)))
 
 
 def measured_files() -> list[CaseFile]:
@@ -179,9 +179,9 @@ def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, .
         report: its allreduce with one library.
         gpus: numbers of GPUs, whole scale-up domains.
     """
-    asked = design.spec.communication
-    assert asked is not None
-    for name, library in zip(asked.libraries, design.libraries, strict=True):
+    communication = design.spec.communication
+    assert communication is not None
+    for name, library in zip(communication.libraries, design.libraries, strict=True):
         query = allreduce_query(design, library, name)
         if query.name == report.library and gpus:
             return rows_of(query, design, plan_fabric(design), node_of(design), gpus, report.message_bytes)

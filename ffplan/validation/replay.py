@@ -50,11 +50,11 @@ def _expect_cases(document: Document, subject: str) -> None:
     """
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    wanted = f"{FOLDERS.get(subject, subject)}-cases"
-    if kind != wanted:
+    expected = f"{FOLDERS.get(subject, subject)}-cases"
+    if kind != expected:
         what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
-        remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
-        raise InputError(document.finding(wanted, ("kind",), what, remedy))
+        remedy = f"write `kind: {expected}`; `ffplan schema {expected}` describes the format"
+        raise InputError(document.finding(expected, ("kind",), what, remedy))
 
 
 def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalog) -> AccuracyReport:
@@ -72,17 +72,17 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
     for path, name in files:
         document = read_document(Path(path), name)
         _expect_cases(document, subject)
-        found: CaseFile | TrainingFile
+        cases: CaseFile | TrainingFile
         if subject in MEASURED:
-            found = validate(TrainingFile, document)
-            made = replay_training(found, document, catalog, MEASURED[subject])
+            cases = validate(TrainingFile, document)
+            scored = replay_training(cases, document, catalog, MEASURED[subject])
         else:
-            found = validate(CaseFile, document)
-            made = replay(found, document, catalog)
-        if found.id in titles:
-            raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
-        titles[found.id] = found.name
-        rows += made
+            cases = validate(CaseFile, document)
+            scored = replay(cases, document, catalog)
+        if cases.id in titles:
+            raise UsageError(f"ffplan accuracy: two files of cases have the id `{cases.id}`; the second is {name}")
+        titles[cases.id] = cases.name
+        rows += scored
     if not rows:
         raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
     return accuracy_report(subject, titles, rows)

@@ -79,8 +79,8 @@ class TrainingReplay:
         software = self.software
         if stack is not None and software.stack is not None and accelerator.training is not None:
             constants = {**software.stack.constants, accelerator.training.set: stack}
-            own = software.stack.model_copy(update={"constants": constants})
-            software = replace(software, stack=own)
+            changed = software.stack.model_copy(update={"constants": constants})
+            software = replace(software, stack=changed)
         return TrainRun(self.shape, self.plans, software.rates(accelerator, self.table.plan), self.system)
 
 
@@ -96,10 +96,10 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     if table.shape is not None:
         return table.shape
     assert table.model is not None
-    found = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
-    if found is None:
+    transformer = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
+    if transformer is None:
         raise bench.fault((*path, "model"), f"`{table.model}` is no transformer", "name a transformer", RULE)
-    return found
+    return transformer
 
 
 def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
@@ -143,12 +143,12 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
                 f"write {len(table.columns)} values",
                 RULE,
             )
-        for at, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
+        for column, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
             wrong = _cell_fault(name, cell)
             if wrong is not None:
-                raise bench.fault((*path, "rows", number, at), *wrong, RULE)
+                raise bench.fault((*path, "rows", number, column), *wrong, RULE)
     values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
-    return {name: values[:, at] for at, name in enumerate(table.columns)}
+    return {name: values[:, column] for column, name in enumerate(table.columns)}
 
 
 def _machine(bench: CaseParts, system: System, host: Host, plan: PlanFields) -> Cluster:
@@ -208,7 +208,7 @@ def prepare_replay(
     if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
         raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
     _check_kernel(bench, software, host.accelerator, table.plan, path)
-    made = TrainingReplay(
+    replay = TrainingReplay(
         file=file,
         table=table,
         path=path,
@@ -220,9 +220,9 @@ def prepare_replay(
         software=software,
         relative=relative,
     )
-    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(made.run())):
+    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(replay.run())):
         raise bench.fault((*path, "plan", "dispatch_sms"), fault, "leave it out", RULE)
-    return made
+    return replay
 
 
 def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:
@@ -249,13 +249,13 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     Raises:
         InputError: where there is one; says what would be right.
     """
-    found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
+    faults = {name: broken for name, broken in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
-    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
-    found["batch"] = plans.micro_batches < 1  # the last of them may be smaller
+    faults["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
+    faults["batch"] = plans.micro_batches < 1  # the last of them may be smaller
     copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
-    found["heads"] = found["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
-    code = np.broadcast_to(reason_codes(found), (count,))
+    faults["heads"] = faults["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
+    code = np.broadcast_to(reason_codes(faults), (count,))
     if not code.any():
         return
     row = int((code > 0).argmax())

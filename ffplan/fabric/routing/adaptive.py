@@ -42,17 +42,17 @@ class CutTraffic:
         """Add flows given one by one."""
         _count(self.ends, src, dst, nbytes)
         leaf_of = self.router.fabric.network.endpoints.leaf
-        one, two = leaf_of[src], leaf_of[dst]
-        away = np.flatnonzero(one != two)
-        one, two, nbytes = one[away], two[away], nbytes[away]
-        inside = self._tree_of[one] == self._tree_of[two]
+        start, end = leaf_of[src], leaf_of[dst]
+        away = np.flatnonzero(start != end)
+        start, end, nbytes = start[away], end[away], nbytes[away]
+        inside = self._tree_of[start] == self._tree_of[end]
         if not inside.all():
-            _count(self._all[2], one[~inside], two[~inside], nbytes[~inside])
-            one, two, nbytes = one[inside], two[inside], nbytes[inside]
-        _count(self._all[0], one, two, nbytes)
-        one, two = self._pod_of[one], self._pod_of[two]
-        far = np.flatnonzero(one != two)
-        _count(self._all[1], one[far], two[far], nbytes[far])
+            _count(self._all[2], start[~inside], end[~inside], nbytes[~inside])
+            start, end, nbytes = start[inside], end[inside], nbytes[inside]
+        _count(self._all[0], start, end, nbytes)
+        start, end = self._pod_of[start], self._pod_of[end]
+        far = np.flatnonzero(start != end)
+        _count(self._all[1], start[far], end[far], nbytes[far])
 
     def all_to_all(self, inside: list[Ints], nbytes: float) -> None:
         """Add one flow from each member to every other of its plane."""
@@ -62,9 +62,9 @@ class CutTraffic:
             per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=count, minlength=max(1, paths.pods))
             total = count.sum()
             elsewhere = sum(
-                len(inside[other])
-                for other, paths_other in enumerate(router.trees)
-                if other != number and paths_other.plane == paths.plane
+                len(inside[tree])
+                for tree, paths_other in enumerate(router.trees)
+                if tree != number and paths_other.plane == paths.plane
             )
             joined = elsewhere if len(paths.trunk_links) else 0
             self.ends[:, inside[number]] += nbytes * (total + joined - 1)
@@ -87,12 +87,12 @@ class CutTraffic:
                 continue
             first = paths.wired.first_leaf_spine
             up = load[first : first + paths.leaf_alive.size].reshape(*paths.leaf_alive.shape, 2)
-            each = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
-            up += paths.leaf_alive[:, :, None] * each.T[:, None, :]
+            per_link = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
+            up += paths.leaf_alive[:, :, None] * per_link.T[:, None, :]
             if paths.wired.table is not None:
                 first, alive = paths.wired.first_spine_core, paths.core_link_alive
-                each = pod / np.maximum(1, np.bincount(paths.link_pod[alive], minlength=paths.pods))
-                load[first : first + len(alive)] += each.T[paths.link_pod] * alive[:, None]
+                per_link = pod / np.maximum(1, np.bincount(paths.link_pod[alive], minlength=paths.pods))
+                load[first : first + len(alive)] += per_link.T[paths.link_pod] * alive[:, None]
         result: Floats = load.ravel()
         return result
 
@@ -116,10 +116,10 @@ class CutTraffic:
         return leaf, pod
 
 
-def _count(total: Floats, one: Ints, two: Ints, nbytes: Floats) -> None:
+def _count(total: Floats, start: Ints, end: Ints, nbytes: Floats) -> None:
     """Add bytes to where they come from and go to, shape (2, places)."""
-    for way, end in ((0, one), (1, two)):
-        total[way] += np.bincount(end, weights=nbytes, minlength=total.shape[1])
+    for way, places in ((0, start), (1, end)):
+        total[way] += np.bincount(places, weights=nbytes, minlength=total.shape[1])
 
 
 def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:

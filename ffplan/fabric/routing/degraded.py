@@ -152,11 +152,11 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
     """Return which nodes the largest set around one of them can reach, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
     for start in range(0, len(ports), max(1, len(ports) // 8)):
-        found = np.ones(len(ports), bool)
+        reached = np.ones(len(ports), bool)
         for rail in range(ports.shape[1]):
-            found &= _reached(router, int(ports[start, rail]), ports[:, rail])
-        if found.sum() > best.sum():
-            best = found
+            reached &= _reached(router, int(ports[start, rail]), ports[:, rail])
+        if reached.sum() > best.sum():
+            best = reached
         if best.all():
             break
     return best
@@ -164,13 +164,13 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
 
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     """Return which endpoints one of them can reach; in its own tree, those of one leaf are as good as each other."""
-    found: Bools = ends == here
+    reached: Bools = ends == here
     works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
-    found[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
+    reached[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
     far = np.flatnonzero(works & ~near)
-    found[far] |= router.paths(np.full(len(far), here), ends[far]).reached
-    return found
+    reached[far] |= router.paths(np.full(len(far), here), ends[far]).reached
+    return reached
 
 
 class JobOnWhatIsLeft:

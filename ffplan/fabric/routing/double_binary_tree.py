@@ -87,9 +87,9 @@ def crossings(parent: Ints, zone: Ints) -> Ints:
     ranks = parent.shape[1]
     child = np.broadcast_to(np.arange(ranks), parent.shape)
     real = parent >= 0
-    one, two = child[real], parent[real]
-    across = zone[one] != zone[two]
-    low, high = np.minimum(one, two)[across], np.maximum(one, two)[across]
+    start, end = child[real], parent[real]
+    across = zone[start] != zone[end]
+    low, high = np.minimum(start, end)[across], np.maximum(start, end)[across]
     return np.stack(np.divmod(np.unique(low * ranks + high), ranks), axis=1)
 
 

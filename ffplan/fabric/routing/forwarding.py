@@ -66,19 +66,19 @@ class Tracer:
         """
         load = np.zeros(2 * len(self.network.links))
         passed = np.full(len(leaf), -1, np.int64)
-        at, live = leaf.astype(np.int64), np.arange(len(leaf))
+        device, live = leaf.astype(np.int64), np.arange(len(leaf))
         first = len(self.network.switches)
         for hop in range(1, most + 1):
-            row = self.row[at]
+            row = self.row[device]
             port = np.where(row >= 0, self.tables.port[row, self.column[dst[live]]], -1)
-            cell = at * self.width + port
+            cell = device * self.width + port
             moved = (port >= 0) & (self.peer[np.where(port >= 0, cell, 0)] >= 0)
             live, cell = live[moved], cell[moved]
             load += np.bincount(self.link[cell], weights=weight[live], minlength=len(load))
-            at = self.peer[cell]
-            done = at >= first
-            passed[live[done & (at - first == dst[live])]] = hop
-            live, at = live[~done], at[~done]
+            device = self.peer[cell]
+            done = device >= first
+            passed[live[done & (device - first == dst[live])]] = hop
+            live, device = live[~done], device[~done]
             if not len(live):
                 break
         return load, passed

@@ -27,9 +27,9 @@ def countable(flows: Flows) -> bool:
     """Return whether the bytes of some flows are alike, and sums of them are free of rounding in any order."""
     if not len(flows):
         return False
-    each = float(flows.nbytes[0])
-    bits = each.as_integer_ratio()[0].bit_length() + len(flows).bit_length()
-    return bits <= EXACT_BITS and bool((flows.nbytes == each).all())
+    size = float(flows.nbytes[0])
+    bits = size.as_integer_ratio()[0].bit_length() + len(flows).bit_length()
+    return bits <= EXACT_BITS and bool((flows.nbytes == size).all())
 
 
 @record
@@ -102,8 +102,8 @@ class StaticTraffic:
         """Return the links between switches that some of the flows take."""
         parts, lost = [], []
         for start in range(0, len(rows), BATCH):
-            own = rows[start : start + BATCH]
-            routes = router.paths(self.src[own], self.dst[own])
+            batch = rows[start : start + BATCH]
+            routes = router.paths(self.src[batch], self.dst[batch])
             parts.append(routes.links[:, 1:-1].astype(np.int32))
             lost.append(~routes.reached)
         if not parts:
@@ -124,5 +124,5 @@ class StaticTraffic:
 
 def _count(links: Ints, size: int) -> Ints:
     """Return the flows on every directed link."""
-    found: Ints = np.bincount(links[links >= 0], minlength=size)
-    return found
+    flows: Ints = np.bincount(links[links >= 0], minlength=size)
+    return flows

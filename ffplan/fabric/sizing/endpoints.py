@@ -50,16 +50,16 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
         last: nodes of the last group in place of its count.
     """
     zones = design.spec.fabric.zones
-    wanted, start = [], 0
+    ports, start = [], 0
     for group in design.groups:
         per_plane = ports_per_plane(design, group)
         count = last if last is not None and group is design.groups[-1] else group.group.count
         if group.group.zones == "every":
-            wanted.append(count * (per_plane // zones))
+            ports.append(count * (per_plane // zones))
         else:
-            wanted.append(deal(count, zones, zone, start) * per_plane)
+            ports.append(deal(count, zones, zone, start) * per_plane)
             start += count
-    return tuple(wanted)
+    return tuple(ports)
 
 
 def nic_faults(design: ResolvedDesign) -> list[Finding]:

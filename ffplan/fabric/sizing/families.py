@@ -101,8 +101,8 @@ class _Sizer:
     def tree(self, endpoints: int) -> Tree | None:
         """Return the tree with the fewest switches; None where none holds the endpoints."""
         built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
-        found = [item for item in built if item is not None]
-        return min(found, key=lambda item: (item.switches, item.rule.uplinks)) if found else None
+        trees = [tree for tree in built if tree is not None]
+        return min(trees, key=lambda tree: (tree.switches, tree.rule.uplinks)) if trees else None
 
 
 def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool = False) -> _Sizer:
@@ -211,15 +211,15 @@ def _unjoined(rails: int, planes: int) -> str:
 def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
     """Return planes in which every NIC has a port; endpoints count NICs, links count ports."""
     sizer = _sizer(ask, 2, 1, split=planes)
-    found = _trees(name, planes, ask.endpoints, sizer)
-    if isinstance(found, str):
+    candidate = _trees(name, planes, ask.endpoints, sizer)
+    if isinstance(candidate, str):
         return f"{name}: {sizer.capacity:,}"
     return replace(
-        found,
-        endpoints=found.endpoints // planes,
+        candidate,
+        endpoints=candidate.endpoints // planes,
         capacity=sizer.capacity,
         links_per_cable=planes,
-        next_endpoints=found.next_endpoints and found.next_endpoints // planes,
+        next_endpoints=candidate.next_endpoints and candidate.next_endpoints // planes,
         note=f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
     )
 
@@ -277,12 +277,12 @@ def slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
 
 def _slim_fly_sizes(radix: int) -> list[tuple[int, int]]:
     """Return (q, delta) of every Slim Fly whose routers have ports enough."""
-    found = []
+    sizes = []
     for q in range(3, radix):
         delta = delta_of(q)
         if delta is not None and router_degree(q, delta) + ceil_div(router_degree(q, delta), 2) <= radix:
-            found.append((q, delta))
-    return found
+            sizes.append((q, delta))
+    return sizes
 
 
 def slim_fly(ask: Request) -> Iterator[Candidate | str]:
@@ -329,12 +329,14 @@ FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
 
 def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:
     """Return the families that hold the endpoints, fewest switches first; and the others, with their capacity."""
-    found: list[Candidate] = []
+    holding: list[Candidate] = []
     small: list[str] = []
     for family in FAMILIES:
-        for item in family(ask):
-            if isinstance(item, str):
-                small.append(item)
+        for candidate in family(ask):
+            if isinstance(candidate, str):
+                small.append(candidate)
             else:
-                found.append(item)
-    return sorted(found, key=lambda item: (item.switches, item.inter_switch_links, item.family)), small
+                holding.append(candidate)
+    return sorted(
+        holding, key=lambda candidate: (candidate.switches, candidate.inter_switch_links, candidate.family)
+    ), small

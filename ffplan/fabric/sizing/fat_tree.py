@@ -64,9 +64,9 @@ class TreeRule:
     @property
     def pod_leaves(self) -> int:
         """Leaf switches of a full pod: the downlinks of a spine."""
-        given = self.pod_size if self.pod_size is not None else self.spine_down
-        if given is not None or self.tiers < 3:
-            return given or self.spine_ports
+        size = self.pod_size if self.pod_size is not None else self.spine_down
+        if size is not None or self.tiers < 3:
+            return size or self.spine_ports
         up = self.spine_up or whole(formulas.leaf_uplinks(self.spine_ports, self.spine_ratio))
         return self.spine_ports - up
 
@@ -158,8 +158,8 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: 
         return fewest
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        each = maximum(rule.uplinks // pod.spines, 1)
-        cores = formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports)
+        shared = maximum(rule.uplinks // pod.spines, 1)
+        cores = formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * shared, rule.core_ports)
         if last is not None:
             alone = formulas.core_equal_stripe(maximum(spines, 1), rule.uplinks, up, rule.core_ports)
             mixed = choose(pods > 0, _shared_cores(rule, pod, last, pods + (last.leaves > 0)), alone)

@@ -47,11 +47,11 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
     ports = list(zip(by_group, (group.group.role == "compute" for group in design.groups), strict=True))
     compute = sum(count for count, inside in ports if inside)
     units, rest = divmod(ceil_div(compute, tree.rule.rails), unit_nodes(design, tree.rule))
-    leaves, each = unit_leaves(design, tree.rule), design.rails_per_leaf
+    leaves, per_leaf = unit_leaves(design, tree.rule), design.rails_per_leaf
     partial = leaves * minimum(rest, 1)
     filled = [
-        (units * leaves, unit_nodes(design, tree.rule) * each),
-        (partial, rest * each),
+        (units * leaves, unit_nodes(design, tree.rule) * per_leaf),
+        (partial, rest * per_leaf),
         (tree.leaf - units * leaves - partial, 0),
     ]
     others = sum(count for count, inside in ports if not inside)
@@ -75,10 +75,10 @@ def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, brea
         `leaf_ports.packed`: the first m leaves hold m d - ceil(m t / n) endpoints, at most e.
     """
     full = minimum(leaves, (leaves * (endpoints + 1) - 1) // maximum(leaves * downlinks - trunks, 1))
-    before, each = ceil_div(full * trunks, leaves), trunks // leaves
-    fewer = before - full * each  # leaves with a trunk more than the others
+    before, per_leaf = ceil_div(full * trunks, leaves), trunks // leaves
+    fewer = before - full * per_leaf  # leaves with a trunk more than the others
     rest = maximum(endpoints - (full * downlinks - before), 0)
-    most, least = ceil_div(downlinks - each, breakout), ceil_div(downlinks - each - 1, breakout)
+    most, least = ceil_div(downlinks - per_leaf, breakout), ceil_div(downlinks - per_leaf - 1, breakout)
     return (full - fewer) * most + fewer * least + ceil_div(rest, breakout)
 
 

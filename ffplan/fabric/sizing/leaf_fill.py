@@ -49,15 +49,17 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
     rule = tree.rule
     room = rule.downlinks - -(-design.trunk_links // tree.leaf)
     roles = [group.group.role for group in design.groups]
-    packed, found = sum(by_group), []
+    packed, filled = sum(by_group), []
     if railed(design):
         compute = sum(ports for ports, role in zip(by_group, roles, strict=True) if role == "compute")
         packed -= compute
-        leaves, unit, each = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
+        leaves, unit, per_leaf = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
         units, rest = divmod(-(-compute // rule.rails), unit)
-        found = [(units * leaves, unit * each), (leaves, rest * each)]
+        filled = [(units * leaves, unit * per_leaf), (leaves, rest * per_leaf)]
     full, rest = divmod(packed, maximum(1, room))
-    return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if some(leaves) and some(each)]
+    return [
+        (leaves, per_leaf) for leaves, per_leaf in (*filled, (full, room), (1, rest)) if some(leaves) and some(per_leaf)
+    ]
 
 
 def pair_split(design: ResolvedDesign) -> int:
@@ -90,8 +92,8 @@ def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -
         below: links between leaf and spine, or inside groups of a dragonfly [1].
         above: links between spine and core, or between groups [1].
     """
-    one, two = shared_modules(design)
-    return cables if one == two == 1 else ceil_div(below, one) + ceil_div(above, two)
+    down, up = shared_modules(design)
+    return cables if down == up == 1 else ceil_div(below, down) + ceil_div(above, up)
 
 
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:

@@ -68,10 +68,10 @@ def field(q: int) -> tuple[Ints, Ints]:
     Raises:
         ValueError: where q is none.
     """
-    found = prime_power(q)
-    if found is None:
+    power = prime_power(q)
+    if power is None:
         raise ValueError(f"{q} is no prime power, so there is no field of that size")
-    p, m = found
+    p, m = power
     digits = np.array(list(product(range(p), repeat=m)))  # digit 0 first
     weights = p ** np.arange(m - 1, -1, -1)
     add = ((digits[:, None] + digits[None]) % p) @ weights
@@ -106,12 +106,12 @@ def _generators(q: int, delta: int, times: Ints) -> tuple[Ints, Ints]:
     w = (q - delta) // 4
     if delta >= 0:
         count = (q - delta) // 2
-        one, two = range(0, 2 * count, 2), range(1, 2 * count, 2)
+        first, second = range(0, 2 * count, 2), range(1, 2 * count, 2)
     else:
-        one = [*range(0, 2 * w - 1, 2), *range(2 * w - 1, 4 * w - 2, 2)]  # type: ignore[assignment]
-        two = [*range(1, 2 * w, 2), *range(2 * w, 4 * w - 1, 2)]  # type: ignore[assignment]
+        first = [*range(0, 2 * w - 1, 2), *range(2 * w - 1, 4 * w - 2, 2)]  # type: ignore[assignment]
+        second = [*range(1, 2 * w, 2), *range(2 * w, 4 * w - 1, 2)]  # type: ignore[assignment]
     pick = np.array(powers)
-    return pick[np.array(one) % (q - 1)], pick[np.array(two) % (q - 1)]
+    return pick[np.array(first) % (q - 1)], pick[np.array(second) % (q - 1)]
 
 
 def mms_links(q: int) -> tuple[Ints, Ints]:
@@ -137,8 +137,8 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
     x, m, c = np.meshgrid(np.arange(q), np.arange(q), np.arange(q), indexing="ij")
     a.append((x * q + add[times[m, x], c]).ravel())
     b.append((q * q + m * q + c).ravel())
-    one, two = np.concatenate(a), np.concatenate(b)
-    low, high = np.minimum(one, two), np.maximum(one, two)
+    start, end = np.concatenate(a), np.concatenate(b)
+    low, high = np.minimum(start, end), np.maximum(start, end)
     pairs = np.unique(low * 2 * q * q + high)
     result = np.divmod(pairs, 2 * q * q)
     return result[0], result[1]

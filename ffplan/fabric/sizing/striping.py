@@ -81,26 +81,26 @@ def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
     Args:
         plan: its fabric, with uneven links.
     """
-    tree = max(plan.trees, key=lambda item: item.leaf)
+    tree = max(plan.trees, key=lambda candidate: candidate.leaf)
     pods = tree.full_pods + (tree.last_pod is not None)
     full = pods * tree.rule.pod_leaves * tree.rule.downlinks - design.trunk_links
     points = plan.planes * plan.zones * full
     for fields in ({"core_policy": EVEN}, {"core_policy": EVEN, "access_points": points}):
         try:
-            found = plan_trees(_with(design, **fields))
+            even = plan_trees(_with(design, **fields))
         except InputError:
             continue
-        if not uneven(found):
+        if not uneven(even):
             written = " and ".join(f"`{name}: {value}`" for name, value in fields.items())
-            return EvenChange(written, found.switches)
+            return EvenChange(written, even.switches)
     return None
 
 
-def difference(switches: int, other: int) -> str:
+def difference(switches: int, changed: int) -> str:
     """Return a number of switches with its difference to another, such as `1,400 switches, 80 more`."""
-    more = other - switches
+    more = changed - switches
     ending = f", {abs(more):,} {'more' if more > 0 else 'fewer'}" if more else ", as many"
-    return f"{plural(other, 'switch', 'switches')}{ending}"
+    return f"{plural(changed, 'switch', 'switches')}{ending}"
 
 
 def policy_words(policy: str, totals: dict[str, int]) -> str:
@@ -133,5 +133,5 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
         change = even_change(design, plan)
         remedy = f": write {change.fields} ({difference(plan.switches, change.switches)})" if change else ""
         notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}{remedy}.")
-    words = policy_words(design.spec.fabric.core_policy, totals)
-    return (*notes, f"{words}.") if words else tuple(notes)
+    policies = policy_words(design.spec.fabric.core_policy, totals)
+    return (*notes, f"{policies}.") if policies else tuple(notes)

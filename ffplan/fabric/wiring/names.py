@@ -91,19 +91,19 @@ class Names:
     def _host_names(self) -> Iterator[str]:
         """Yield the host of every endpoint, in order; endpoints of one host share the text."""
         e = self.network.endpoints
-        made: dict[tuple[int, int], str] = {}
+        texts: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.node.tolist(), strict=True):
-            if (name := made.get(key)) is None:
-                name = made[key] = self.host(*key)
+            if (name := texts.get(key)) is None:
+                name = texts[key] = self.host(*key)
             yield name
 
     def _port_names(self) -> Iterator[str]:
         """Yield the port of every endpoint, in order."""
         e = self.network.endpoints
-        made: dict[tuple[int, int], str] = {}
+        texts: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.port.tolist(), strict=True):
-            if (name := made.get(key)) is None:
-                name = made[key] = self._port(*key)
+            if (name := texts.get(key)) is None:
+                name = texts[key] = self._port(*key)
             yield name
 
     def endpoints(self) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ class Names:
         """Return the endpoints of each host, by name, hosts in order of group and node."""
         e = self.network.endpoints
         order = np.lexsort((e.port, e.node, e.group))
-        found: dict[str, list[int]] = {}
+        endpoints: dict[str, list[int]] = {}
         for number, group, node in zip(order.tolist(), e.group[order].tolist(), e.node[order].tolist(), strict=True):
-            found.setdefault(self.host(group, node), []).append(number)
-        return found
+            endpoints.setdefault(self.host(group, node), []).append(number)
+        return endpoints

@@ -37,8 +37,8 @@ class PrintedPorts:
         if role == LEAF and port >= self.leaf_down and split != self.leaf_up_split:
             before, first = -(-self.leaf_down // split), self.leaf_down
             split = self.leaf_up_split
-        at = port - first
-        return before + at // split + 1, at % split + 1, split
+        offset = port - first
+        return before + offset // split + 1, offset % split + 1, split
 
     def name(self, switch: int, port: int) -> str:
         """Return the name of a port, such as `7`, or `7/2` for the second part of a split one.

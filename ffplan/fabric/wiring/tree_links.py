@@ -33,13 +33,13 @@ class Wires:
 def _pods(tree: Tree) -> list[tuple[Pod, int, int, int]]:
     """Return (pod, how many, first leaf, first spine): the full pods, then the last one."""
     assert tree.pod is not None  # one tier has no links between switches
-    found = []
+    pods = []
     if tree.full_pods:
-        found.append((tree.pod, tree.full_pods, 0, tree.leaf))
+        pods.append((tree.pod, tree.full_pods, 0, tree.leaf))
     if tree.last_pod is not None:
         rest = tree.full_pods
-        found.append((tree.last_pod, 1, rest * tree.pod.leaves, tree.leaf + rest * tree.pod.spines))
-    return found
+        pods.append((tree.last_pod, 1, rest * tree.pod.leaves, tree.leaf + rest * tree.pod.spines))
+    return pods
 
 
 def leaf_spine(tree: Tree) -> Wires:
@@ -100,9 +100,9 @@ def core_table(tree: Tree) -> CoreTable:
     port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
     last_up = tree.last_pod.up if tree.last_pod else 0
     free = np.repeat(np.arange(cores), k - np.diff(first))
-    wanted = u * last_up
-    chosen = free[np.arange(wanted) * len(free) // max(1, wanted)] if wanted else free[:0]
-    seen = np.arange(wanted) - np.searchsorted(chosen, chosen, side="left")
+    needed = u * last_up
+    chosen = free[np.arange(needed) * len(free) // max(1, needed)] if needed else free[:0]
+    seen = np.arange(needed) - np.searchsorted(chosen, chosen, side="left")
     taken = np.diff(first)
     place = np.argsort(_strides(pods))
     return CoreTable(

@@ -163,7 +163,7 @@ class _Builder:
 
     def inter_zone(self, plane: int, zones: int, switches: int, seat: list[LeafPorts], rate: float) -> None:
         """Add the inter-zone switches of a plane and their links."""
-        each = len(seat[0].trunk_leaf) // switches
+        per_switch = len(seat[0].trunk_leaf) // switches
         self.switches.append(
             SwitchTable(
                 role=np.full(switches, INTERZONE, np.int8),
@@ -181,7 +181,7 @@ class _Builder:
                     seat[zone].trunk_leaf + first,
                     seat[zone].trunk_slot,
                     self.switch_count + number % switches,
-                    zone * each + number // switches,
+                    zone * per_switch + number // switches,
                     3,
                     rate,
                 )
@@ -200,8 +200,8 @@ class _Builder:
             radix=max(radix_of),
             radix_of=radix_of,
         )
-        at = len(endpoint_links)
-        down = _running(at, self.parts[1])
+        first_link = len(endpoint_links)
+        down = _running(first_link, self.parts[1])
         up = _running(down[-1], self.parts[2])
         trunk = _running(up[-1], self.parts[3])
         trees = []

@@ -378,7 +378,7 @@ def test_a_fit_is_drawn_to_the_energy_of_its_kin(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(joint, "power_ratio", lambda *_: 1400 / 700 * 1000 / 2500)
     assert joint._expected(item.accelerator, kin) == pytest.approx(0.4)
     assert joint._expected(item.accelerator, None) is None
-    assert joint._expected(item.accelerator, JointFit({}, 1, kin.at)) is None
+    assert joint._expected(item.accelerator, JointFit({}, 1, kin.accelerator)) is None
     found = together(monkeypatch, item, kin=kin)
     k = 0.04 / 0.05
     assert found["", "matrix"] - at == pytest.approx(-(k**2) * off / (1 + k**2), rel=0.05)
