@@ -33,14 +33,14 @@ def costs(
     draws: int = 10_000,
     seed: int = 0,
 ) -> CostStudy:
-    """Return what a cluster costs to buy and to own or rent, and what a training run on it costs.
+    """Return the costs of a cluster to buy, own or rent, and of a training run on it.
 
     Args:
         design: what `load` takes.
         model: catalogue id of a transformer; the cluster alone if omitted.
         tokens: tokens to train on [1], needed with a model.
         batch: sequences of a step [1]; about 4 million tokens if omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
         plan: file with a training plan; the fastest is searched if omitted.
         search: search the fastest plan with `plan` too.
         years: life of the hardware in place of the ownership profile's [year].
@@ -79,7 +79,7 @@ def _timed(
     """Return the job with its step time.
 
     Raises:
-        UsageError: where it cannot run.
+        UsageError: for a job that cannot run.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.train.usual_job import timed_on

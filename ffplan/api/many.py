@@ -60,7 +60,7 @@ class ManyDesigns:
         return {**axes, **self.columns, "feasible": self.feasible, "why": self.why}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return lists by path; those of the axes begin with `axis.`."""
+        """Return lists by path; paths of axes begin with `axis.`."""
         return {path: values.ravel().tolist() for path, values in self._table().items()}
 
     def to_frame(self) -> Any:
@@ -82,19 +82,19 @@ class ManyDesigns:
 def assess_many(
     designs: str | Path | Design | Iterable[str | Path | Design], axes: Mapping[str, Any] | None = None
 ) -> ManyDesigns:
-    """Return what many designs are made of.
+    """Return the figures of many designs.
 
     With axes, one design is evaluated over arrays by broadcasting: `assess_many("fire-flyer-2",
-    {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals that of `assess` for the same
-    numbers. Without axes, designs are assessed one by one; those that cannot be built give NaN, and say why.
+    {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals `assess` for the same numbers.
+    Without axes, designs are assessed one by one; impossible designs give NaN, and say why.
 
     Args:
         designs: one design, or with no axes several; each what `load` takes.
         axes: arrays by path, which broadcast against each other; see `studies.design_grid.with_arrays`.
 
     Raises:
-        UsageError: where a path is no number of the design.
-        InputError: where a design is wrong.
+        UsageError: for a path without a number in the design.
+        InputError: for a wrong design.
     """
     import numpy as np
 
@@ -124,7 +124,7 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
     """Return axes as arrays of one shape, in double precision.
 
     Raises:
-        UsageError: where they are no numbers, or do not broadcast.
+        UsageError: for axes that are no numbers, or do not broadcast.
     """
     import numpy as np
 

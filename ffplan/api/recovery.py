@@ -22,10 +22,10 @@ views.install()
 
 
 def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
-    """Return a design with another reliability profile; as it is where none is given.
+    """Return a design with another reliability profile; unchanged without one.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: for an unknown profile.
     """
     if profile is None:
         return loaded.resolved
@@ -37,10 +37,10 @@ def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
 
 
 def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
-    """Return the job: of a model, or the design's workload; None where there is neither.
+    """Return the job of a model, or the design's workload; None without either.
 
     Raises:
-        UsageError: where there is no such model, or the job is too large.
+        UsageError: for an unknown model, or a job that is too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.operate.job_asked import JobError, goodput_job
@@ -62,19 +62,19 @@ def goodput(
     seed: int = 0,
     profile: str | None = None,
 ) -> GoodputReport:
-    """Return what failures, checkpoints and restarts leave of a job.
+    """Return the goodput of a job under failures, checkpoints and restarts.
 
     Args:
         design: what `load` takes.
         model: catalogue id of a model; the design's workload if omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
         profile: reliability profile in place of the design's own.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        UsageError: where there is no job, or it is too large.
+        UsageError: without a job, or for one that is too large.
     """
     from ffplan.studies.cost.asked import Asked
     from ffplan.studies.goodput.goodput import study_goodput
@@ -101,14 +101,14 @@ def storage(
         design: what `load` takes.
         model: catalogue id of a transformer or of a convolutional network; the design's workload, or no job, if
             omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
-        images: images a second that all jobs read, each a file of its own; those of a convolutional network if
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
+        images: images a second that all jobs read, one file an image; a convolutional network's rate if
             omitted [1/s].
         profile: reliability profile in place of the design's own.
 
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        UsageError: where it has no storage, or the job is too large.
+        UsageError: without storage, or for a job that is too large.
     """
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 

@@ -32,9 +32,9 @@ class Swept:
     axes: dict[str, list[str]]
     """Value of each axis at each point, as written."""
     columns: dict[str, Floats]
-    """Metrics at each point, NaN where there is none, shape (points,)."""
+    """Metrics at each point, NaN if missing, shape (points,)."""
     reason: list[str]
-    """Why a point cannot be built; empty where it can."""
+    """Reason why a point cannot be built; empty if it can."""
 
 
 def _points(

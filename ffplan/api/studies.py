@@ -29,10 +29,10 @@ views.install()
 
 
 def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
-    """Return one number or several, with units where they are texts, such as `186MiB`.
+    """Return one number or several; texts may have units, such as `186MiB`.
 
     Raises:
-        UsageError: where something is no number above 0.
+        UsageError: for anything but numbers above 0.
     """
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
@@ -55,7 +55,7 @@ def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
     """Return whole numbers; none for None.
 
     Raises:
-        UsageError: where they are not whole.
+        UsageError: for fractions.
     """
     counts = () if value is None else _numbers(value, what, units=False)
     if any(number != int(number) for number in counts):
@@ -83,7 +83,7 @@ def assess(design: str | Path | Design) -> Assessment:
         design: what `load` takes.
 
     Raises:
-        InputError: where it is wrong or cannot be built, with every fault found.
+        InputError: for a design that is wrong or cannot be built, with every fault.
     """
     from ffplan.check.run import examine
 
@@ -107,12 +107,12 @@ def compare(
         baseline: name or file of the design that ratios refer to; the first if omitted.
         model: model to train on every design, each with its fastest plan.
         batch: sequences of a step [1]; needed with `model`.
-        gpus: accelerators of the job [1]; the most that all designs can span if omitted.
+        gpus: accelerators of the job [1]; as many as all designs can span if omitted.
         plan: file with a training plan that every design runs.
         search: search the fastest plan of every design, as without a plan; its fields stay.
 
     Raises:
-        UsageError: for fewer than two, where there is no such baseline or model, or a model has no batch.
+        UsageError: for fewer than two designs, an unknown baseline or model, or a model without a batch.
         InputError: as `assess` does.
     """
     from ffplan.studies.compare import compare as study

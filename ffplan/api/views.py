@@ -16,7 +16,7 @@ def document_of(result: Result) -> Document:
     """Return the document of a result.
 
     Raises:
-        TypeError: where there is none for its kind.
+        TypeError: for a kind of result without a document.
     """
     from ffplan.report import collective, compare, cost, design, fabric, goodput, storage, train
     from ffplan.results import collective as collectives

@@ -102,7 +102,7 @@ def _base(catalog: Catalog, query: CalibrationRequest) -> TrainingRates | None:
 def calibrate(
     catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
 ) -> Calibration:
-    """Fit the constants of one accelerator: of training, or of its links where the files hold collectives.
+    """Fit the training constants of one accelerator, or its link rates if the files hold collectives.
 
     Args:
         query: accelerator, files and the constants to keep.
@@ -142,7 +142,7 @@ def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[Train
     """Return the base with the multiprocessors that are asked for, and their number.
 
     Raises:
-        FitError: where they are unknown, or the catalogue has them already.
+        FitError: for unknown multiprocessors, or a number that the catalogue has already.
     """
     if query.units is not None and base is not None:
         if query.start is None:
@@ -234,7 +234,7 @@ def _reread(text: str, name: str) -> None:
     """Read the text of an accelerator again.
 
     Raises:
-        InputError: where it is none.
+        InputError: for a text that is no accelerator.
     """
     part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
     keys = {KEY, START} & set(part.sources)

@@ -85,7 +85,7 @@ def of_collectives(files: tuple[str, ...]) -> bool:
 
 
 def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[CollectiveRun, ...]:
-    """Return the collectives of files that ran on an accelerator; those of experts' tokens rest on other constants.
+    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
 
     Raises:
         InputError: where a file is wrong.
@@ -177,7 +177,7 @@ def fit_collectives(
         progress: callback, called with the number of replays.
 
     Raises:
-        FitError: where the rows tell none of them, or fewer than there are.
+        FitError: for rows that determine none of the constants, or fewer than requested.
 
     Equation:
         least sum of squares of log(model / measured) over logarithms of the constants

@@ -58,7 +58,7 @@ class Fit:
     """Caveats of constants: those at the end of their range."""
     rows: int
     before: float | None
-    """Mean absolute error with the catalogue's constants [1]; None where it has none."""
+    """Mean absolute error with the catalogue's constants [1]; None without them."""
     after: float
     """Mean absolute error with the fitted constants [1]."""
 
@@ -165,7 +165,7 @@ def undetermined(
     """Return the constants that no row depends on: half and twice their value leave every time unchanged.
 
     Args:
-        base: those that are not fitted.
+        base: constants that are not fitted.
         units: multiprocessors of the accelerator.
     """
     there = errors(replays, figures(values, base, units))
@@ -215,7 +215,7 @@ def fit(
         progress: callback, called with the number of replays.
 
     Raises:
-        FitError: where there are fewer rows than constants, or SciPy is missing.
+        FitError: for fewer rows than constants, or without SciPy.
     """
     least_squares, sizes = solver(), rows_of_sources(replays)
     rows = sum(sizes.values())
@@ -254,7 +254,7 @@ def fit(
 
 
 def _before(replays: Sequence[TrainingReplay], base: TrainingRates | None) -> float | None:
-    """Return the mean absolute error with the constants of the base [1]; None where it lacks one that the rows need."""
+    """Return the mean absolute error with the base's constants [1]; None if it lacks one that the rows need."""
     if base is None or any(getattr(base, name) is None for name in NEEDED):
         return None
     try:

@@ -2,9 +2,8 @@
 
 GEMMs run as fast as the accelerator lets them: their fractions of the peak belong to the accelerator. What the kernels
 between them take belongs to the software: the fraction of the memory bandwidth has a value for every stack. Stacks
-differ less than nothing is known of them, so that each is drawn towards their common value, which is also what a stack
-that was never measured gets. Rates of attention are published and not fitted; nor is the time of a kernel, or of a
-launch.
+resemble each other, so each is drawn towards their common value, which an unmeasured stack gets too. Rates of attention
+are published and not fitted; nor is the time of a kernel, or of a launch.
 
 Sources:
     [1] Gelman et al., Bayesian Data Analysis, chapter 5: groups that share a distribution (partial pooling).
@@ -55,7 +54,7 @@ class JointFit:
     rows: int
     """Rows that they rest on."""
     accelerator: Accelerator | None = None
-    """The accelerator whose GEMMs they are of; those of the same chip at another power follow it."""
+    """Accelerator of the GEMM constants; the same chip at another power scales them."""
 
     def rates(self, base: TrainingRates, part: Accelerator) -> TrainingRates:
         """Return an accelerator's constants, the others as in `base`."""
@@ -83,14 +82,14 @@ class JointFit:
         return JointFit(values, self.rows, part)
 
     def stack(self, name: str, known: StackRates | None = None) -> StackRates:
-        """Return the constants of a stack, launches as `known`; the common ones where it was not among the runs."""
+        """Return the constants of a stack, launches as `known`; the common constants for a stack without runs."""
         memory = self.values.get((name, "memory"), self.values["", "memory"])
         figure = EfficiencyFigure.model_construct(value=memory, source="fit")
         return (known or StackRates()).model_copy(update={"memory": figure})
 
 
 def stack_name(replay: TrainingReplay) -> str:
-    """Return the id of the stack of a run; empty where it has none."""
+    """Return the id of a run's stack; empty without one."""
     return replay.software.stack.id if replay.software.stack else ""
 
 
@@ -118,7 +117,7 @@ def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
 
 
 def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | None:
-    """Return the catalogue's value of a constant of a stack, or the accelerator's own; None where it has none."""
+    """Return the catalogue's value of a stack's constant, or of the accelerator's; None without one."""
     base = replays[0].accelerator.training
     assert base is not None
     if not stack:
@@ -145,7 +144,7 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
 
     Args:
         replays: runs on accelerators that share a set of constants.
-        kin: constants of a chip of the same process; none where nothing ran on one.
+        kin: constants of a chip of the same process; None without runs on one.
 
     Returns:
         Constants by stack and name.

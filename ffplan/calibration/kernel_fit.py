@@ -1,6 +1,6 @@
 """Constants fitted on recorded kernels: fractions of the peaks, of the memory bandwidth, and times of a kernel.
 
-The formulas are those of a training step; the fit only chooses their constants. Needs SciPy, an extra.
+The formulas belong to a training step; the fit only chooses their constants. Needs SciPy, an extra.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ BOUNDS = {
     "small": (1e-7, 1e-4, 3e-6),
 }
 """Least, largest and first value of each constant: `gemm` is the time of a GEMM beyond operations and bytes, `small`
-that of a small kernel [s]; the others are fractions [1]."""
+the time of a small kernel [s]; the others are fractions [1]."""
 SMALL_KERNELS = 2
 """Small kernels that the constant `kernel` of the catalogue counts with each GEMM [1]."""
 MATRIX = {"bf16": "matrix", "fp16": "matrix", "fp8": "matrix_fp8", "tf32": "matrix_tf32"}
@@ -51,7 +51,7 @@ class KernelFit:
     """Constants fitted on kernels."""
 
     values: dict[str, float]
-    """Constants by name, those that were kept included."""
+    """Constants by name, kept ones included."""
     errors: dict[str, float]
     """Standard errors of the logarithms of the fitted ones [1]."""
     rows: dict[str, int]
@@ -94,7 +94,7 @@ class TimedKernels:
 
 
 def units_of(part: Accelerator, recording: Recording) -> float:
-    """Return the multiprocessors: those of the catalogue, or of the device.
+    """Return the multiprocessors: the catalogue's, or the device's.
 
     Raises:
         FitError: where neither says.
@@ -133,7 +133,7 @@ def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: floa
 
 
 def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *, small: bool) -> TimedKernels:
-    """Return kernels that take a time of their own, and that of their bytes at a fraction of the memory bandwidth."""
+    """Return kernels that take a fixed time plus their bytes' time at a fraction of the memory bandwidth."""
     size = np.array([row.bytes for row in rows], dtype=float)
     bandwidth = part.memory_bandwidth.value * 1e9
 
@@ -254,7 +254,7 @@ def _fitted(
 
 
 def _standard_errors(jacobian: Floats, residuals: Floats) -> Floats:
-    """Return standard errors of the logarithms; infinite where the rows cannot tell constants apart."""
+    """Return standard errors of the logarithms; infinite if the rows cannot separate the constants."""
     count = jacobian.shape[1]
     free = len(residuals) - count
     if free <= 0:

@@ -57,7 +57,7 @@ class GemmArrays:
         return np.asarray(ceil_div(self.rows, TILE) * ceil_div(self.columns, TILE), dtype=float)
 
     def times(self, rates: AcceleratorRates) -> Floats:
-        """Return the modelled times, without that of a kernel of its own [s].
+        """Return the modelled times without the fixed time of a kernel [s].
 
         Args:
             rates: rates at this precision.
@@ -85,7 +85,7 @@ def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
 
 
 def gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
-    """Return the precisions of recorded GEMMs of which the accelerator has a peak."""
+    """Return the precisions of recorded GEMMs that the accelerator has a peak for."""
     return tuple(dict.fromkeys(row.dtype for row in recording.gemms if row.dtype in part.peak))
 
 
@@ -105,7 +105,7 @@ def attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
     """Return the modelled time of a call of attention [s].
 
     Args:
-        rates: rates, with those of its kernel.
+        rates: rates, with its kernel's.
     """
     shape = ModelShape(
         layers=1,
@@ -149,7 +149,7 @@ def attention_operations(call: AttentionCall, rates: AcceleratorRates) -> float:
 def with_kernel(
     rates: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
 ) -> AcceleratorRates | None:
-    """Return rates with those of one attention kernel; None where the table has none of it.
+    """Return rates with one attention kernel's rates; None if the table lacks the kernel.
 
     Args:
         table: measured rates of a generation.

@@ -31,7 +31,7 @@ def _set(replay: TrainingReplay) -> str:
 
 
 def _name(replay: TrainingReplay, by: By) -> str:
-    """Return what is left out with a run; accelerators of one set at several powers count one by one."""
+    """Return the name that a run is left out under; accelerators of one set at several powers count separately."""
     part = replay.accelerator
     kind = _set(replay) if part.chip is None or part.power is None else f"{_set(replay)} at {part.power.value:g} W"
     return {
@@ -44,7 +44,7 @@ def _name(replay: TrainingReplay, by: By) -> str:
 
 
 def _key(replay: TrainingReplay, by: By) -> str:
-    """Return what runs have in common that are left out together: a whole process where a chip is of it."""
+    """Return the key that runs left out together share: a whole process if the chip belongs to one."""
     part = replay.accelerator
     return part.process or part.chip or _set(replay) if by == "process" else _name(replay, by)
 
@@ -87,9 +87,9 @@ def leave_one_out(
 ) -> LeaveOneOutReport:
     """Return everything scored by constants that were fitted without it.
 
-    Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that is
-    left out is not named either: it has what stacks have in common. Chips of one process are fitted beside each other;
-    with a process, all chips of it are left out, and scored one by one.
+    Without other runs, an accelerator gets the constants of the nearest other one. A stack that is left out is not
+    named either: it gets the common constants of stacks. Chips of one process are fitted together; with a process, all
+    its chips are left out, and scored one by one.
 
     Args:
         replays: every table whose rows count.
@@ -161,12 +161,12 @@ class Kinds:
 
 @record
 class Settings:
-    """Errors by what was left out, rows that rest on an assumed setting apart."""
+    """Errors by name left out, separately for rows that rest on an assumed setting."""
 
     errors: dict[tuple[bool, str], list[Floats]]
 
     def add(self, name: str, replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
-        """Add the errors of the rows of tables [1], of what was left out with that name."""
+        """Add the errors of the tables' rows [1] under the name that was left out."""
         for replay, rows in zip(replays, tables, strict=True):
             self.errors.setdefault((replay.table.assumed is not None, name), []).append(rows)
 
@@ -192,7 +192,7 @@ def _given(mine: Sequence[TrainingReplay], fitted: JointFit) -> JointFit:
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], tables: list[Floats], fitted_on: int) -> LeftOut:
-    """Return one source, stack, accelerator, chip or process scored; with reasons where nothing is there to fit on."""
+    """Return one source, stack, accelerator, chip or process scored; with reasons if no runs remain for the fit."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
     if not tables:

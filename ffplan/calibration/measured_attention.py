@@ -86,7 +86,7 @@ def measured_attention(
     of kernels that were not measured; else it is a new part.
 
     Args:
-        base: table of kernels that the accelerator names; None where it names none.
+        base: table of kernels that the accelerator names; None without one.
         rates: any rates of the accelerator.
         source: source of the figures.
     """

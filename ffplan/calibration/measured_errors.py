@@ -57,7 +57,7 @@ def kernel_errors(
 
     Args:
         group: name of the group.
-        catalogue: those of the catalogue; None where it has none.
+        catalogue: the catalogue's constants; None without them.
     """
     after = timed.model(fitted)
     before: Floats | None = None if catalogue is None else timed.model(catalogue)
@@ -77,7 +77,7 @@ def attention_errors(
 
     Args:
         rates: any rates of the accelerator.
-        table: rates of the catalogue; None where it has none.
+        table: the catalogue's rates; None without them.
         half: dense 16-bit peak [FLOP/s].
     """
     errors = []

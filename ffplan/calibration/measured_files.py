@@ -36,7 +36,7 @@ class MeasuredFigures:
     constants: dict[str, MeasuredConstant]
     """Constants by name."""
     attention: MeasuredAttention | None
-    """Tables of attention; None where they are not to be written."""
+    """Tables of attention; None to write none."""
     source: MeasuredSource
     """Source of all of them."""
     units: float

@@ -159,7 +159,7 @@ def _kernel(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConst
 
 
 def _link(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
-    """Return the rate of the link to the host: that of the slower way."""
+    """Return the rate of the link to the host, from the slower way."""
     ways = {way: fits.links[way] for way in ("to-device", "from-device") if way in fits.links}
     if not ways:
         return []

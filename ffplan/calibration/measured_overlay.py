@@ -114,7 +114,7 @@ def attention_file(part: AttentionRates) -> str:
 def merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
     """Return tables with the measured ones in place of others of the same kernel, width, mask and pass.
 
-    A table of both passes takes the place of those of single passes, which would stand before it.
+    A table of both passes replaces tables of single passes, which would come before it.
     """
     measured = tuple(measured)
 

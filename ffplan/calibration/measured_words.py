@@ -20,7 +20,7 @@ OWN_TIMES = {"gemm": "The own time of a GEMM", "small": "The time of a small ker
 
 
 def remarks_of(fits: RecordingFits) -> tuple[str, ...]:
-    """Return what the recording lacks, and what was left out."""
+    """Return remarks on gaps of the recording and on kernels left out."""
     recording, part, remarks = fits.recording, fits.part, []
     for name, reason in fits.kernels.kept.items():
         label = OWN_TIMES.get(name, name)

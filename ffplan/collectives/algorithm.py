@@ -34,7 +34,7 @@ class LatencyFigures:
     ) -> None:
         self.library, self.job, self.operation, self.protocol = library, job, operation, protocol
         self.measured = measured
-        """True for the time, False for the estimate by which the library chooses."""
+        """True for the time, False for the library's own estimate, its basis of choice."""
         self._key = key
 
     def _figure(self, place: str) -> float:
@@ -95,7 +95,7 @@ class Algorithm:
     """Its latency, in addition to the stream."""
     _: KW_ONLY
     possible: Callable[[RankLayout], Truth] = anywhere
-    """True where it can run."""
+    """True for ranks that it can run on."""
     allowed: Callable[[Library, RankLayout], Truth] = as_it_likes
     """True where the library lets it run."""
     channels: bool = False
@@ -111,11 +111,11 @@ class Algorithm:
     rings: bool = False
     """True where pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
     on_request: bool = False
-    """True where it is timed only when asked for."""
+    """True if it is timed on request only."""
     in_network: bool = False
     """True where the network's switches reduce (SHARP)."""
     bus_per_ll: Callable[[str, Number], Number] = half
-    """Bus bandwidth over message rate, by which the ceiling of protocol LL limits it."""
+    """Bus bandwidth over message rate, for the ceiling of protocol LL."""
     as_estimated: Callable[[Library, RankLayout], tuple[RankLayout, float]] | None = None
     """The ranks as the library's own estimate sees them, and its correction; the true ones if omitted."""
 

@@ -1,4 +1,4 @@
-"""Every algorithm between accelerators that NCCL may run: the one place where they are registered."""
+"""The registry of NCCL's algorithms between accelerators."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ffplan.collectives.trees import TREE
 
 _REGISTERED = (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, STAR, SEND, PAT)
 ALGORITHMS = {algorithm.name: algorithm for algorithm in _REGISTERED}
-"""Algorithms by name, in the order in which the first of equals wins."""
+"""Algorithms by name; the first of equals wins."""
 OF_TOKENS = ("node-limited", "straight")
 """Ways of sending tokens to experts, see `expert_dispatch`."""
 NAMES = (*ALGORITHMS, *OF_TOKENS)

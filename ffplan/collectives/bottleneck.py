@@ -243,8 +243,8 @@ def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward:
 
 
 def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
-    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway; those of
-    the node with the fewest bind."""
+    """Return the load of all NICs of a node: together `load` each way, fed over PCIe unless GPUs send over it anyway.
+    The node with the fewest NICs binds."""
     host, nics = job.host, job.fewest_nics
     used = load * job.several
     lines = on_each(step, "nic", host.nic_ids, used / nics, used / nics)
@@ -255,7 +255,7 @@ def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
 
 
 def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
-    """Return the load of every link cut: `load`, or the least that an allreduce moves without in-network reduction."""
+    """Return the load of every link cut: `load`, or an allreduce's minimum without in-network reduction."""
     lines = []
     for cut in job.cuts:
         crossed = (cut.sets > 1) * job.several
@@ -265,7 +265,7 @@ def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
 
 
 def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
-    """Every root port passes `gpus` each way where it has GPUs, and `nics` for each NIC.
+    """Return the load of every root port: `gpus` each way if it has GPUs, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """

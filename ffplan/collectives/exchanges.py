@@ -89,12 +89,12 @@ def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
 
 
 def _way(operation: str, use: Number) -> tuple[Number, Number]:
-    """Return what comes in at the root and what goes out: a gather brings, a scatter takes away."""
+    """Return the bytes into the root and out of it: a gather brings them in, a scatter sends them out."""
     return (use, 0.0 * use) if operation == "gather" else (0.0 * use, use)
 
 
 def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, network: Number) -> list[Line]:
-    """Return what the root GPU and its NIC pass through their root ports; in is towards the CPU."""
+    """Return the load of the root ports above the root GPU and its NIC; in is towards the CPU."""
     lines = []
     for port in job.host.ports:
         here, below = minimum(len(port.gpus), job.per_node), port.pcie_switch and port.gpus
@@ -112,9 +112,9 @@ def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, netw
 
 
 def star(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of the root of a gather, to which every rank sends its piece, or of a scatter, the way back.
+    """Return the ledger of the root of a gather, which receives a piece from every rank, or of a scatter, the way back.
 
-    The root, a GPU with a bridge where there are bridges, takes alone what all others send, by its own NICs.
+    The root, a GPU with a bridge if there are any, alone receives all pieces, through its own NICs.
 
     Args:
         operation: gather or scatter.

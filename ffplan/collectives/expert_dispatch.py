@@ -244,7 +244,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
 
 
 def copied(network: Number, inside: Number, sms: Number) -> Number:
-    """Return what each multiprocessor copies of a token, out of memory into a buffer or out of it.
+    """Return the copies of a token by each multiprocessor, from memory into a buffer or back.
 
     Args:
         network: times that the token crosses the network m [1].

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def link_factor(job: RankLayout) -> Number:
-    """Return how often a byte of a ring counts on all links of a GPU, of which a job uses those to its own ranks.
+    """Return how often a byte of a ring counts on all links of a GPU; a job uses only links to its own ranks.
 
     Returns:
         Factor [1]; 1 where a switch joins the GPUs.
@@ -78,7 +78,7 @@ def exchange_factor(job: RankLayout) -> Number:
     """Return how often a byte of an all-to-all counts on all links of a GPU.
 
     Returns:
-        Factor [1]; on a torus, and on single links, the hops of the mean pair, else that of rings.
+        Factor [1]; on a torus, and on single links, the hops of the mean pair, else the factor of rings.
 
     Equation:
         k over the axes spanned, as for rings, x max(1, sum of hops): d / 4 on a closed axis of d, n / 3 on an open one
@@ -103,7 +103,7 @@ def bridged(job: RankLayout) -> Number:
     """Return 1 where every rank sits beside its neighbour in a bridged pair, else 0.
 
     Args:
-        job: the ranks; those of a node take pairs first.
+        job: ranks; a node's ranks fill pairs first.
 
     Equation:
         p even, p <= 2 pairs, neighbours on adjacent GPUs
@@ -157,7 +157,7 @@ def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
 
 
 def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
-    """Return what a GPU receives and sends over PCIe for a ring that carries one byte [1]."""
+    """Return a GPU's received and sent bytes over PCIe for each byte of a ring [1]."""
     both, alone = bridged(job), one_pair(job)
     if any(gpu == a for a, _ in job.host.pairs):
         return 1.0 - alone, 1.0 - both

@@ -59,7 +59,7 @@ class Choice:
     estimate_per_byte: Number
     """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
-    """True where it can run."""
+    """True for ranks that it can run on."""
     channel_per_byte: Number = 0.0
     """Time of one channel of a send for a byte [s/byte]; 0 where channels limit nothing."""
     channels_least: Number = 1.0
@@ -83,7 +83,7 @@ def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
 
 
 def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
-    """Return the most that a ring over many nodes reaches where its pieces pass once [GB/s]."""
+    """Return the limit of a ring over many nodes whose pieces pass once [GB/s]."""
     rates = job.host.rates
     if library.ring_many is None or rates is None or rates.ring is None:
         return float("inf")
@@ -96,7 +96,7 @@ def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorith
 def _pair(library: Library, job: RankLayout) -> Number:
     """Return the fraction of a ring's rate that is left to two ranks behind a scale-up switch [1].
 
-    The rate of a ring is that of a whole node there; that of bridges is measured on two ranks.
+    The ring rate there belongs to a whole node; the rate of bridges is measured on two ranks.
     """
     share = library.ring_pair.value if library.ring_pair and job.host.joined else 1.0
     left: Number = choose((job.ranks == 2) & (job.nodes == 1), share, 1.0)
@@ -104,7 +104,7 @@ def _pair(library: Library, job: RankLayout) -> Number:
 
 
 def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
-    """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
+    """Return the limit on the filling time of a ring inside a node [s]; infinite for unknown links."""
     rates = job.host.rates
     if rates is None or rates.links is None or rates.ring is None or library.slot is None:
         return float("inf")
@@ -114,7 +114,7 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
 
 
 def _filling(library: Library, operation: str, algorithm: Algorithm) -> Mapping[Protocol, FractionFigure]:
-    """Return the weight of the filling of pipelines, by protocol: of rings, of an exchange, or of all else."""
+    """Return the weight of pipeline filling by protocol: for rings, an exchange, or everything else."""
     if operation == "all-to-all":
         return library.fill_exchange or library.fill_ring or library.fill
     return (library.fill_ring or library.fill) if algorithm.rings or operation != "allreduce" else library.fill
@@ -128,9 +128,8 @@ def call_time(host: Host, operation: str) -> float:
 def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
     """Return the coefficients of a send's channels: few of them for a short message, doubled piece by piece.
 
-    There are as many channels as links, rounded up to a power of two. Every rank begins with as many as leave one for
-    each other rank. Between nodes a send has those of one
-    peer on one NIC, fewer still where all GPUs of a node send.
+    Channels equal links, rounded up to a power of two. Every rank begins with enough of them to leave one for each
+    other rank. A send between nodes has the channels of one peer on one NIC, and fewer if all GPUs of a node send.
     """
     sends = library.sends
     if sends is None or not job.host.joined:
@@ -168,9 +167,9 @@ def _rates(
 
 
 def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:
-    """Return the ranks as NCCL's cost model sees them, and where it sees bridges.
+    """Return the ranks as NCCL's cost model sees them, and whether it sees bridges.
 
-    It takes the slowest link of a graph for all of its hops, so that bridges count only where nothing else is crossed:
+    It takes the slowest link of a graph for all of its hops, so bridges count only if nothing else is crossed:
     NVIDIA/nccl v2.30.7, src/graph/tuning.cc (`typeIntra`, `bwIntra`).
     """
     if not job.host.pairs:

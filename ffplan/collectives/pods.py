@@ -15,7 +15,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
     """Return the ledger of a ring over pods of one GPU and one NIC each.
 
     A GPU and a NIC under one PCIe switch meet there; otherwise their traffic passes both root ports, and the links
-    between sockets where they are on different ones. Those links are shared by all pods that cross them.
+    between sockets if the ports are on different ones. All pods that cross these links share them.
 
     Args:
         host: the server that all pods share.

@@ -29,7 +29,7 @@ class RankLayout:
     adjacent: Number = 1.0
     """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
     last: Number | None = None
-    """Ranks on the last node, where it may hold fewer than the others [1]."""
+    """Ranks on the last node, if it may hold fewer than the others [1]."""
 
     @property
     def ranks(self) -> Number:
@@ -45,12 +45,12 @@ class RankLayout:
 
     @property
     def fewest_nics(self) -> Number:
-        """NICs it uses on the node that holds the fewest ranks: they carry as much as those of any other [1]."""
+        """NICs in use on the node with the fewest ranks: together they carry as much as any other node's [1]."""
         return nics_of(len(self.host.nics), len(self.host.gpus), self.fewest)
 
     @property
     def several(self) -> Number:
-        """1 where it spans several nodes, else 0."""
+        """1 for a job over several nodes, else 0."""
         return (self.nodes > 1) * 1.0
 
     @property

@@ -46,7 +46,7 @@ class CollectiveQuery:
     operation: str
     library: Library
     name: str = ""
-    """Name of the library for people, where it differs from its id."""
+    """Display name of the library, if it differs from its id."""
     nvlink: bool = False
     """HFReduce: reduce over NVLink first."""
     memcpy_async: bool = False
@@ -307,7 +307,7 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
 
 
 def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number:
-    """Return the time of what a library chooses [s], for one job or for arrays of them; infinite where none can run.
+    """Return the time of a library's choice [s], for one job or arrays of jobs; infinite if no algorithm can run.
 
     Args:
         query: operation, library and what is forced.
@@ -325,12 +325,12 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
 
 
 def chosen(timed: list[Timed]) -> Timed:
-    """Return what the library chooses: the least in its own cost model, the first of equals."""
+    """Return the library's choice: the least estimate of its cost model, the first of equals."""
     return min(timed, key=lambda choice: choice.estimate)
 
 
 def fastest(timed: list[Timed]) -> Timed:
-    """Return what takes least, the first of equals."""
+    """Return the fastest choice, the first of equals."""
     return min(timed, key=lambda choice: choice.time)
 
 

@@ -1,4 +1,4 @@
-"""Families of fabrics: counts, wiring, routing, names and link cuts of each. The one place where they are registered.
+"""Registry of fabric families: counts, wiring, routing, names and link cuts of each.
 
 Modules that need arrays are imported when they are used: counting needs no arrays.
 """

@@ -1,4 +1,4 @@
-"""The networks beside the compute fabric, sized as fabrics of their own."""
+"""Networks beside the compute fabric, sized as separate fabrics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of an assessment that no derivation takes apart."""
+"""Figures of an assessment without a derivation."""
 
 from __future__ import annotations
 

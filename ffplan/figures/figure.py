@@ -15,7 +15,7 @@ from ffplan.base.record import record
 class Figure:
     """How a field of a record follows, and from what.
 
-    Names in `of` are fields of the record, or of one that holds it; a field of a range stands for its likely value.
+    Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
     """
 
     _: KW_ONLY

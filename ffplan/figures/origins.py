@@ -47,7 +47,7 @@ def unit_of(meaning: str, currency: str = "currency") -> str:
     """Return the unit that a description names in brackets; an empty text for pure numbers, and for bare amounts.
 
     Args:
-        currency: currency of amounts, where it is known.
+        currency: currency of amounts, if known.
     """
     unit = _UNIT.search(meaning.replace("[currency", f"[{currency}"))
     return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
@@ -95,13 +95,13 @@ def _leaves(value: Any, name: str, path: str, above: tuple[tuple[str, Any], ...]
 
 
 def figure_of(holder: Any, field: str) -> Figure:
-    """Return what the table has of a field of a record; a figure that says nothing where it has none."""
+    """Return the table's figure for a field of a record; an empty figure without an entry."""
     entry = FIGURES.get(type(holder), {}).get(field, _PLAIN)
     return entry if isinstance(entry, Figure) else entry(holder)
 
 
 def figure_at(value: Any, path: str) -> Figure:
-    """Return what the table has of a path of a result."""
+    """Return the table's figure for a path of a result."""
     holder, field = value, path
     for step in re.findall(r"[^.\[\]]+", path):
         if is_dataclass(value):
@@ -169,7 +169,7 @@ class Origins:
         )
 
     def _figure(self, place: _Place) -> tuple[Figure, str]:
-        """Return what the table has of a number, and the quantile of a range that it is."""
+        """Return the table's figure for a number, and the number's quantile in a range."""
         field, holder, quantile = place.field, place.above[0][1], ""
         if isinstance(holder, Band):
             quantile = field if field in QUANTILES else ""
@@ -178,7 +178,7 @@ class Origins:
         return figure_of(holder, field), quantile
 
     def _parts(self, figure: Figure, place: _Place, path: str) -> Iterator[str]:
-        """Yield what a figure is made of, a line each."""
+        """Yield the parts of a figure, a line each."""
         for name in figure.of:
             yield from (f"{near} = {self.shown(near)}" for near in self._named(name, place) if near != path)
         if figure.said is not None:
@@ -246,7 +246,7 @@ class Origins:
 
 
 def _steps(steps: Iterable[Derivation], above: str = "") -> Iterator[str]:
-    """Yield what a figure is made of, one line for each value, those below it after it."""
+    """Yield the derivation of a figure, one line a value, parents before children."""
     for step in steps:
         value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".rstrip()
         derived = "; ".join(text for text in (step.formula and f"= {step.formula}", step.source) if text)

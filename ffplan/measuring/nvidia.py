@@ -17,7 +17,7 @@ WAIT = 20
 
 
 def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
-    """Return what nvidia-smi answers; None where it cannot be asked.
+    """Return nvidia-smi's answer; None if it cannot run.
 
     Args:
         gpu: UUID or number of the GPU.
@@ -33,7 +33,7 @@ def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
 
 
 def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
-    """Return readings by our names; what is no number, such as [N/A], is left out."""
+    """Return readings by our names, without values that are no numbers, such as [N/A]."""
     texts = answer(gpu, tuple(fields.values()))
     readings: dict[str, float | str] = {}
     for name, text in zip(fields, texts or (), strict=False):

@@ -61,7 +61,7 @@ class Device(Protocol):
     """A device that runs kernels."""
 
     def facts(self) -> DeviceFacts:
-        """Return what it is."""
+        """Return the facts of the device."""
 
     def state(self, when: str) -> DeviceState:
         """Return its clocks and power now."""
@@ -135,7 +135,7 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
 
 
 def _rounded(value: float) -> float:
-    """Return a time with six digits, rounded alike wherever it stands in order."""
+    """Return a time of six digits; low, median and high keep their order."""
     return float(f"{value:.6g}")
 
 
@@ -146,7 +146,7 @@ def run_plan(
 
     Args:
         plan: kernels and times.
-        device: where they run.
+        device: device that runs them.
         head: title and date of the recording.
         progress: callback with kernels done, of how many, and the next one.
     """

@@ -73,7 +73,7 @@ class TorchDevice:
             self._asked = f"GPU-{uuid}" if uuid else "0"
 
     def facts(self) -> DeviceFacts:
-        """Return what it is."""
+        """Return the facts of the device."""
         torch = self.torch
         version = str(torch.__version__)
         if not self.gpu:
@@ -98,7 +98,7 @@ class TorchDevice:
         return DeviceState(when=when, **read)
 
     def cache(self) -> int:
-        """Return the size of its last cache [byte]; 0 where it says none."""
+        """Return the size of the device's last cache [byte]; 0 if unknown."""
         return int(getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 0)) if self.gpu else 0
 
     def prepare(self, kernel: Kernel) -> _Timed:

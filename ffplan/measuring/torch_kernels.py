@@ -40,7 +40,7 @@ class KernelCalls:
     capture: bool
     """True where a graph can hold the step."""
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
-    """Context in which it runs."""
+    """Context of the calls."""
 
 
 def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -> KernelCalls:

@@ -99,13 +99,13 @@ class Host:
     mesh: bool = False
     """True where links between every two GPUs join them, and no switch."""
     links: LinkGraph | None = None
-    """Links between single GPUs, where nothing else joins them; None without."""
+    """Links between single GPUs, without a switch, mesh or torus; None without links."""
     torus: tuple[int, ...] = ()
     """GPUs along each axis of a torus that joins them; empty without one."""
     scale_up_name: str = "NVLink"
     """Name of the scale-up network."""
     drives: Drives | None = None
-    """Data drives of the node; None where it has none, or they are unknown."""
+    """Data drives of the node; None without them, or if unknown."""
     forwarding: bool = True
     """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
@@ -126,7 +126,7 @@ class Host:
 
     @property
     def rates(self) -> CollectiveRates | None:
-        """Rates of collectives between its accelerators; None where they were not measured."""
+        """Rates of collectives between its accelerators; None if unmeasured."""
         return self.accelerator.collectives if self.accelerator else None
 
     @property
@@ -148,7 +148,7 @@ class Host:
         """Return the CPUs of root ports whose limit is unknown, each once: a gap that is no limit of zero cost.
 
         Args:
-            ports: root ports that are asked about; those with GPUs if omitted.
+            ports: root ports to consider; all with GPUs if omitted.
         """
         used = set(ports) if ports is not None else {port.id for port in self.ports if port.gpus}
         return tuple(dict.fromkeys(port.cpu for port in self.ports if port.limits is None and port.id in used))
@@ -159,7 +159,7 @@ class Host:
 
 
 def with_first_nics(host: Host, count: int) -> Host:
-    """Return a node of which a library uses the first `count` NICs only."""
+    """Return a node with only the first `count` NICs, as a library uses it."""
     kept = host.nic_ids[:count]
     ports = tuple(replace(port, nics=tuple(name for name in port.nics if name in kept)) for port in host.ports)
     return replace(host, nics=host.nics[:count], nic_ids=kept, nic_gbyte_s=host.nic_gbyte_s[:count], ports=ports)

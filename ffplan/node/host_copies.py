@@ -24,7 +24,7 @@ class HostCopies:
 
 
 def pcie_line_rate(generation: float, lanes: float) -> float:
-    """Return what the lanes of a PCIe link carry, packets included.
+    """Return the rate of a PCIe link's lanes, packets included.
 
     Args:
         generation: 1 to 6 [1].
@@ -54,13 +54,13 @@ def _below(host: Host, port: Port, running: Number) -> Number:
 
 
 def host_shares(host: Host, running: Number) -> dict[str, Number]:
-    """Return what every resource between accelerators and host memory leaves to each, while all copy at once.
+    """Return each accelerator's share of every resource on the way to host memory, while all copy at once.
 
     Args:
         running: accelerators of the node that run, its first [1].
 
     Returns:
-        Rates of an accelerator, one direction [GB/s], by the resource's name; those that are unknown are left out.
+        Rates of an accelerator, one direction [GB/s], by the resource's name; unknown rates are left out.
 
     Equation:
         PCIe link L; PCIe switch L / n, root port P / n with n below it that run; host memory M / running

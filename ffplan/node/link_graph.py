@@ -21,9 +21,9 @@ class LinkGraph:
     rings: int
     """Links of every GPU that rings may use at once, at most [1]."""
     fewest: int
-    """Links between two linked GPUs, where they are fewest [1]."""
+    """Fewest links between two linked GPUs [1]."""
     hops: float
-    """Links on the shortest way between two GPUs, in the mean over pairs [1]."""
+    """Links on the shortest way between two GPUs, mean over pairs [1]."""
     connected: bool
     """True where links join every GPU with every other, be it over others."""
 
@@ -83,7 +83,7 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     Args:
         gpus: all GPUs of the node.
         links: two GPUs each, that links join.
-        counts: links of each two [1]; one each where it is empty.
+        counts: links of each pair [1]; one each if empty.
 
     Returns:
         Counts of links [1].

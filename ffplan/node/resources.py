@@ -38,7 +38,7 @@ class Resource:
     known: bool = True
     """False where libraries' cost models exclude it."""
     basis: str = ""
-    """Derivation of its capacity, where it is more than the figure."""
+    """Derivation of the capacity, if it is more than the figure."""
 
 
 def _scale_up(host: Host, link_share: float) -> list[Resource]:

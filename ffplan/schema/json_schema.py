@@ -102,7 +102,7 @@ def _field_docs(model: type) -> dict[str, str]:
 
 
 def _classes(base: type[Frozen]) -> list[type[Frozen]]:
-    """Return a class and those below it that stand in a module; others are made while ffplan runs, without a source."""
+    """Return a class and its subclasses in modules; classes made at run time have no source."""
     classes: list[type[Frozen]] = [base]
     for child in base.__subclasses__():
         if getattr(sys.modules[child.__module__], child.__name__, None) is child:

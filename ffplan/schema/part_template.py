@@ -31,7 +31,7 @@ SOURCES = (
 APART = ("announced", "note")
 """Fields of an example that say nothing of another part."""
 FITTED = ("training", "constants")
-"""Fields that a fit to measured runs writes (`ffplan calibrate`): those of another part are not right."""
+"""Fields that a fit to measured runs writes (`ffplan calibrate`); values of another part are wrong."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")
@@ -39,7 +39,7 @@ HEAD = ("kind", "id", "name", "vendor", "sources")
 
 
 def _entries(catalog: Catalog, kind: str, like: str | None) -> list[Any]:
-    """Return the data of parts of a kind: the one that is named, then those with most fields."""
+    """Return the data of parts of a kind: the named part first, then parts with most fields."""
     entries = {}
     for name in catalog.ids_of(kind):
         try:
@@ -51,7 +51,7 @@ def _entries(catalog: Catalog, kind: str, like: str | None) -> list[Any]:
 
 
 def _mended(value: Any) -> Any:
-    """Return example data whose figures and settings name our source, without the evidence of their own part."""
+    """Return example data whose figures and settings name our source, without their part's evidence."""
     if isinstance(value, dict):
         if isinstance(value.get("source"), str):
             kept = {name: _mended(inner) for name, inner in value.items() if name not in EVIDENCE}
@@ -84,7 +84,7 @@ def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any, *, optional: bool) -> Iterator[str]:
-    """Yield the lines of a field, commented out where it may be left out."""
+    """Yield the lines of a field, commented out if it is optional."""
     mark = "# " if optional else ""
     mended = SOURCE if name == "recipe" else _mended(value)
     if isinstance(mended, list) and mended and isinstance(mended[0], dict):
@@ -109,7 +109,7 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
         like: id of the part whose values come first.
 
     Raises:
-        KeyError: where there is no such kind.
+        KeyError: for an unknown kind.
     """
     schema = fields_of_kind(json_schema("catalog"), kind)
     examples = _entries(catalog, kind, like)

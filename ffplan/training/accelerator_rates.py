@@ -45,19 +45,19 @@ class AcceleratorRates:
     kernel: float
     """Time that a GEMM takes beyond its operations, with the small kernels around it [s]."""
     launch: float
-    """Time in which the host launches a layer, forward and backward [s]."""
+    """Launch time of a layer on the host, forward and backward [s]."""
     launch_parallel: float
     """Extra time to launch a layer with tensor parallelism [s]."""
     launch_step: float
-    """Time in which the host launches the rest of a micro-batch [s]."""
+    """Launch time of the rest of a micro-batch on the host [s]."""
     peak: float
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
     peak_16: float = 0.0
-    """Dense peak at 16 bits; 0 where it has none [FLOP/s]."""
+    """Dense peak at 16 bits; 0 without one [FLOP/s]."""
     curve: AttentionCurve | None = None
     """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
     stack: str = ""
-    """Catalogue id of the software stack; empty where none is known."""
+    """Catalogue id of the software stack; empty if unknown."""
     of_stack: bool = False
     """True where the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
@@ -65,9 +65,9 @@ class AcceleratorRates:
     accumulation: str = "fused"
     """How the stack adds gradients of weights up."""
     sharding_calls: float = 0.0
-    """Calls by which ZeRO 3 gathers the tensors of a layer; 0 where it gathers a unit by one [1]."""
+    """Calls for ZeRO 3 to gather the tensors of a layer; 0 for one call a unit [1]."""
     overlap: float = 0.0
-    """Fraction of a hidden collective's time by which computing slows down [1]."""
+    """Slowdown of computing under a hidden collective, over the collective's time [1]."""
 
     def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
@@ -95,7 +95,7 @@ def accelerator_rates(
         precision: precision of GEMMs.
         stack: the software; its constants stand before the accelerator's.
         kernels: measured rates of attention kernels of its generation; its one rate of attention without.
-        kernel: kernel of fused attention; that of the stack, or the table's usual one, if empty.
+        kernel: kernel of fused attention; the stack's, or the table's default, if empty.
 
     Raises:
         UncalibratedError: where the accelerator has no training constants at this precision.
@@ -142,7 +142,7 @@ def accelerator_rates(
 def _curve(
     part: Accelerator, half: float, stack: SoftwareStack | None, kernels: AttentionRates | None, kernel: str
 ) -> AttentionCurve | None:
-    """Return the rates of the kernel of attention, of a 16-bit peak [FLOP/s]; None without a table.
+    """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table.
 
     Raises:
         UncalibratedError: where the table has none of this kernel.

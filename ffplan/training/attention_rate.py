@@ -38,7 +38,7 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
     Args:
         rates: measured rates of a generation.
         kernel: kernel, such as fa2.
-        peak: dense 16-bit peak of the accelerator, of which it reaches the same fraction [FLOP/s].
+        peak: dense 16-bit peak of the accelerator; the kernel's fraction of it carries over [FLOP/s].
     """
     mine = [table for table in rates.tables if table.kernel == kernel]
     lines: dict[tuple[int, bool, bool], Line] = {}
@@ -52,7 +52,7 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
 
 
 def _single_passes_last(tables: Iterable[AttentionTable]) -> list[AttentionTable]:
-    """Return tables with those of one pass behind those of both, which they replace."""
+    """Return tables of both passes, then tables of one pass, which override them."""
     return sorted(tables, key=lambda table: table.measured != "both")
 
 
@@ -63,8 +63,8 @@ def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, caus
         curve: what it reaches.
         width: width of a head d [1].
         length: tokens of the sequence s on a rank [1].
-        causal: with a causal mask, whose removed operations are not counted; where a kernel was measured with one
-            only, that stands for both.
+        causal: with a causal mask, whose removed operations are not counted; a kernel measured only with a mask has
+            one rate for both.
         back: of the backward pass.
 
     Returns:

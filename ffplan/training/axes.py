@@ -52,7 +52,7 @@ class Axis:
     """One row: an axis along which plans differ."""
 
     field: str
-    """Field of plan files and of reports, and column of measured runs."""
+    """Field in plan files and reports, and column of measured runs."""
     option: str
     """Option of the command line."""
     help: str
@@ -63,8 +63,8 @@ class Axis:
     ranks: bool = False
     """True where its size multiplies the accelerators of a plan."""
     values: Callable[..., tuple[int, ...]] | None = None
-    """Values that a search tries, given the model, the accelerators available, and those that a scale-up switch joins;
-    0 stands for the default of the field. None where they follow from the other axes."""
+    """Values that a search tries, by model, accelerators available, and accelerators behind a scale-up switch; 0 is the
+    field's default. None if the other axes determine them."""
     named: bool = True
     """True where the nearest plan that runs always names it above 1."""
     reason: Reason | None = None
@@ -158,7 +158,7 @@ AXES = (
         values=lambda shape, *_: divisors(int(shape.layers), int(shape.layers)),
     ),
 )
-"""Every axis, in the order in which a search nests them."""
+"""Every axis, in the nesting order of a search."""
 STRUCTURE = tuple(axis.array for axis in AXES if axis.values is not None)
 """Axes of the structure of plans, which a search tries."""
 OPTIONS = {"recompute": (0, 1, 2, 3, 4, 5), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3), "gradient_bytes": (4, 2)}
@@ -224,7 +224,7 @@ class ParallelPlans:
     fused_attention: bool = True
     """False where the scores of attention go through memory."""
     dispatcher: str = ""
-    """alltoall, allgather, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
+    """alltoall, allgather, deepep or hybrid: how tokens reach experts; empty for the stack's dispatcher."""
     dispatch_bytes: float = 2.0
     """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
     dispatch_sms: float = 0.0
@@ -254,7 +254,7 @@ class ParallelPlans:
 
     @property
     def ranks(self) -> Number:
-        """Product of the sizes of all axes of ranks [1]."""
+        """Product of the sizes of all rank axes [1]."""
         ranks: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
         return ranks
 

@@ -104,7 +104,7 @@ def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
 def violations(
     shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
 ) -> dict[str, Truth]:
-    """Return which plans have which fault, True where they have it.
+    """Return a mask over plans for each fault, True where the plan has it.
 
     Args:
         limit: device memory [byte]; not checked if omitted.
@@ -149,7 +149,7 @@ def violations(
 
 
 def reason_codes(faults: Mapping[str, Truth]) -> Ints:
-    """Return the code of the first fault of every plan, 0 where there is none."""
+    """Return the code of every plan's first fault, 0 for a plan without faults."""
     shape = np.broadcast_shapes(*(np.shape(broken) for broken in faults.values()))
     code = np.zeros(shape, dtype=np.int8)
     for number, name in enumerate(REASONS):

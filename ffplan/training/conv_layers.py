@@ -88,7 +88,7 @@ def convolution_times(
         128 x 64; each no less than w (M (C + N) + C N k^2) bytes take
 
     Source:
-        [3]: the inner dimension is split over multiprocessors where there are few tiles; an input counts as large as
+        [3]: with few tiles, the inner dimension is split over multiprocessors; an input counts as large as
         the output, which strides make wrong.
     """
     rows, square = images * layer.size**2, layer.kernel**2
@@ -152,7 +152,7 @@ def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
 
 
 def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[tuple[float, int]]:
-    """Return the buckets that gradients are reduced in, in the order in which they are full.
+    """Return the reduction buckets of gradients, in the order of filling.
 
     Args:
         width: bytes of a gradient [byte].

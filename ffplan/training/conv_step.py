@@ -47,7 +47,7 @@ TAKEN = (
 )
 """Fields of a plan that a convolutional network takes."""
 NEUTRAL = {"zero": 0, "sequence": 1}
-"""Values of other fields that have no effect, where they are not the defaults."""
+"""Values without effect for the other fields, if they differ from the defaults."""
 BESIDE = {"gradients", "parameters"}
 """Overlaps that a plan may name; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
@@ -88,7 +88,7 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         gpus: accelerators.
 
     Raises:
-        RefusedError: where it asks for more than data parallelism, or the batch does not divide.
+        RefusedError: for other parallelism than data parallelism, or a batch that does not divide.
     """
     fields = plan.model_fields_set
     for name in sorted(fields - set(TAKEN)):
@@ -192,7 +192,7 @@ def check_memory(run: ConvRun, limit: float) -> None:
         limit: device memory [byte].
 
     Raises:
-        RefusedError: where it does not; says how many images would.
+        RefusedError: for a plan that does not fit; names the number of images that would.
     """
     need, fixed = (float(sum(conv_memory(run, micro).values())) for micro in (run.plans.micro, 0.0))
     if need <= limit:

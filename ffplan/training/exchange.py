@@ -121,7 +121,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
 
 
 def copying_time(run: TrainRun, nodes: Number) -> Number:
-    """Return the time in which DeepEP's multiprocessors copy tokens, for every byte of all copies of them.
+    """Return the time of DeepEP's multiprocessors to copy tokens, a byte over all copies.
 
     Args:
         run: workload, plans and machine: k of E experts on e ranks.

@@ -2,7 +2,7 @@
 
 A unit is one layer or several. Embeddings are the root: gathered before anything can run, scattered after everything.
 Every unit is freed after its forward pass and gathered again for the backward one. One communicator carries gathers and
-scatters in the order in which they are issued, gathers one unit ahead.
+scatters in the order of issue, gathers one unit ahead.
 
 Sources:
     [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (gathers and scatters).
@@ -131,7 +131,7 @@ def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number,
 def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
     """Return the pieces of a chunk that are gathered one by one, and the layers of each: units, or tensors of a layer.
 
-    DeepSpeed of 2021 gathers each tensor by a call of its own, one ahead of those that compute.
+    DeepSpeed of 2021 gathers each tensor by a separate call, one ahead of the tensors that compute.
     """
     calls = run.speeds.sharding_calls
     return (count / run.plans.chunks * calls, 1.0 / calls) if calls else units_of(count, run.plans)

@@ -100,7 +100,7 @@ def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
 
     Args:
         accumulation: how: fused, added or cast.
-        plans: the plans: bytes of a number w and of a sum of gradients g, micro-batches m, ZeRO stage.
+        plans: plans with bytes w a number and g a gradient sum, micro-batches m, and ZeRO stage.
 
     Returns:
         Size [byte].
@@ -109,8 +109,8 @@ def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
         fused 2 g; added 2 w + (2 - 1 / m) g, from ZeRO 2 on 2 w + g; cast 2 w + 4 g
 
     Source:
-        Counted. Fused, the GEMM reads and writes the sum. Else it writes a gradient of its own. PyTorch copies that of
-        the first micro-batch, and reads the others beside the sum; from ZeRO 2 on each is copied for its reduction.
+        Counted. Fused, the GEMM reads and writes the sum. Else it writes a separate gradient. PyTorch copies the first
+        micro-batch's, and reads the others beside the sum; from ZeRO 2 on each is copied for its reduction.
         DeepSpeed's BF16_Optimizer writes it once more at the sum's width before it adds
         (`hp_grad.add_(grad.to(hp_grad.dtype))`, recalled).
     """

@@ -30,7 +30,7 @@ MOST = 2_000_000
 
 @record
 class GroupPlacement:
-    """Placement of the ranks of a group; numbers of any shape."""
+    """Placement of a group's ranks; numbers of any shape."""
 
     per_node: Number
     """Ranks on each node [1]."""
@@ -96,7 +96,7 @@ def sharing(system: Cluster, source: Cluster) -> Cluster:
 
 
 def with_library(system: Cluster, part: Library) -> Cluster:
-    """Return a machine with a changed library in place of that of its id, which knows no times."""
+    """Return a machine with a changed library in place of its namesake, without known times."""
     library, reducer = (part if part.id == current.id else current for current in (system.library, system.reducer))
     return replace(system, library=library, reducer=reducer, known={}, variants={})
 
@@ -129,7 +129,7 @@ def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
 
 
 def side_by_side(systems: Sequence[Cluster]) -> Cluster:
-    """Return machines that differ by rates as those of the rows of one plan, repeated."""
+    """Return one machine that holds machines of different rates, one for each row of a repeated plan."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
     sharder = side_by_side(sharders) if sharders else None
     return replace(systems[0], rows=tuple(systems), sharder=sharder, known={}, variants={})
@@ -157,7 +157,7 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
 
 
 def overlap_cost(system: Cluster, share: float) -> float:
-    """Return the fraction of a hidden collective's time by which computing slows down [1].
+    """Return the slowdown of computing under a hidden collective, over the collective's time [1].
 
     None where no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
     GPT-2 under FSDP on Fire-Flyer 2 shows none (An et al., arXiv 2408.14158, Fig. 9).
@@ -169,7 +169,7 @@ def overlap_cost(system: Cluster, share: float) -> float:
 
 
 def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
-    """Return the fraction of a hidden reduction's time by which computing slows down [1].
+    """Return the slowdown of computing under a hidden reduction, over the reduction's time [1].
 
     HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
     """
@@ -187,7 +187,7 @@ def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> N
         nodes: nodes of a group [1].
 
     Returns:
-        Factor [1] by which a message counts.
+        Factor on the size of a message [1].
 
     Equation:
         max(1, G / (NICs r)) over several nodes, else 1
@@ -205,7 +205,7 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
     Args:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
-        placement: where the group lies: r ranks on a node, d nodes apart.
+        placement: r ranks of the group on a node, d nodes apart.
         below: nodes, or scale-up domains, below the link cut b [1].
 
     Returns:
@@ -215,7 +215,7 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
         min(1, r / G) / min(d, b) x contention
 
     Source:
-        G / r groups of every node cross the link cut, and the nodes between those of one group belong to others.
+        G / r groups of every node cross the link cut; nodes between the nodes of one group belong to other groups.
     """
     mine = np.minimum(1.0, placement.per_node / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
     return mine * contention(gpus, nics, placement.per_node, placement.nodes)
@@ -258,7 +258,7 @@ def group_time(
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
-    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, nodes apart, and adjacency.
+    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, nodes apart, and adjacency.
 
     Raises:
         ValueError: where the library has no such operation.
@@ -277,7 +277,7 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
 
 
 def _without_call(system: Cluster, operation: str, sizes: Floats, time: Floats) -> Floats:
-    """Return times without that of the call itself, in the shape of the sizes [s]; 0 where there is no message."""
+    """Return times less the time of the call itself, in the shape of the sizes [s]; 0 without a message."""
     times: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
     return times
 
@@ -332,7 +332,7 @@ def _plain(placement: GroupPlacement) -> GroupPlacement:
 
 
 def _streams(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
-    """Return what holds of a collective for messages of any size.
+    """Return the coefficients of a collective for messages of any size.
 
     Raises:
         ValueError: where the library has no such operation.
@@ -361,12 +361,12 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
 
 
 def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
-    """Return the time in which every rank sends a message to one of the next stage.
+    """Return the time for every rank to send a message to a rank of the next stage.
 
     Args:
         size: message of a rank [byte].
         stages: pipeline stages p [1].
-        placement: where the ranks of one pipeline lie: all on one node, or nodes apart.
+        placement: ranks of one pipeline: all on one node, or nodes apart.
 
     Returns:
         Time [s].

@@ -84,7 +84,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
 
 
 def _scores(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return what unfused scores of attention keep in a layer [byte]."""
+    """Return the memory of unfused attention scores in a layer [byte]."""
     squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
     return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 

@@ -124,7 +124,7 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRa
 def _sum(
     timed: Iterable[tuple[str, tuple[Number, Number]]], shape: ModelShape, plans: ParallelPlans
 ) -> tuple[Number, Number, Number]:
-    """Return the sums of times of GEMMs forward, backward, and of those that run again, by their operators."""
+    """Return the total times of GEMMs forward, backward, and recomputed, by the policy for their operators."""
     pairs = list(timed)
     again = {name: fraction_again(shape, plans, name) for name in dict.fromkeys(name for name, _ in pairs)}
     return (
@@ -135,7 +135,7 @@ def _sum(
 
 
 def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str) -> list[str]:
-    """Return the operator of each GEMM: the last is one of its own."""
+    """Return the operator of each GEMM: `last` for the last, `others` for the rest."""
     return [others] * (len(shapes) - 1) + [last]
 
 
@@ -183,7 +183,7 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates
 
 
 def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the tokens that a rank's experts compute for a micro-batch, those of the fullest rank.
+    """Return the tokens of a micro-batch that the experts of the fullest rank compute.
 
     Args:
         shape: the model, with experts: k of a token.

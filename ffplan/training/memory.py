@@ -48,9 +48,9 @@ class RankParameters:
     """Parameters of a rank [1]."""
 
     layer: Number
-    """Of a layer, in the mean, without routed experts."""
+    """Mean over layers, without routed experts."""
     experts: Number
-    """Routed experts of a layer, in the mean over layers with and without."""
+    """Routed experts, mean over layers with and without them."""
     embedding: Number
     """Embedding of the vocabulary, or the output layer."""
 
@@ -221,7 +221,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
 
 
 def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
-    """Return the stages of which one is the fullest, by name.
+    """Return the candidates for the fullest stage, by name.
 
     The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
     where the first layers have no experts, the stage
@@ -241,7 +241,7 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
 
 
 def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
-    """Return the memory of stages of one plan, of plain numbers, all at once.
+    """Return the memory of several stages of one plan at once; the plan holds plain numbers.
 
     Args:
         stages: positions of the stages, the first 0 [1].
@@ -279,7 +279,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return what host memory holds for a rank of the stage that leaves most to it.
+    """Return the host memory of a rank, on the stage that offloads most [byte].
 
     Returns:
         Memory [byte].

@@ -34,12 +34,12 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 
 
 def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return what the optimizer takes for a moment on a stage [byte], of its states on the device there [byte]."""
+    """Return the optimizer's temporary memory on a stage [byte], from its states on the device [byte]."""
     return margins.temporary * states / plans.optimizer_bytes
 
 
 def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return what the optimizer takes for a moment, on the stage where it is most.
+    """Return the optimizer's temporary memory on the stage that needs most.
 
     Args:
         plans: the plans: o bytes of states a parameter.
@@ -66,7 +66,7 @@ def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryM
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
-    """Return the memory up to which a runtime may go.
+    """Return the memory that a runtime may reach.
 
     Args:
         allocated: what tensors have M [byte].

@@ -6,7 +6,7 @@ Sources:
     [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are computed at 32 bits, GELU
         is written out, and autograd runs an operation for each of them.
     [4] Tokens on their way to experts, counted: Megatron-Core's all-to-all dispatcher sorts copies by expert at home
-        and by local expert where they arrive, and back; DeepEP and HybridEP deliver them by rank, which sorts them
+        and by local expert on arrival, and back; DeepEP and HybridEP deliver them by rank, which sorts them
         once; the all-gather dispatcher brings every token of the group to each rank, which picks out its own and adds
         results up over all.
 """
@@ -39,7 +39,7 @@ DROPPED = 1.0
 """Bytes of a dropout mask."""
 COPIED, SORTED = 2.0, 4.0
 """Numbers moved for each of a routed token's width, there and back: copies written and summed at home, sorted by
-expert where they arrive [4]."""
+expert on arrival [4]."""
 PADDED = 4.0
 """Numbers moved to fill up each expert's tokens to a multiple of 16 rows, as products at FP8 need, and to take the
 filling out again [4]."""
@@ -172,7 +172,7 @@ def routed_bytes(
         more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home, 4 T h / t, and not filled up
 
     Source:
-        [4]. Experts have scales of their own, so that kernels of their own cast their operands: tokens and activations
+        [4]. Experts have separate scales, so separate kernels cast their operands: tokens and activations
         forward, gradients of results and of activations backward. Transformer Engine's kernels at FP8 take rows in
         multiples of 16: Megatron-Core copies the tokens of each expert into filled-up rows, and the results out again.
     """

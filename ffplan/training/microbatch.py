@@ -153,7 +153,7 @@ COLLECTIVES: dict[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]] = {
 
 
 def micro_batch(run: TrainRun) -> MicroBatch:
-    """Return a micro-batch in the mean layer, part by part."""
+    """Return a micro-batch's times in an average layer, part by part."""
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
     exposed = {name: time(run, forward, back) for name, time in COLLECTIVES.items()}

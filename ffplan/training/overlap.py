@@ -16,8 +16,8 @@ HOST_ADAM_BYTES = 30.0
 """Bytes that Adam moves on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 COUNTED_SMS = 20.0
-"""Multiprocessors that the cost of a hidden collective counts as its own: those that DeepSeek-V3, arXiv 2412.19437,
-leaves to communication (recalled) [1]."""
+"""Multiprocessors behind the cost of a hidden collective: DeepSeek-V3's for communication, arXiv 2412.19437
+(recalled) [1]."""
 
 
 def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
@@ -27,7 +27,7 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         communication: its time c [s].
         computing: time of the computing that overlaps w [s].
         pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
-        share: fraction of its hidden time by which computing slows down f [1].
+        share: slowdown of computing over the hidden time f [1].
 
     Returns:
         Time [s].
@@ -50,7 +50,7 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
     Args:
         alone: exposed time e [s].
         whole: time of the collectives c [s].
-        share: fraction of the hidden time by which computing slows down f [1].
+        share: slowdown of computing over the hidden time f [1].
 
     Returns:
         Time [s].
@@ -65,10 +65,10 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
 
 
 def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
-    """Return the fraction of a hidden exchange's time by which computing slows down, by its multiprocessors.
+    """Return the slowdown of computing under a hidden exchange, over the exchange's time, by its multiprocessors.
 
     Args:
-        share: that of usual collectives f [1].
+        share: slowdown under other collectives f [1].
         sms: multiprocessors that the exchange takes s; 0 for the usual ones [1].
         units: multiprocessors of the accelerator u [1].
 
@@ -89,10 +89,10 @@ def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Numb
     """Return how long a stage waits for its host to launch, for one micro-batch.
 
     Args:
-        stage: time in which the accelerator computes and communicates [s].
+        stage: computing and communication time of the accelerator [s].
         layers: layers of the stage [1].
-        launch: time in which the host launches a layer, forward and backward [s].
-        launch_step: time in which it launches everything else [s].
+        launch: launch time of a layer on the host, forward and backward [s].
+        launch_step: launch time of everything else [s].
 
     Returns:
         Time [s].
@@ -127,7 +127,7 @@ def bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) ->
 
 
 def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Number = 12.0) -> Number:
-    """Return the time in which Adam updates a rank's parameters.
+    """Return the time of Adam's update of a rank's parameters.
 
     Args:
         parameters: parameters of the rank without sharding N [1].
@@ -148,7 +148,7 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
 
 
 def drive_time(states: Number, read: Number, write: Number) -> Number:
-    """Return the time in which drives give and take the states of an optimizer.
+    """Return the time to read and write an optimizer's states on drives.
 
     Args:
         states: bytes of a rank's states S [byte].

@@ -22,7 +22,7 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
         plans: the plans: p stages of v chunks; d layers that predict further tokens.
 
     Returns:
-        Layers [1] of the fullest stage of the model's layers, and of the last stage, those that predict included.
+        Layers [1] of the fullest stage of the model's layers, and of the last stage with its prediction layers.
 
     Equation:
         f = v ceil(L / (p v)); f - min(f p - L, 1 + d, f) + d: where they do not divide, the last stage has one less,

@@ -51,4 +51,4 @@ PARTS = {
     "offload": PartKind("optimizer on the host", place=f"{_T}.overlap:host_optimizer_time"),
     "swaps": PartKind("activations to the host and back", place=f"{_T}.step:swap_time"),
 }
-"""Parts of a step by their stable names, in the order in which they are listed."""
+"""Parts of a step by their stable names, in listing order."""

@@ -34,7 +34,7 @@ def _latent_flops(shape: ModelShape, tensor: Number) -> Number:
 
 
 def _activation_width(shape: ModelShape, plans: ParallelPlans, share: Number) -> Number:
-    """Return the inner width of the feed-forward networks that a token of a rank passes in the mean layer [1]."""
+    """Return the inner width of a token's feed-forward networks on a rank, averaged over layers [1]."""
     dense = shape.ffn / plans.tensor
     if shape.experts is None:
         return dense

@@ -36,7 +36,7 @@ class SearchSpace:
     """Values to try, by fields of `ParallelPlans`."""
 
     structure: dict[str, tuple[int, ...]]
-    """Values of every axis of the structure; 0 stands for the default of the field."""
+    """Values of every axis of the structure; 0 is the field's default."""
     options: dict[str, tuple[int, ...]]
     """Values of every option that is tried with each structure."""
 
@@ -84,7 +84,7 @@ def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int
 
 
 def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
-    """Return the data-parallel ranks of every structure: the most that divide the batch and fit."""
+    """Return the data-parallel ranks of every structure: the largest divisor of the batch that fits."""
     if fixed is not None:
         return np.full(np.shape(ways), float(fixed))
     allowed = np.array(divisors(batch, gpus), dtype=float)
@@ -143,7 +143,7 @@ def evaluate_space(
         space: values to try.
         gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
-        data: data-parallel ranks, where they are fixed.
+        data: data-parallel ranks, if fixed.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     mesh, base = _mesh(space), run.plans
@@ -202,7 +202,7 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
 
 
 def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
-    """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment."""
+    """Return a space whose plans fit even with the runtime's reserved and temporary memory."""
     peak, temporary = peak_and_temporary(run.shape, space.plans, run.margins)
     beyond = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, space.code.shape) & (space.code == 0)
     return replace(

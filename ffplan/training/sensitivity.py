@@ -47,7 +47,7 @@ RATES = (
     "launch_parallel",
     "launch_step",
 )
-"""Rates and times of an accelerator that differ where it is faster."""
+"""Rates and times of an accelerator that a faster one changes."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 

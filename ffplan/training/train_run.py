@@ -33,7 +33,7 @@ class TrainRun:
 
     @property
     def hiding(self) -> float:
-        """Fraction of a hidden collective's time by which computing slows down [1]."""
+        """Slowdown of computing under a hidden collective, over the collective's time [1]."""
         return overlap_cost(self.system, self.speeds.overlap)
 
 

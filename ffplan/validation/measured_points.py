@@ -76,7 +76,7 @@ def _nics(catalog: Catalog, server: str) -> str:
 
 
 def _ids(catalog: Catalog, system: System) -> tuple[str | None, str]:
-    """Return accelerator of a case and the library between accelerators of that maker; empty where there is none."""
+    """Return a case's accelerator and its maker's library between accelerators; empty if unknown."""
     server = catalog.entry(system.server).part
     name = system.accelerator or (server.accelerator if isinstance(server, Server) else None)
     part = catalog.entry(name).part if name else None
@@ -90,7 +90,7 @@ def _nearest(report: CollectiveReport, gpus: int) -> CollectiveRow:
 def _fits(case: Collective, gpus: int, report: CollectiveReport, domain: int) -> bool:
     """True where a forced choice is the one that the curve has there, over as many zones, and within its ends.
 
-    Ranks fill whole domains, as those of the curve do.
+    Ranks fill whole domains, as on the curve.
     """
     if not report.scales[0].gpus <= gpus <= report.scales[-1].gpus or gpus % domain:
         return False
@@ -173,7 +173,7 @@ def measured_files() -> list[CaseFile]:
 
 
 def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, ...]) -> list[CollectiveRow]:
-    """Return the times of a design's allreduce over other numbers of GPUs; those that cannot run are left out.
+    """Return the times of a design's allreduce over other numbers of GPUs, without numbers that cannot run.
 
     Args:
         report: its allreduce with one library.

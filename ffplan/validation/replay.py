@@ -29,7 +29,7 @@ MEASURED = {"training": TIMES, "memory": SIZES}
 
 
 def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """Return path and name of every file of cases: the user's, or those that ship.
+    """Return path and name of every file of cases: the user's files, or the shipped ones.
 
     Args:
         subject: communication, training or memory.

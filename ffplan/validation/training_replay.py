@@ -55,7 +55,7 @@ class TrainingReplay:
     system: Cluster
     software: Software
     relative: str | None = None
-    """Calibrated accelerator whose efficiencies stand in; None where it has its own, or none may stand in."""
+    """Calibrated accelerator that lends its efficiencies; None if none is needed or allowed."""
 
     @property
     def accelerator(self) -> Accelerator:
@@ -68,10 +68,10 @@ class TrainingReplay:
 
         Args:
             rates: training rates, in place of the rates of the catalogue.
-            stack: constants of the stack on this accelerator, in place of those of the catalogue.
+            stack: constants of the stack on this accelerator, in place of the catalogue's.
 
         Raises:
-            UncalibratedError: where it has no training constants.
+            UncalibratedError: for an accelerator without training constants.
         """
         accelerator = self.accelerator
         if rates is not None:
@@ -88,7 +88,7 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     """Return the model's dimensions.
 
     Raises:
-        InputError: where there is none, or two, or it is no transformer.
+        InputError: without a model, with two, or for a model that is no transformer.
     """
     if (table.model is None) == (table.shape is None):
         what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
@@ -172,10 +172,10 @@ def prepare_replay(
     Args:
         bench: the parts and the file.
         path: its place in the file.
-        estimate: the efficiencies of the nearest relative stand in where nothing was calibrated, as in `train`.
+        estimate: use the efficiencies of the nearest accelerator if nothing was calibrated, as in `train`.
 
     Raises:
-        InputError: where it contradicts itself.
+        InputError: for a table that contradicts itself.
     """
     cells = _cells(bench, table, path)
     if table.system.gpus_per_node is not None:
@@ -247,7 +247,7 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     """Refuse a row that the model cannot compute; all other rows are believed.
 
     Raises:
-        InputError: where there is one; says what would be right.
+        InputError: for such a row; suggests a remedy.
     """
     faults = {name: broken for name, broken in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)

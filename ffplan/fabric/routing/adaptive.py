@@ -1,7 +1,7 @@
 """Ideal adaptive routing: traffic spread evenly over every link that leads on.
 
 The uplinks of a leaf share its outgoing traffic evenly. The same holds for the links of a pod to the cores, and for the
-links of a zone to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
+links of a zone to the others. No routing puts less on the busiest link of an evenly wired tree.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class CutTraffic:
         return result
 
     def _with_zone(self, number: int, paths: TreePaths, load: Floats) -> tuple[Floats, Floats]:
-        """Spread the traffic of the zone to others over its links to them; return that of leaves and pods with it."""
+        """Spread the zone's outside traffic over its links; return the traffic of leaves and pods including it."""
         leaf, pod = self.leaf[number].copy(), self.pod[number].copy()
         count = int(paths.trunk_alive.sum())
         if not count:
@@ -117,7 +117,7 @@ class CutTraffic:
 
 
 def _count(total: Floats, start: Ints, end: Ints, nbytes: Floats) -> None:
-    """Add bytes to where they come from and go to, shape (2, places)."""
+    """Add bytes to their sources and destinations, shape (2, places)."""
     for way, places in ((0, start), (1, end)):
         total[way] += np.bincount(places, weights=nbytes, minlength=total.shape[1])
 

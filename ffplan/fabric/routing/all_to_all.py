@@ -37,7 +37,7 @@ def _route(paths: TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Ke
 def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
     """Route to every destination listed, for the few that not every core reaches.
 
-    On a healthy tree all leaves of a pod choose alike towards other pods, so that one of them stands for all.
+    On a healthy tree all leaves of a pod choose alike towards other pods, so one leaf is computed for all.
     """
     leaves, u = np.arange(paths.tree.leaf), paths.uplinks
     pods, home = paths.pod_of(leaves), paths.pod_of(leaf)

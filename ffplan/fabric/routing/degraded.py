@@ -59,7 +59,7 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
 
 
 def _tier(links: LinkTable, tier: int) -> slice:
-    """Return the place of the links of a tier; those of wired trees follow each other tier by tier."""
+    """Return the slice of a tier's links; links of wired trees are sorted by tier."""
     first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
     return slice(first, last)
 
@@ -74,7 +74,7 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
         min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
 
     Source:
-        Derived: half of the bandwidth out of the leaves, or the pods, crosses an even split that cuts none of them.
+        Derived: half of the bandwidth out of leaves, or pods, crosses an even split that cuts no leaf, or no pod.
     """
     network, zones = fabric.network, fabric.zones
     k, s = network.links, network.switches
@@ -110,7 +110,7 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
         `formulas.zone_bisection`
 
     Source:
-        Derived: the worst even split follows the boundaries of zones where there are several.
+        Derived: with several zones, the worst even split follows their boundaries.
     """
     return _across(fabric, alive, zone_cuts(fabric, alive))
 
@@ -163,7 +163,7 @@ def _joined(router: TreeRouting, ports: Ints) -> Bools:
 
 
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
-    """Return which endpoints one of them can reach; in its own tree, those of one leaf are as good as each other."""
+    """Return a mask of the endpoints within reach of one; in its own tree, endpoints of one leaf reach the same."""
     reached: Bools = ends == here
     works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])

@@ -1,4 +1,4 @@
-"""Double binary trees, and how to join those of several zones through one pair of nodes.
+"""Double binary trees, and the joining of several zones' trees through one pair of nodes.
 
 A rank r > 0 with lowest set bit b hangs under r with that bit cleared and the next one set, or, where that rank does
 not exist, under r with the bit cleared. Rank 0 is the root. In the second tree an even number of ranks is mirrored, an

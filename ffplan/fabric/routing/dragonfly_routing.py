@@ -61,7 +61,7 @@ class DragonflyRouting:
         return 0
 
     def _local(self, here: Ints, there: Ints) -> Ints:
-        """Return the directed local link of a plane between routers of one group; -1 where they are the same."""
+        """Return the directed local link of a plane between routers of one group; -1 for the same router."""
         a = self.shape.routers
         low, high = np.minimum(here, there) % a, np.maximum(here, there) % a
         pair = low * (2 * a - low - 1) // 2 + high - low - 1

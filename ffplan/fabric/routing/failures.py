@@ -37,7 +37,7 @@ class Loss:
 
 
 def _pool(kind: str, fabric: WiredFabric) -> Ints:
-    """Return the numbers of everything of a kind: switches of a role, links between switches, or planes."""
+    """Return the numbers of all parts of one kind: a role's switches, links between switches, or planes."""
     if kind == "plane":
         return np.arange(fabric.planes)
     if kind == "link":

@@ -1,4 +1,4 @@
-"""Forwarding tables: the port by which each switch sends to each endpoint; tracing and loads under them."""
+"""Forwarding tables: each switch's port towards each endpoint; tracing and loads under them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Forwarding:
     endpoints: Ints
     """Numbers of the endpoints, rising, shape (columns,)."""
     port: Ints
-    """Port that row sends to column by, counted from 0; -1 where it has none, shape (rows, columns), int16."""
+    """Port from row to column, counted from 0; -1 without one, shape (rows, columns), int16."""
 
 
 class Tracer:
@@ -57,12 +57,12 @@ class Tracer:
 
         Args:
             leaf: switch where each walk starts, shape (walks,).
-            dst: endpoint where it should end, same shape.
+            dst: intended endpoint of each walk, same shape.
             weight: bytes of each walk, same shape.
             most: switches that a walk may pass [1].
 
         Returns:
-            Bytes on every directed link, and the switches passed by each walk, -1 where it does not arrive.
+            Bytes on every directed link, and the switches passed by each walk, -1 for a walk that does not arrive.
         """
         load = np.zeros(2 * len(self.network.links))
         passed = np.full(len(leaf), -1, np.int64)

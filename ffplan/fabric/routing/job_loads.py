@@ -58,7 +58,7 @@ def pick_job(
         least: fewest nodes of such a job [1].
 
     Raises:
-        StudyError: where there are fewer nodes than wanted, or than the fewest.
+        StudyError: for fewer nodes than requested, or than the fewest.
     """
     every = all_nodes(design, fabric)
     if nodes is not None and nodes > len(every):
@@ -95,7 +95,7 @@ def flows_of(
         seed: seed of a permutation.
 
     Raises:
-        StudyError: where there is no storage to read from, or too many flows to list.
+        StudyError: without storage to read from, or for too many flows to list.
     """
     e = fabric.network.endpoints
     if kind == "ring":
@@ -134,7 +134,7 @@ def check_kind(router: Routing, routing: str) -> None:
     """Refuse a kind of routing that the fabric does not have.
 
     Raises:
-        StudyError: with those that it has.
+        StudyError: with the kinds that it has.
     """
     if routing not in router.kinds:
         raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")

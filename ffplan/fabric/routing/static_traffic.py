@@ -43,14 +43,14 @@ class _Routed:
 
 
 class StaticTraffic:
-    """Equal flows, and what they put on links of the whole fabric or of what is left of it."""
+    """Equal flows, and their loads on the links of the whole or the degraded fabric."""
 
     def __init__(self, router: Router, flows: Flows) -> None:
         """Sort out the flows between leaves; all others use two links of endpoints alone.
 
         Args:
             router: over the whole fabric.
-            flows: between different endpoints, of which `countable` is true.
+            flows: flows between different endpoints, `countable`.
         """
         self.router, self.each = router, float(flows.nbytes[0])
         network = router.fabric.network
@@ -111,7 +111,7 @@ class StaticTraffic:
         return _Routed(np.concatenate(parts), np.concatenate(lost))
 
     def _bytes(self, routed: _Routed, count: Ints) -> tuple[Floats, int]:
-        """Return bytes for flows, those of endpoints included."""
+        """Return bytes for flows, including flows on endpoint links."""
         ends, lost = self.ends, int(routed.lost.sum())
         if lost:
             ends = ends.copy()

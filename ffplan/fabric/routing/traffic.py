@@ -87,7 +87,7 @@ def tree(job: Ints, parent: Ints, nbytes: float) -> Flows:
 
 
 def permutation(job: Ints, nbytes: float, seed: int) -> Flows:
-    """Return a random permutation without fixed points where there are two ranks or more.
+    """Return a random permutation, without fixed points from two ranks on.
 
     Args:
         job: endpoints, shape (ranks, rails).

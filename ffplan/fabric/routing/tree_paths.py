@@ -173,7 +173,7 @@ class TreePaths:
         return changed
 
     def _by_pair(self, rows: Ints, src: Ints, dst: Ints) -> Iterator[Ints]:
-        """Yield rows in parts, those of one pair of leaves together, since they choose from one table.
+        """Yield rows in parts; rows of one pair of leaves stay together, since they choose from one table.
 
         A part has at most CHUNK cells of tables, and of choices.
         """

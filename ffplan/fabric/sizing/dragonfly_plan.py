@@ -73,7 +73,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
 
     Raises:
-        InputError: where it cannot hold the endpoints, or NICs cannot be dealt evenly over planes.
+        InputError: for too many endpoints, or NICs that cannot be dealt evenly over planes.
     """
     needs = demand(design)
     ports, planes, breakout = _ports(design, needs), design.planes, design.spec.fabric.breakout

@@ -99,7 +99,7 @@ class _Sizer:
         return build_tree(rule, endpoints, leaves)
 
     def tree(self, endpoints: int) -> Tree | None:
-        """Return the tree with the fewest switches; None where none holds the endpoints."""
+        """Return the tree with the fewest switches; None if no tree holds the endpoints."""
         built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
         trees = [tree for tree in built if tree is not None]
         return min(trees, key=lambda tree: (tree.switches, tree.rule.uplinks)) if trees else None
@@ -116,7 +116,7 @@ def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool 
 def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
     """Return equal parallel trees, and the next growth step; or the most endpoints that they hold.
 
-    `{downlinks}` in the note stands for the downlinks of a leaf.
+    `{downlinks}` in the note becomes the downlinks of a leaf.
     """
     tree = sizer.tree(per_tree)
     if tree is None:
@@ -140,7 +140,7 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
 
 
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
-    """Yield fat trees of the tiers asked for, or those that are too small."""
+    """Yield fat trees of the requested tiers, or the text of a tree that is too small."""
     for tiers in ask.tiers:
         yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
 
@@ -209,7 +209,7 @@ def _unjoined(rails: int, planes: int) -> str:
 
 
 def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
-    """Return planes in which every NIC has a port; endpoints count NICs, links count ports."""
+    """Return planes with a port for every NIC; endpoints count NICs, links count ports."""
     sizer = _sizer(ask, 2, 1, split=planes)
     candidate = _trees(name, planes, ask.endpoints, sizer)
     if isinstance(candidate, str):
@@ -286,7 +286,7 @@ def _slim_fly_sizes(radix: int) -> list[tuple[int, int]]:
 
 
 def slim_fly(ask: Request) -> Iterator[Candidate | str]:
-    """Yield the smallest Slim Fly that holds the endpoints, from a real graph where there is one."""
+    """Yield the smallest Slim Fly that holds the endpoints, from a real graph if one exists."""
     sizes = _slim_fly_sizes(ask.radix)
     holding = [size for size in sizes if slim_fly_counts(*size)[2] >= ask.endpoints]
     real = [size for size in holding if prime_power(size[0])]

@@ -27,13 +27,13 @@ class TreeRule:
     spine_ratio: float = 1.0
     """Most downlinks per uplink of a spine in a three-tier tree."""
     splits: tuple[int, int] = (1, 1)
-    """Parts of a leaf port for downlinks, and of one for uplinks; unequal where they run at different rates."""
+    """Parts of a leaf's downlink port and uplink port; unequal for different rates."""
     leaf_down: int | None = None
     """Downlinks of a leaf, where the design says."""
     spine_radix: int | None = None
-    """Ports of a spine, where it is not the switch of the leaves."""
+    """Ports of a spine, if it differs from the switch of the leaves."""
     core_radix: int | None = None
-    """Ports of a core, where it is not the switch of the spines."""
+    """Ports of a core, if it differs from the switch of the spines."""
     spine_down: int | None = None
     """Most links to leaves of a spine, where the design says."""
     pod_size: int | None = None
@@ -138,8 +138,8 @@ class Tree:
 def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
     """Return the cores where the last pod is smaller: whole groups of both kinds of spines share them if they can.
 
-    A core serves m groups, where m is the most that divides the groups of every spine. Group by group, m = 1, remains
-    where the links of the last pod could not be spread evenly over them.
+    A core serves m groups, m being the largest divisor of the groups of every spine. Group by group, m = 1, remains if
+    the links of the last pod cannot spread evenly over them.
     """
     u = rule.uplinks
     whole_groups = greatest_common_divisor(u // pod.spines, u // maximum(last.spines, 1))
@@ -213,7 +213,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     Args:
         rule: tiers, radix, leaf uplinks, rails and core policy.
         endpoints: endpoint ports [1], at most `rule.capacity`.
-        leaves: leaf switches [1], where they are not as few as can be.
+        leaves: leaf switches [1]; as few as possible if omitted.
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:

@@ -29,7 +29,7 @@ def unit_leaves(design: ResolvedDesign, rule: TreeRule) -> int:
 
 
 def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
-    """Return the leaf switches of a tree whose leaves come in scalable units; None where they are as few as can be."""
+    """Return the leaf switches of a tree whose leaves come in scalable units; None for as few as possible."""
     if not railed(design) or rule.tiers == 1:
         return None
     compute = [group for group in design.groups if group.group.role == "compute"]

@@ -43,7 +43,7 @@ def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
 
 
 def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
-    """Return the links across the middle of three tiers, of which a job has its fraction of the nodes."""
+    """Return the links across the middle of three tiers; a job has a share by its fraction of the nodes."""
     links = plan.links_by_tier["spine_core"]
     fraction = maximum(nodes, 2) / maximum(count, 2)
     return LinkCut(

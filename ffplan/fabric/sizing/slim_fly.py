@@ -60,7 +60,7 @@ def router_degree(q: int, delta: int) -> int:
 
 
 def field(q: int) -> tuple[Ints, Ints]:
-    """Return the tables of addition and multiplication of the field of q elements, each of shape (q, q).
+    """Return the addition and multiplication tables of the field with q elements, each of shape (q, q).
 
     Args:
         q: a prime power [1].

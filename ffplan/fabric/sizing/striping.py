@@ -64,7 +64,7 @@ def _with(design: ResolvedDesign, **fields: object) -> ResolvedDesign:
 
 
 def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
-    """Return the switches of the fabric with each core policy [1]; empty where it has no cores.
+    """Return the switches of the fabric with each core policy [1]; empty without cores.
 
     Args:
         design: a design that can be built.
@@ -104,7 +104,7 @@ def difference(switches: int, changed: int) -> str:
 
 
 def policy_words(policy: str, totals: dict[str, int]) -> str:
-    """Return what the other core policies cost; an empty text where all need as many switches.
+    """Return a sentence on the switches of the other core policies; empty if all need the same number.
 
     Args:
         policy: the policy of the design.
@@ -119,7 +119,7 @@ def policy_words(policy: str, totals: dict[str, int]) -> str:
 
 
 def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
-    """Return what OpenSM's ftree engine refuses, with the remedy, and what the other core policies cost.
+    """Return notes on OpenSM's ftree refusal, with the remedy, and on the cost of the other core policies.
 
     Args:
         design: a design that can be built.

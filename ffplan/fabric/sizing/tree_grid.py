@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tuple[list[Tree], Bools]:
-    """Return the tree of each zone, and where all of them fit; those that do not are cut to what fits."""
+    """Return the tree of each zone, and a mask of designs whose trees all fit; larger trees are cut to fit."""
     most = rule.capacity // rule.downlinks
     trees: list[Tree] = []
     fits: Any = True
@@ -78,7 +78,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
         design: a design whose counts, oversubscription or rates are arrays of one shape.
 
     Returns:
-        Counts as arrays, meaningless where there is a reason; the numbers of the reasons in `REASONS`, 0 without one.
+        Counts as arrays, meaningless beside a reason; the numbers of the reasons in `REASONS`, 0 without one.
 
     Raises:
         InputError: for a fault that no values of the arrays can correct.

@@ -1,4 +1,4 @@
-"""The trees of a design: planes of zones of trees, and the switches that join the zones."""
+"""Trees of a design: planes of zones, a tree in each, and the switches that join the zones."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     fabric, rule = design.spec.fabric, base_rule(design)
 
     def switches(choice: TreeRule) -> float:
-        """Return the switches of all zones; infinite where they do not fit."""
+        """Return the switches of all zones; infinite for a choice that does not fit."""
         if choice.spines is not None and choice.uplinks % choice.spines:
             return float("inf")
         needed = [count + design.trunk_links for count in ports]
@@ -267,7 +267,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     filled = leaf_fill(design, tree, zone)
 
     def out_of(first: int) -> Any:
-        """Return what can leave the first leaves [GB/s]."""
+        """Return the bandwidth out of the first leaves [GB/s]."""
         total: Any = 0.0
         for leaves, endpoints in filled:
             count = maximum(minimum(first, leaves), 0)

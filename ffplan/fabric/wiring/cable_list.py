@@ -33,7 +33,7 @@ class CableLeg:
 
 
 def cable_label(names: Names, number: int, count: int) -> str:
-    """Return what stands on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
+    """Return the label on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
 
     Args:
         names: names of the devices of its network.

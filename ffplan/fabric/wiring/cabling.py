@@ -45,7 +45,7 @@ class CableTable:
     """Position in `types`."""
     tier: Ints
     pieces: Floats
-    """Pieces of the type that it takes: half of one where it shares twin-port modules [1]."""
+    """Pieces of the type for each cable: 0.5 with shared twin-port modules [1]."""
     types: tuple[Link, ...]
     places: Positions | None
     """Place of every device; None without a floor."""

@@ -34,7 +34,7 @@ class WiredDragonfly:
     shape: DragonflyShape
     first_switch: int
     first_link: int
-    """Number of its first link between routers: links of each group by pair of routers, then of each pair of groups."""
+    """Number of its first link between routers: links inside groups by pair of routers, then between groups by pair."""
 
 
 def shape_of(groups: int, radix: int) -> DragonflyShape:
@@ -72,7 +72,7 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
 
 
 def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
-    """Return the links between routers: links of each group by pair of routers, then of each pair of groups."""
+    """Return the links between routers: links inside groups by pair of routers, then between groups by pair."""
     p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
     lower, upper = np.triu_indices(a, 1)
     first = np.arange(g)[:, None] * a

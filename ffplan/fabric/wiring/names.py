@@ -32,7 +32,7 @@ class Names:
         """
         self.network = fabric.network
         self.prefix = f"{beside}-" if beside else ""
-        """What sets switches and cables of a network beside the fabric apart."""
+        """Prefix of switches and cables of a network beside the fabric."""
         self.printed = printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
         self.stripes = design.stripes
@@ -80,7 +80,7 @@ class Names:
         return self.host(group, int(e.node[number])), self._port(group, int(e.port[number]))
 
     def _port(self, group: int, port: int) -> str:
-        """Return the name of a port of the nodes of a group, such as `nic0`, or `nic0p2` of a striped one."""
+        """Return the port name on the nodes of a group, such as `nic0`, or `nic0p2` with striping."""
         nic, stripe = divmod(port, self.stripes)
         return f"{self.nics[group][nic]}{f'p{stripe + 1}' if self.stripes > 1 else ''}"
 

@@ -108,7 +108,7 @@ class Network:
     radix: int
     """Most ports of a switch."""
     radix_of: tuple[int, ...] = ()
-    """Ports of a switch of each role, in the order of ROLES, where they differ."""
+    """Ports of a switch of each role, in the order of ROLES, if they differ."""
 
     def ports_of(self, role: int) -> int:
         """Return the ports of a switch of a role."""
@@ -150,7 +150,7 @@ def join(tables: list[Any]) -> Any:
 def to_networkx(network: Network) -> nx.MultiGraph[Any]:
     """Return the network as a graph, made on request: for graph tools, and as an oracle in tests.
 
-    Nodes are device numbers with `role` and, where they have them, `plane`, `zone` and `pod`; edges carry `tier`,
+    Nodes are device numbers with `role` and, if known, `plane`, `zone` and `pod`; edges carry `tier`,
     `gbyte_s` and the port at either end.
     """
     import networkx as nx

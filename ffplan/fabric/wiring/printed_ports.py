@@ -19,7 +19,7 @@ class PrintedPorts:
     role: list[int]
     """Role of each switch."""
     split: tuple[int, ...]
-    """Parts of a port of each role; of a leaf, of a port for endpoints."""
+    """Parts of a port of each role; for a leaf, of an endpoint port."""
     leaf_down: int
     """Downlinks of a leaf; ports from there on are uplinks."""
     leaf_up_split: int

@@ -69,16 +69,16 @@ class CoreTable:
     """Core of each link of a group."""
 
     full: Ints
-    """Core of link t of group g of full pod p, shape (pods, u, U)."""
+    """Core of link t in group g, full pod p, shape (pods, u, U)."""
     full_port: Ints
     """Port there, same shape."""
     last: Ints
-    """Core of each link of the partial pod, shape (u, up); no rows where there is none."""
+    """Core of each link of the partial pod, shape (u, up); no rows without one."""
     last_port: Ints
 
 
 def _strides(count: int) -> Ints:
-    """Return 0 to count - 1 in steps of about 0.38 count, wrapping round, so that neighbours lie far apart."""
+    """Return 0 to count - 1 in steps of about 0.38 count, modulo count: neighbours lie far from each other."""
     step = next((s for s in range(max(1, round(count * 0.382)), count) if math.gcd(s, count) == 1), 1)
     return np.arange(count) * step % max(1, count)
 

@@ -218,7 +218,7 @@ def _running(start: int, parts: list[LinkTable]) -> list[int]:
 
 
 def _ports(design: ResolvedDesign, tree: Tree) -> tuple[int, ...]:
-    """Return the ports of a switch of each role; of a leaf that is split differently each way, down and up together."""
+    """Return the ports of a switch of each role; an unequally split leaf counts down and up together."""
     rule = tree.rule
     down, up = rule.splits
     whole = design.radix // down
