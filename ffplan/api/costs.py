@@ -48,8 +48,8 @@ def costs(
         seed: seed of the draws.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
-        UsageError: where something does not go together, or the job cannot run.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
+        UsageError: if something does not go together, or the job cannot run.
     """
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.cost.asked import Asked

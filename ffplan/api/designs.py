@@ -79,8 +79,8 @@ class Design:
             changes: values by path, such as `{"nodes[0].count": 900, "fabric.oversubscription": "2:1"}`.
 
         Raises:
-            UsageError: where a path leads nowhere.
-            InputError: where a value is wrong.
+            UsageError: if a path leads nowhere.
+            InputError: if a value is wrong.
         """
         import yaml
 

@@ -73,7 +73,7 @@ def goodput(
         profile: reliability profile in place of the design's own.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: without a job, or for one that is too large.
     """
     from ffplan.studies.cost.asked import Asked
@@ -107,7 +107,7 @@ def storage(
         profile: reliability profile in place of the design's own.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: without storage, or for a job that is too large.
     """
     from ffplan.studies.operate.storage import NoStorageError, study_storage

@@ -43,7 +43,7 @@ def _points(
     """Return the points of a sweep.
 
     Raises:
-        UsageError: where values, directions or the sample are wrong.
+        UsageError: if values, directions or the sample are wrong.
     """
     from ffplan.studies.choose.sweep_axes import Points, axis
 
@@ -87,7 +87,7 @@ def sweep(
         seed: seed of the hypercube.
 
     Raises:
-        InputError: where the design is wrong.
+        InputError: if the design is wrong.
         UsageError: for a path or metric that nothing has, or too many points.
     """
     import numpy as np

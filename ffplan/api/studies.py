@@ -193,7 +193,7 @@ def collective(
         tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of DeepSeek-V3's values.
 
     Raises:
-        UsageError: where something cannot be done, or does not go together.
+        UsageError: if something cannot be done, or does not go together.
     """
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
@@ -258,7 +258,7 @@ def _answer(run: Callable[[], TrainReport]) -> TrainReport:
     """Return a report.
 
     Raises:
-        UsageError: where the plan cannot run, with why and what would.
+        UsageError: if the plan cannot run, with why and what would.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -291,8 +291,8 @@ def train(
         **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
 
     Raises:
-        UsageError: where the plan cannot run, with why and what would.
-        InputError: where a file is wrong.
+        UsageError: if the plan cannot run, with why and what would.
+        InputError: if a file is wrong.
     """
     from ffplan.studies.train import train as study
 
@@ -323,8 +323,8 @@ def search(
         **fields: fields of a training plan.
 
     Raises:
-        UsageError: where no plan can run, with why.
-        InputError: where a file is wrong.
+        UsageError: if no plan can run, with why.
+        InputError: if a file is wrong.
     """
     from ffplan.studies.train import plan_search as study
 
@@ -355,7 +355,7 @@ def size(
         **fields: other fields of `SizeRequest`: breakout, tiers, planes, rails, core_policy, endpoint_link, link.
 
     Raises:
-        UsageError: where a part is missing, or a field is unknown.
+        UsageError: if a part is missing, or a field is unknown.
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.prices import PriceBook

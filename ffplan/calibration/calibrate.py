@@ -80,7 +80,7 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:
     """Return every table of files of runs that has times and counts.
 
     Raises:
-        InputError: where a file is wrong.
+        InputError: if a file is wrong.
     """
     replays = []
     for name in files:
@@ -109,8 +109,8 @@ def calibrate(
         progress: callback, called with the number of replays.
 
     Raises:
-        InputError: where a file is wrong.
-        FitError: where no run has the accelerator, or the rows cannot tell the constants.
+        InputError: if a file is wrong.
+        FitError: if no run has the accelerator, or the rows cannot tell the constants.
     """
     if of_collectives(query.cases):
         return Calibration(*calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))

@@ -72,8 +72,8 @@ def of_collectives(files: tuple[str, ...]) -> bool:
     """Return whether files hold measured collectives, by their kinds.
 
     Raises:
-        FitError: where some do and others do not.
-        InputError: where one cannot be read.
+        FitError: if some do and others do not.
+        InputError: if one cannot be read.
     """
     data = [read_document(Path(name), name).data for name in files]
     kinds = [isinstance(document, dict) and document.get("kind") == KIND for document in data]
@@ -88,7 +88,7 @@ def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) 
     """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
 
     Raises:
-        InputError: where a file is wrong.
+        InputError: if a file is wrong.
     """
     runs = []
     for name in files:
@@ -111,7 +111,7 @@ def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRo
 
 
 def rate_figure(part: Accelerator, name: str) -> Figure | None:
-    """Return a constant of an accelerator's collectives; None where the catalogue has none."""
+    """Return a constant of an accelerator's collectives; None if the catalogue has none."""
     rates = part.collectives
     if rates is None:
         return None
@@ -120,7 +120,7 @@ def rate_figure(part: Accelerator, name: str) -> Figure | None:
 
 
 def rate_value(part: Accelerator, name: str) -> float | None:
-    """Return a constant of an accelerator's collectives [GB/s, s]; None where the catalogue has none."""
+    """Return a constant of an accelerator's collectives [GB/s, s]; None if the catalogue has none."""
     figure = rate_figure(part, name)
     return None if figure is None else float(figure.value)
 

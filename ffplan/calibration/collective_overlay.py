@@ -60,7 +60,7 @@ def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
         name: its name, for messages.
 
     Raises:
-        FitError: where the file is written in a way that cannot be edited.
+        FitError: if the file is written in a way that cannot be edited.
     """
     titles = ", ".join(dict.fromkeys(run.file.name for run in fitted.runs))
     date = max(run.file.source.known_at for run in fitted.runs)
@@ -103,8 +103,8 @@ def calibrate_collectives(
         The report, and the accelerator's file with the fitted constants.
 
     Raises:
-        InputError: where a file is wrong.
-        FitError: where no collective ran on it, or the rows cannot tell the constants.
+        InputError: if a file is wrong.
+        FitError: if no collective ran on it, or the rows cannot tell the constants.
     """
     part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)

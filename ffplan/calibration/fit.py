@@ -136,7 +136,7 @@ def solver() -> Any:
     """Return SciPy's least squares.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
     try:
         from scipy.optimize import least_squares

@@ -150,7 +150,7 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
         Constants by stack and name.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
 
     Equation:
         least sum of rho(x^2), soft from 5 %, over n^WEIGHT ln(model / measured) of rows, NOISE / SPREAD ln(memory of a

@@ -66,7 +66,7 @@ class KernelFit:
 
     @property
     def kernel(self) -> float | None:
-        """Time of a GEMM with the small kernels around it [s]; None where a part of it was not measured."""
+        """Time of a GEMM with the small kernels around it [s]; None if a part of it was not measured."""
         if not {"gemm", "small"} <= set(self.errors):
             return None
         return self.values["gemm"] + SMALL_KERNELS * self.values["small"]
@@ -97,7 +97,7 @@ def units_of(part: Accelerator, recording: Recording) -> float:
     """Return the multiprocessors: the catalogue's, or the device's.
 
     Raises:
-        FitError: where neither says.
+        FitError: if neither says.
     """
     if part.training is not None:
         return float(part.training.units.value)
@@ -196,7 +196,7 @@ def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] 
         request: names of the constants to fit; the others are kept.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
 
     Equation:
         least sum of rho(ln(model / measured)) over rows, rho soft from 5 %; standard errors from the scatter of the
@@ -236,7 +236,7 @@ def _fitted(
     """Return all constants with some of them fitted, and the standard errors of the logarithms of these.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
     low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
 

@@ -96,7 +96,7 @@ def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> Accelerator
         dtype: precision of GEMMs.
 
     Raises:
-        UncalibratedError: where the constants have none of this precision.
+        UncalibratedError: if the constants have none of this precision.
     """
     return accelerator_rates(part.model_copy(update={"training": rates}), dtype)
 

@@ -97,7 +97,7 @@ def leave_one_out(
         by: what is left out.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
     known = [replay for replay in replays if _set(replay)]
     named = [replay for replay in known if _name(replay, by)]

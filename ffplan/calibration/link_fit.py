@@ -44,7 +44,7 @@ def fit_link(rows: Sequence[CopyRow]) -> LinkFit:
         rows: copies that way.
 
     Raises:
-        FitError: where SciPy is missing, or there are fewer than two sizes.
+        FitError: if SciPy is missing, or there are fewer than two sizes.
 
     Equation:
         time = start + size / rate, least sum of squares of logarithms

@@ -28,7 +28,7 @@ class MeasuredAttention:
     """Measured tables, and the part of a catalogue that holds them."""
 
     part: AttentionRates | None
-    """Part; None where no kernel was measured in whole."""
+    """Part; None if no kernel was measured in whole."""
     whole: tuple[str, ...]
     """Kernels with both passes under a causal mask."""
     partial: tuple[str, ...]

@@ -66,7 +66,7 @@ def _reread(model: type[P], text: str, name: str, lines: list[str]) -> P:
     """Return a part as its new text has it.
 
     Raises:
-        FitError: where the text is none.
+        FitError: if the text is none.
     """
     try:
         return validate(model, Document(name, "0" * 64, compose(text, name)))
@@ -85,7 +85,7 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
         figures: what is to be written.
 
     Raises:
-        FitError: where a file is written in a way that cannot be edited, or constants are missing of an accelerator
+        FitError: if a file is written in a way that cannot be edited, or constants are missing of an accelerator
             that has none.
     """
     files = {}

@@ -63,8 +63,8 @@ def fit_recording(
         request: accelerator, and what is to be written.
 
     Raises:
-        InputError: where the recording is of another device, or of none that counts.
-        FitError: where SciPy is missing, or the constants cannot be written into a file.
+        InputError: if the recording is of another device, or of none that counts.
+        FitError: if SciPy is missing, or the constants cannot be written into a file.
     """
     part = catalog.entry(request.accelerator).part
     assert isinstance(part, Accelerator)

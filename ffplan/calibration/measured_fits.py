@@ -70,7 +70,7 @@ def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: M
         source: source of the figures.
 
     Raises:
-        FitError: where SciPy is missing, or nobody knows the multiprocessors.
+        FitError: if SciPy is missing, or nobody knows the multiprocessors.
     """
     table, rates = None, part.training
     if rates is not None and rates.kernels is not None:

@@ -38,7 +38,7 @@ class LatencyFigures:
         self._key = key
 
     def _figure(self, place: str) -> float:
-        """Return a constant [s]; 0 where the library has none."""
+        """Return a constant [s]; 0 if the library has none."""
         tables = (self.library.measured, self.library.latency) if self.measured else (self.library.latency,)
         for table in tables:
             figures: Any = table.get(place, {}).get(self._key, {})  # type: ignore[call-overload]
@@ -97,9 +97,9 @@ class Algorithm:
     possible: Callable[[RankLayout], Truth] = anywhere
     """True for ranks that it can run on."""
     allowed: Callable[[Library, RankLayout], Truth] = as_it_likes
-    """True where the library lets it run."""
+    """True if the library lets it run."""
     channels: bool = False
-    """True where the number of channels grows with the message."""
+    """True if the number of channels grows with the message."""
     runs_on: str = ""
     """Ranks on which it can run, in words, for error messages."""
     protocols: tuple[str, ...] = SIMPLE
@@ -107,17 +107,17 @@ class Algorithm:
     figures: str = ""
     """Algorithm whose latency constants it takes; its own if empty."""
     trees: bool = False
-    """True where several flows meet at a NIC, and pieces pass nodes one after the other."""
+    """True if several flows meet at a NIC, and pieces pass nodes one after the other."""
     rings: bool = False
-    """True where pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
+    """True if pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
     on_request: bool = False
     """True if it is timed on request only."""
     in_network: bool = False
-    """True where the network's switches reduce (SHARP)."""
+    """True if the network's switches reduce (SHARP)."""
     bus_per_ll: Callable[[str, Number], Number] = half
     """Bus bandwidth over message rate, for the ceiling of protocol LL."""
     as_estimated: Callable[[Library, RankLayout], tuple[RankLayout, float]] | None = None
-    """The ranks as the library's own estimate sees them, and its correction; the true ones if omitted."""
+    """Ranks in the library's own estimate, and its correction; the true ranks if omitted."""
 
     @property
     def key(self) -> str:

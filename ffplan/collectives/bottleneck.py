@@ -42,10 +42,10 @@ class Line:
 
 
 def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: Number) -> Number:
-    """Return the message rate that a resource with one-way and both-way capacity allows.
+    """Return the message rate under a resource's one-way and both-way capacity.
 
     Args:
-        one_way: most it carries in one direction [GB/s].
+        one_way: capacity in one direction [GB/s].
         both_way_share: sum of both directions as a fraction of `one_way` [1].
         inward: bytes in per byte of message [1].
         outward: bytes out per byte of message [1].
@@ -94,7 +94,7 @@ def _mark(value: Number) -> float:
 def _rates(
     known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool, at_line_rate: bool = False
 ) -> list[tuple[Number, bool]]:
-    """Return the rate that each loaded resource allows, alike ones once, and whether libraries know of its limit."""
+    """Return the rate limit of each loaded resource, equal ones once, and whether libraries know of it."""
     seen: dict[tuple[Any, ...], tuple[Number, bool]] = {}
     for key, (inward, outward) in totals(lines).items():
         resource = known.get(key)
@@ -120,7 +120,7 @@ def sustained_rate(
     """Return the rate of a long message under a ledger.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         trees: several flows meet at each NIC.
         at_line_rate: use line rates, as bounds do.
 
@@ -131,10 +131,10 @@ def sustained_rate(
 
 
 def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
-    """Return the rate of a long message under a ledger, and what it is without the limits that libraries do not know.
+    """Return the rate of a long message under a ledger, with all limits and with the limits that libraries know.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         trees: several flows meet at each NIC.
 
     Returns:
@@ -159,7 +159,7 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     """Return the bound of one ledger, a term for each set of resources that are loaded and limited alike.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         lines: the ledger, of plain numbers.
         sustained: use the rates of long messages in place of line rates.
         trees: several flows meet at each NIC.
@@ -277,7 +277,7 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
 
 
 def on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> list[Line]:
-    """A root port, and the PCIe switch below it, pass flows of GPUs, and `nics` each way for each NIC.
+    """Return the load of a root port and the PCIe switch below it: flows of GPUs, and `nics` each way for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """

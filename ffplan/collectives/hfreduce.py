@@ -128,7 +128,7 @@ def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
 
 
 def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
-    """Part of a message that one GPU moves to host memory, and back."""
+    """Return the part of a message that one GPU moves to host memory, and back."""
     if nvlink and host.joined:
         return 1 / len(host.gpus)
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
@@ -199,7 +199,7 @@ def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2
         nodes: nodes N [1].
         zones: zones that they sit in [1].
         zone_hops: stages that crossing zones adds there and back [1].
-        ways: 2 up and down the trees, 1 where a reduce or a broadcast goes one way [1].
+        ways: 2 up and down the trees, 1 if a reduce or a broadcast goes one way [1].
 
     Returns:
         Stages [1]; each passes on a chunk at the rate of the NIC.

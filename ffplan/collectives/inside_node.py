@@ -24,7 +24,7 @@ def link_factor(job: RankLayout) -> Number:
     """Return how often a byte of a ring counts on all links of a GPU; a job uses only links to its own ranks.
 
     Returns:
-        Factor [1]; 1 where a switch joins the GPUs.
+        Factor [1]; 1 if a switch joins the GPUs.
 
     Equation:
         mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
@@ -46,14 +46,14 @@ def link_factor(job: RankLayout) -> Number:
 
 
 def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number, Number]:
-    """Return the axes of a torus that ranks span, filling one after the other, and what is left open.
+    """Return the axes of a torus that ranks fill one after the other, and the open part.
 
     Args:
         torus: accelerators along each axis d(i) [1].
         ranks: ranks p [1].
 
     Returns:
-        Axes s, 1 where the last of them is not full, and the ranks along it [1].
+        Axes s, 1 if the last of them is not full, and the ranks along it [1].
 
     Equation:
         s = 1 + the axes i > 1 with p > d(1) ... d(i - 1); ceil(p / (d(1) ... d(s - 1))) ranks along the last
@@ -100,7 +100,7 @@ def exchange_factor(job: RankLayout) -> Number:
 
 
 def bridged(job: RankLayout) -> Number:
-    """Return 1 where every rank sits beside its neighbour in a bridged pair, else 0.
+    """Return 1 if every rank sits beside its neighbour in a bridged pair, else 0.
 
     Args:
         job: ranks; a node's ranks fill pairs first.
@@ -118,7 +118,7 @@ def bridged(job: RankLayout) -> Number:
 
 
 def one_pair(job: RankLayout) -> Number:
-    """Return 1 where the job is a single bridged pair, else 0 [1].
+    """Return 1 if the job is a single bridged pair, else 0 [1].
 
     Equation:
         bridged, p = 2, N = 1

@@ -61,7 +61,7 @@ class Choice:
     possible: Truth
     """True for ranks that it can run on."""
     channel_per_byte: Number = 0.0
-    """Time of one channel of a send for a byte [s/byte]; 0 where channels limit nothing."""
+    """Time of one channel of a send for a byte [s/byte]; 0 if channels limit nothing."""
     channels_least: Number = 1.0
     """Fewest channels of a send [1]."""
     channels_most: Number = 1.0

@@ -27,7 +27,7 @@ class RankLayout:
     sent_by: Number | None = None
     """NICs that the ranks of each of them use [1]; by the number of ranks if omitted."""
     adjacent: Number = 1.0
-    """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
+    """1 if neighbouring ranks of a node sit on neighbouring GPUs, 0 if other groups sit between them [1]."""
     last: Number | None = None
     """Ranks on the last node, if it may hold fewer than the others [1]."""
 
@@ -55,12 +55,12 @@ class RankLayout:
 
     @property
     def shared(self) -> Number:
-        """1 where a node holds several ranks, else 0."""
+        """1 if a node holds several ranks, else 0."""
         return (self.per_node > 1) * 1.0
 
     @property
     def detour(self) -> Number:
-        """1 where a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
+        """1 if a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
 
         A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
         switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at

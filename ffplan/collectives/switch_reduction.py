@@ -105,14 +105,14 @@ def _sharp_latency(figures: LatencyFigures) -> Latency:
 
 
 def _reduces(job: RankLayout) -> Truth:
-    """True where the switch of a node reduces, over more than one rank of it."""
+    """True if the switch of a node reduces, over more than one rank of it."""
     rates = job.host.rates
     in_switch = rates is not None and rates.nvls is not None and job.host.joined
     return (job.per_node > 1) & in_switch
 
 
 def _enough(library: Library, job: RankLayout) -> Truth:
-    """True where a node has as many ranks as the library reduces in its switch; with fewer it stays with rings."""
+    """True if a node has as many ranks as the library reduces in its switch; with fewer it stays with rings."""
     least = library.nvls_ranks
     return job.per_node >= (least.value if least else 1)
 

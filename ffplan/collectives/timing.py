@@ -70,7 +70,7 @@ class TimingGrid:
     time: Floats
     """Time [s]: choice x scale x size."""
     estimate: Floats
-    """Time in the library's own cost model [s]: choice x scale x size; infinite where a choice cannot run."""
+    """Time in the library's own cost model [s]: choice x scale x size; infinite if a choice cannot run."""
     latency: Floats
     """Part of the time that does not grow with the message [s]: choice x scale x 1."""
     seconds_per_byte: Floats
@@ -78,7 +78,7 @@ class TimingGrid:
     chosen: Ints
     """Position of the library's choice: scale x size."""
     possible: Bools
-    """True where at least one choice can run: scale."""
+    """True if at least one choice can run: scale."""
 
     def pick(self, values: Floats) -> Floats:
         """Return the values of what is chosen: scale x size."""
@@ -214,7 +214,7 @@ def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None
         job: the ranks; its numbers are arrays of one axis, the scales.
 
     Returns:
-        None where the library has no such operation or algorithm.
+        None if the library has no such operation or algorithm.
     """
     import numpy as np
 
@@ -235,7 +235,7 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
         sizes: messages [byte], one axis.
 
     Returns:
-        The grid, or None where the library has no such operation or algorithm.
+        The grid, or None if the library has no such operation or algorithm.
     """
     known = coefficients(query, job)
     return None if known is None else grid_of(known, sizes)

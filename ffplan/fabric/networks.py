@@ -33,7 +33,7 @@ def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPl
     """Return the networks of a design beside its compute fabric, in their order.
 
     Raises:
-        InputError: where a network cannot hold what joins it.
+        InputError: if a network cannot hold its nodes.
     """
     planned: list[NetworkPlan] = []
     for network in design.networks:
@@ -44,7 +44,7 @@ def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPl
 
 
 def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
-    """Return the network that carries the storage; None where the compute fabric does."""
+    """Return the network that carries the storage; None if the compute fabric does."""
     return next((network for network in plan_networks(design, fabric) if network.name == "storage"), None)
 
 

@@ -28,7 +28,7 @@ class Figure:
     inputs: tuple[str, ...] = ()
     """Inputs of the account behind it: names, or their start with a dot."""
     part: str = ""
-    """Field, here or above, that names the part of the catalogue behind it; empty where every part may be."""
+    """Field, here or above, that names the part of the catalogue behind it; empty if every part may be."""
     evidence: tuple[str, ...] = ()
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None

@@ -128,7 +128,7 @@ class Origins:
         Args:
             described: path, number and description of every number of it.
             sources: figures of the catalogue behind it.
-            derivation: takes a figure apart by path, value and meaning; None where no derivation is known.
+            derivation: takes a figure apart by path, value and meaning; None if no derivation is known.
         """
         self.value, self.sources, self.derivation = value, tuple(sources), derivation
         self.found: Mapping[str, tuple[float, str]] = {path: (amount, text) for path, amount, text in described}

@@ -53,7 +53,7 @@ class Prepared(Protocol):
             times: repetitions [1].
 
         Raises:
-            UnsupportedKernelError: where the device cannot run the kernel.
+            UnsupportedKernelError: if the device cannot run the kernel.
         """
 
 
@@ -70,7 +70,7 @@ class Device(Protocol):
         """Return a kernel with its data.
 
         Raises:
-            UnsupportedKernelError: where the device cannot run it.
+            UnsupportedKernelError: if the device cannot run it.
         """
 
 
@@ -118,7 +118,7 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
         warm: time for which it runs beforehand [s].
 
     Raises:
-        UnsupportedKernelError: where the device cannot run the kernel, or its clock saw no time pass.
+        UnsupportedKernelError: if the device cannot run the kernel, or its clock saw no time pass.
     """
     microseconds: list[float] = []
     times, spent = _heated(prepared, warm), 0.0

@@ -59,7 +59,7 @@ class TorchDevice:
             gpu: the first visible GPU; else the CPU, whose times tell nothing of a GPU.
 
         Raises:
-            NoDeviceError: where PyTorch or a GPU is missing.
+            NoDeviceError: if PyTorch or a GPU is missing.
         """
         self.torch = torch = _torch()
         self.gpu = gpu
@@ -105,7 +105,7 @@ class TorchDevice:
         """Return a kernel with its data.
 
         Raises:
-            UnsupportedKernelError: where the device cannot run it, such as for want of memory.
+            UnsupportedKernelError: if the device cannot run it, such as for want of memory.
         """
         if self.gpu:
             self.torch.cuda.empty_cache()

@@ -79,11 +79,11 @@ class Host:
     ports: tuple[Port, ...]
     pairs: tuple[tuple[str, str], ...]
     joined: bool
-    """True where a scale-up switch, a mesh or other links, or a torus join all GPUs."""
+    """True if a scale-up switch, a mesh or other links, or a torus join all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
     pcie: Range | None
-    """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None where unknown."""
+    """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None if unknown."""
     nics: tuple[Nic, ...]
     """NICs on the fabric."""
     nic_ids: tuple[str, ...]
@@ -91,13 +91,13 @@ class Host:
     nic_gbyte_s: tuple[float, ...]
     """Rate of each NIC with its link and switch port [GB/s]."""
     peer_through_cpu: bool
-    """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
+    """True if a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
     channels: int
     memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     mesh: bool = False
-    """True where links between every two GPUs join them, and no switch."""
+    """True if links between every two GPUs join them, and no switch."""
     links: LinkGraph | None = None
     """Links between single GPUs, without a switch, mesh or torus; None without links."""
     torus: tuple[int, ...] = ()
@@ -107,11 +107,11 @@ class Host:
     drives: Drives | None = None
     """Data drives of the node; None without them, or if unknown."""
     forwarding: bool = True
-    """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
+    """True if NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
     @property
     def nics_built_in(self) -> bool:
-        """True where every NIC on the fabric is inside a GPU, and a scale-up network joins the GPUs."""
+        """True if every NIC on the fabric is inside a GPU, and a scale-up network joins the GPUs."""
         return self.joined and bool(self.nics) and all(nic.built_in for nic in self.nics)
 
     @property
@@ -261,7 +261,7 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
         port_gbyte_s: rate of a switch port with its link [GB/s].
 
     Raises:
-        TypeError: where the group's server is not a compute server (a bug of the caller).
+        TypeError: if the group's server is not a compute server (a bug of the caller).
     """
     server = group.server
     if not isinstance(server, Server):

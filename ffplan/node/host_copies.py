@@ -86,7 +86,7 @@ def host_copies(host: Host) -> HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
 
     Returns:
-        Rates of an accelerator [GB/s]; None where its PCIe link is unknown.
+        Rates of an accelerator [GB/s]; None if its PCIe link is unknown.
 
     Equation:
         min over `host_shares` of one accelerator, and of all of a node

@@ -25,7 +25,7 @@ class LinkGraph:
     hops: float
     """Links on the shortest way between two GPUs, mean over pairs [1]."""
     connected: bool
-    """True where links join every GPU with every other, be it over others."""
+    """True if links join every GPU with every other, be it over others."""
 
 
 def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]:
@@ -48,7 +48,7 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
         weights: links of every GPU to each other one [1].
 
     Returns:
-        Links [1]; 0 where some GPUs have no way to others.
+        Links [1]; 0 if some GPUs have no way to others.
 
     Equation:
         min over cuts (A, B) of the links between A and B

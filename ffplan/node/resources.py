@@ -36,7 +36,7 @@ class Resource:
     under_trees: float | None = None
     """Fraction of `one_way` where several flows meet, as under trees [1]."""
     known: bool = True
-    """False where libraries' cost models exclude it."""
+    """False if libraries' cost models exclude it."""
     basis: str = ""
     """Derivation of the capacity, if it is more than the figure."""
 

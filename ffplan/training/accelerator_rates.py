@@ -1,4 +1,4 @@
-"""Rates that an accelerator reaches in training, as plain numbers that what-if questions can scale."""
+"""Training rates of an accelerator, as plain numbers that what-if questions can scale."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AcceleratorRates:
     memory: float
     """Rate of memory-bound kernels [byte/s]."""
     stream: float
-    """Rate at which a GEMM, or an optimizer, streams what it reads and writes [byte/s]."""
+    """Rate of a GEMM's, or an optimizer's, reads and writes [byte/s]."""
     units: float
     """Multiprocessors [1]."""
     kernel: float
@@ -55,11 +55,11 @@ class AcceleratorRates:
     peak_16: float = 0.0
     """Dense peak at 16 bits; 0 without one [FLOP/s]."""
     curve: AttentionCurve | None = None
-    """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
+    """Measured rates of the fused attention kernel; without them `attention` is its one rate."""
     stack: str = ""
     """Catalogue id of the software stack; empty if unknown."""
     of_stack: bool = False
-    """True where the stack has constants of this accelerator."""
+    """True if the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
     """How the stack sends tokens to experts."""
     accumulation: str = "fused"
@@ -93,12 +93,12 @@ def accelerator_rates(
 
     Args:
         precision: precision of GEMMs.
-        stack: the software; its constants stand before the accelerator's.
-        kernels: measured rates of attention kernels of its generation; its one rate of attention without.
+        stack: software; its constants override the accelerator's.
+        kernels: measured rates of attention kernels of its generation; without them it has one attention rate.
         kernel: kernel of fused attention; the stack's, or the table's default, if empty.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants at this precision.
+        UncalibratedError: if the accelerator has no training constants at this precision.
     """
     rates = part.training
     if rates is None:
@@ -145,7 +145,7 @@ def _curve(
     """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table.
 
     Raises:
-        UncalibratedError: where the table has none of this kernel.
+        UncalibratedError: if the table lacks this kernel.
     """
     if kernels is None:
         if kernel:

@@ -18,7 +18,7 @@ Line = tuple[tuple[float, ...], tuple[float, ...]]
 
 @record
 class AttentionCurve:
-    """What one kernel reaches on one accelerator."""
+    """Rates of one kernel on one accelerator."""
 
     kernel: str
     """Kernel."""
@@ -33,7 +33,7 @@ class AttentionCurve:
 
 
 def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> AttentionCurve | None:
-    """Return the rates of one kernel; None where the file has none of it.
+    """Return the rates of one kernel; None if the file lacks it.
 
     Args:
         rates: measured rates of a generation.
@@ -60,7 +60,7 @@ def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, caus
     """Return the rate of a kernel.
 
     Args:
-        curve: what it reaches.
+        curve: measured rates of the kernel.
         width: width of a head d [1].
         length: tokens of the sequence s on a rank [1].
         causal: with a causal mask, whose removed operations are not counted; a kernel measured only with a mask has

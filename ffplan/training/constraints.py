@@ -1,4 +1,4 @@
-"""Constraints of plans: a code of the first broken one for every plan of an array, and words for each code."""
+"""Constraints of plans: the code of every plan's first broken constraint, and a message for each code."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ FIELDS = {
 """Fields of a plan that bring about each fault."""
 
 COUNTED = 2
-"""Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
+"""Embedding and output layer, which frameworks count as layers of an uneven pipeline."""
 
 
 def _whole(value: Number) -> Bools:
@@ -90,7 +90,7 @@ def _whole(value: Number) -> Bools:
 
 
 def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
-    """Return where layers do not fill pieces, with or without what else may count as layers.
+    """Return a mask of plans whose layers do not fill their pieces, with or without embedding and output layer.
 
     Args:
         layers: layers of the model [1].
@@ -104,7 +104,7 @@ def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
 def violations(
     shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
 ) -> dict[str, Truth]:
-    """Return a mask over plans for each fault, True where the plan has it.
+    """Return a mask over plans for each fault, True if the plan has it.
 
     Args:
         limit: device memory [byte]; not checked if omitted.
@@ -171,10 +171,10 @@ class RefusedError(ValueError):
         self.why = why
         """The message without its lead, for a place that says so already."""
         self.infeasible = infeasible
-        """True where the plan is sound but does not fit the machine."""
+        """True if the plan is sound but does not fit the machine."""
 
 
 def multiples(value: int, divisor: int) -> str:
-    """Return the nearest multiples of a number below and above a value, as they are typed; 0 is left out."""
+    """Return the nearest multiples of a divisor below and above a value, as typed; 0 is left out."""
     low = value // divisor * divisor
     return " or ".join(f"{near}" for near in (low, low + divisor) if near > 0)

@@ -105,7 +105,7 @@ def convolution_times(
 
 
 def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
-    """Return the bytes that the operations behind a convolution move for each number out, forward and backward.
+    """Return the bytes that the operations after a convolution move for each output number, forward and backward.
 
     Args:
         layer: the convolution: with rectifier, batch norm, addition, bias, a pooling of p x p, or without.
@@ -182,7 +182,7 @@ def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[t
 
 
 def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
-    """Return when the last of several collectives ends that run one after the other.
+    """Return the end of the last of several collectives in sequence.
 
     Args:
         ready: when each can begin, in order [s].

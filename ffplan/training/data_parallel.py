@@ -93,7 +93,7 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s].
 
     Raises:
-        ValueError: where the node has no drives, or their rates are unknown.
+        ValueError: if the node has no drives, or their rates are unknown.
     """
     if run.system.rows:
         read, write = (

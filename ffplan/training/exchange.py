@@ -103,7 +103,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Fraction [1]; 1 where every copy goes by itself, or within one node.
+        Fraction [1]; 1 if every copy goes by itself, or within one node.
 
     Equation:
         M / k, M expected nodes by `grouped_hits`; `neighbours_reached` where experts take turns, at most N, whatever
@@ -128,7 +128,7 @@ def copying_time(run: TrainRun, nodes: Number) -> Number:
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Time [s/byte]; 0 for other dispatchers, and where the plan names no number of multiprocessors.
+        Time [s/byte]; 0 for other dispatchers, and for a plan without a number of multiprocessors.
 
     Equation:
         (m (N - 1) / N + 2 g) / (k s c): m nodes and g ranks that a token meets, s multiprocessors of c each

@@ -129,7 +129,7 @@ def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number,
 
 
 def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
-    """Return the pieces of a chunk that are gathered one by one, and the layers of each: units, or tensors of a layer.
+    """Return the pieces of a chunk that ZeRO 3 gathers separately, units or tensors of a layer, and their layers.
 
     DeepSpeed of 2021 gathers each tensor by a separate call, one ahead of the tensors that compute.
     """
@@ -142,12 +142,12 @@ def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number)
 
     Args:
         run: workload, plans and machine.
-        micro: a micro-batch in one layer.
+        micro: times of a micro-batch in one layer.
         count: layers of a rank [1].
         extra: parameters outside the layers [1].
 
     Raises:
-        ValueError: where a library lacks a collective.
+        ValueError: if a library lacks a collective.
     """
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), _pieces(run, count)

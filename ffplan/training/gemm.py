@@ -68,7 +68,7 @@ def gemm_time(
     count: Number = 1,
     rate: Number | None = None,
 ) -> Number:
-    """Return the time of GEMMs that run together, with what they read and write; without the time of a kernel.
+    """Return the time of GEMMs that run together, with their reads and writes; without the time of a kernel.
 
     Args:
         rows: rows of a result M [1].

@@ -39,13 +39,13 @@ class GroupPlacement:
     apart: Number = 1.0
     """Nodes from one of them to the next [1]; 1 for adjacent nodes."""
     adjacent: Number = 1.0
-    """1 where neighbouring ranks of a node sit on neighbouring GPUs, else 0 [1]."""
+    """1 if neighbouring ranks of a node sit on neighbouring GPUs, else 0 [1]."""
 
 
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
 """Groups within a node; groups with one rank on each of their nodes; all others."""
 STREAMS = "streams"
-"""Marks what is known of groups for messages of any size."""
+"""Mark of known coefficients, which hold for messages of any size."""
 
 
 @record
@@ -55,7 +55,7 @@ class Cluster:
     host: Host
     """A node."""
     library: Library
-    """The library of every collective but those named below."""
+    """Library of every collective except the ones below."""
     reducer: Library
     """The library that reduces gradients."""
     crossed: CutsCrossed | None = None
@@ -65,11 +65,11 @@ class Cluster:
     paths: int = 1
     """Ports of a NIC, one to every plane [1]."""
     sharder: Cluster | None = None
-    """The machine as the collectives of ZeRO 3 see it, where their library uses fewer NICs."""
+    """Machine of ZeRO 3's collectives, if their library uses fewer NICs."""
     rows: tuple[Cluster, ...] = ()
-    """Machines that one plan, repeated, runs on side by side, one for each row of its arrays; they differ by rates."""
+    """Machines of different rates for one repeated plan, one for each row of its arrays."""
     variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
-    """Machines made of it with one resource faster, by resource and factor."""
+    """Variants of the machine with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     """Times found before, by place of the groups, collective, groups and sizes; and coefficients, by `STREAMS`,
     collective, library and groups."""
@@ -81,7 +81,7 @@ class Cluster:
 
     @property
     def scatters(self) -> bool:
-        """True where the library for gradients scatters them; HFReduce has allreduce alone."""
+        """True if the library for gradients scatters them; HFReduce has allreduce alone."""
         return self.reducer.method != "hfreduce"
 
     @property
@@ -102,7 +102,7 @@ def with_library(system: Cluster, part: Library) -> Cluster:
 
 
 def alike(system: Cluster, machine: Cluster) -> bool:
-    """Return whether every collective timed on one machine takes as long on another, which then knows its times."""
+    """Return whether all collectives timed on one machine take the same time on another, which learns their times."""
     for mark, known in system.known.items():
         if mark[0] != STREAMS:
             _, operation, reducing, shape, *rows = mark
@@ -136,7 +136,7 @@ def side_by_side(systems: Sequence[Cluster]) -> Cluster:
 
 
 def sharded_over(system: Cluster, nics: int | None) -> Cluster:
-    """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
+    """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all if None."""
     if nics is None or nics >= len(system.host.nics):
         return system
     sharder = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
@@ -159,7 +159,7 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
 def overlap_cost(system: Cluster, share: float) -> float:
     """Return the slowdown of computing under a hidden collective, over the collective's time [1].
 
-    None where no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
+    None if no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
     GPT-2 under FSDP on Fire-Flyer 2 shows none (An et al., arXiv 2408.14158, Fig. 9).
 
     Args:
@@ -171,7 +171,7 @@ def overlap_cost(system: Cluster, share: float) -> float:
 def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
     """Return the slowdown of computing under a hidden reduction, over the reduction's time [1].
 
-    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
+    HFReduce adds on the host, which costs no computing time; for groups that do not fill nodes, NCCL reduces instead.
     """
     on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.per_node) >= len(system.host.gpus))
     return np.where(on_host, 0.0, overlap_cost(system, share))
@@ -235,7 +235,7 @@ def group_time(
         reducing: the library for gradients does it.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
@@ -261,7 +261,7 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, nodes apart, and adjacency.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     if sizes.size == 1:
         return _single_time(system, library, operation, where, sizes)
@@ -286,7 +286,7 @@ def _single_time(system: Cluster, library: Library, operation: str, where: list[
     """Return the time of one message of one group, as `_group_times` does, without sorting [s].
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     placement = GroupPlacement(*(row.ravel() for row in where))
     time = np.zeros(1)
@@ -298,7 +298,7 @@ def _single_time(system: Cluster, library: Library, operation: str, where: list[
 def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     """Return the distinct columns of some rows, in order, and the position of every column among them.
 
-    Each row is counted off by itself: sorting columns as such takes ten times as long.
+    Each row is numbered separately: sorting whole columns takes ten times as long.
     """
     code = np.zeros(rows[0].shape, dtype=np.int64)
     for row in rows:
@@ -312,7 +312,7 @@ def _grid(system: Cluster, library: Library, operation: str, placement: GroupPla
     """Return times of group x size [s].
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
     mark = (STREAMS, operation, library.id, *(np.asarray(row).tobytes() for row in rows))
@@ -335,7 +335,7 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
     """Return the coefficients of a collective for messages of any size.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     if np.size(placement.nodes) == 1:
         placement = _plain(placement)
@@ -403,7 +403,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
 
 
 def _bridge_gain(system: Cluster, peer: float) -> float:
-    """Return by how much a bridge is faster than what joins two GPUs otherwise [GB/s]; 0 unless all are bridged."""
+    """Return the extra rate of a bridge over the other way between two GPUs [GB/s]; 0 unless all are bridged."""
     host = system.host
     if not host.pairs or 2 * len(host.pairs) < len(host.gpus):
         return 0.0

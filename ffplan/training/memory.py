@@ -116,7 +116,7 @@ def _passing(
     last_stage: Number,
     gathers: Number,
 ) -> tuple[Number, Number]:
-    """Return the scores over the vocabulary, and what else comes and goes beyond them [byte].
+    """Return the memory of the scores over the vocabulary, and other temporary memory beyond it [byte].
 
     Args:
         parts: parameters of a rank.

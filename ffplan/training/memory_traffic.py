@@ -34,7 +34,7 @@ RMS, RMS_BACK = 20.0, 68.0
 """Bytes at 32 bits that an RMS norm moves for a number, operation by operation: square (8), mean (4), product (8);
 backward products (20) with a sum (4), mean (4), square (28), sum of both ways (12)."""
 MEETING = 9.0
-"""Numbers moved to add up gradients where queries, keys and values, and a gate, are separate GEMMs: 3 sums."""
+"""Numbers moved to add up gradients of separate GEMMs for queries, keys and values, and for a gate: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 COPIED, SORTED = 2.0, 4.0

@@ -57,7 +57,7 @@ def pass_time(work: LayerTimes) -> Number:
 
 
 def _mean_layer(run: TrainRun) -> LayerTimes:
-    """Return the mean layer of the slowest stages: those behind the first, where few layers have experts."""
+    """Return the mean layer of the slowest stages: all behind the first, which holds the dense layers."""
     dense = layer.dense_layer(run.shape, run.plans, run.speeds)
     if run.shape.experts is None:
         return dense

@@ -75,7 +75,7 @@ def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
 
 
 def attention_out(shape: ModelShape) -> Number:
-    """Return the width of what attention hands to its last matrix: heads times the width of a value [1]."""
+    """Return the input width of attention's last matrix: heads times the width of a value [1]."""
     if shape.latent is not None:
         return shape.heads * shape.latent.value_dim
     assert shape.head_dim is not None

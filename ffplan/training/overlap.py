@@ -69,7 +69,7 @@ def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
 
     Args:
         share: slowdown under other collectives f [1].
-        sms: multiprocessors that the exchange takes s; 0 for the usual ones [1].
+        sms: multiprocessors of the exchange s; 0 for the default [1].
         units: multiprocessors of the accelerator u [1].
 
     Returns:
@@ -86,7 +86,7 @@ def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
 
 
 def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:
-    """Return how long a stage waits for its host to launch, for one micro-batch.
+    """Return a stage's wait for launches of its host, for one micro-batch.
 
     Args:
         stage: computing and communication time of the accelerator [s].
@@ -152,8 +152,8 @@ def drive_time(states: Number, read: Number, write: Number) -> Number:
 
     Args:
         states: bytes of a rank's states S [byte].
-        read: rate at which the drives of a node are read, for one rank [byte/s].
-        write: rate at which they are written, for one rank [byte/s].
+        read: read rate of a node's drives, for one rank [byte/s].
+        write: write rate of a node's drives, for one rank [byte/s].
 
     Returns:
         Time [s].

@@ -119,7 +119,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
         size: ranks of the group n [1].
         inside: ranks between neighbours of the group: the ranks of the axes further inside [1].
         domain: accelerators of a node, or of the nodes that one scale-up switch joins [1].
-        aligned: jobs leave idle what does not divide a domain, as on racks of 72, so that no group straddles two.
+        aligned: jobs leave accelerators idle that do not divide a domain, as on racks of 72, so no group straddles two.
 
     Returns:
         Ranks on each node, and nodes [1].

@@ -17,9 +17,9 @@ class PartKind:
     place: str = ""
     """Function that states its equation."""
     how: str = ""
-    """How it follows, where no function has the whole equation."""
+    """Derivation in words, if no function has the whole equation."""
     evidence: tuple[str, ...] = ()
-    """Starts of the paths of the accelerator's figures behind it."""
+    """Starts of the paths of the accelerator's figures that the part rests on."""
 
 
 PARTS = {

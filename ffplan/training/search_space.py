@@ -53,7 +53,7 @@ class EvaluatedSpace:
     plans: ParallelPlans
     """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO x gradients."""
     step: Floats
-    """Time of a step [s]; infinite where a plan cannot run."""
+    """Time of a step [s]; infinite if a plan cannot run."""
     code: Ints
     """Position in `constraints.REASONS`."""
     refused: dict[str, int]
@@ -73,7 +73,7 @@ def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int
         shape: the model, plain numbers.
         gpus: accelerators available.
         domain: accelerators that a scale-up switch joins, or of a node: tensor parallelism stays inside.
-        fixed: axes and options with the one value that is asked for.
+        fixed: axes and options with their one requested value.
     """
     values = {axis.array: axis.values(shape, gpus, domain) for axis in AXES if axis.values is not None}
 
@@ -94,7 +94,7 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
 
 
 def _mesh(space: SearchSpace) -> dict[str, Any]:
-    """Return every structure as flat arrays, each once: what makes no difference is left out."""
+    """Return every structure as flat arrays, without duplicates: values of no effect are left out."""
     values = [np.array(space.structure[name], dtype=float) for name in STRUCTURE]
     grids = np.meshgrid(*values, indexing="ij")
     mesh = {name: grid.ravel() for name, grid in zip(STRUCTURE, grids, strict=True)}
@@ -139,7 +139,7 @@ def evaluate_space(
     Structures are sorted out first; possible ones are evaluated with all their options at once.
 
     Args:
-        run: workload and machine; its plans give what no axis has.
+        run: workload and machine; its plans supply everything that no axis varies.
         space: values to try.
         gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
@@ -216,9 +216,9 @@ def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[in
     """Return the positions of the best plans, one of each structure, the fastest first.
 
     Args:
-        seconds: times of steps, structures along the first axis [s]; infinite where a plan cannot run.
+        seconds: times of steps, structures along the first axis [s]; infinite if a plan cannot run.
         top: how many.
-        tight: plans that are left where another of their structure takes as long.
+        tight: plans to avoid if another of their structure takes the same time.
     """
     if seconds.size == 0:
         return []
@@ -306,7 +306,7 @@ def fastest(
         run: workload and machine; its plans have the states of the optimizer in full.
         space: an evaluated space, with the smallest states of the optimizer that are tried.
         limit: device memory [byte].
-        tried: what is tried beyond the options of the space.
+        tried: refinements beyond the options of the space.
         top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
         sure: take only plans that fit whatever the runtime reserves and takes for a moment.
@@ -351,7 +351,7 @@ def _fastest_option(seconds: Floats) -> Floats:
 
 
 def nearest(evaluated: EvaluatedSpace, request: ParallelPlans) -> tuple[int, ...] | None:
-    """Return the position of the plan that runs and is nearest to one that does not; the faster where two are as near.
+    """Return the position of the runnable plan nearest to a request that cannot run; the faster of two equally near.
 
     Steps of an axis count by their powers of two; another recomputation, sequence parallelism, ZeRO stage or precision
     of gradients counts half a step, idle accelerators ten.

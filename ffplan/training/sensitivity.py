@@ -130,7 +130,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
 
 
 def without_path(run: AnyRun) -> AnyRun | None:
-    """Return a run on which every NIC lacks one of its ports to several planes; None where a NIC has one.
+    """Return a run whose NICs each lack one of their ports to several planes; None for NICs with one port.
 
     Every rank waits for the slowest: one NIC that lacks a port slows a step as all of them would.
     """

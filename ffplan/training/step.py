@@ -92,7 +92,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         run: workload, plans and machine.
 
     Raises:
-        ValueError: where a library lacks a collective that the plans need.
+        ValueError: if a library lacks a collective that the plans need.
     """
     p, rates, micro = run.plans, run.speeds, micro_batch(run)
     output = layer.output_passes(run.shape, p, rates)

@@ -164,7 +164,7 @@ def collective_rows(replayed: CaseReplay, case: Collective, path: Path) -> list[
     """Return the rows of a measured collective.
 
     Raises:
-        InputError: where the values have another shape, or the case cannot run.
+        InputError: if the values have another shape, or the case cannot run.
     """
     query = _query(replayed, case, path)
     job = replayed.bench.job(case.system, case.gpus, path)
@@ -218,7 +218,7 @@ def hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[Ac
     """Return the rows of a published table of levels: node, leaf, spine.
 
     Raises:
-        InputError: where a part does not exist or has no scale-up links.
+        InputError: if a part does not exist or has no scale-up links.
     """
     catalog, document = replayed.bench.catalog, replayed.bench.document
     server = catalog.get(Server, case.server, document, (*path, "server"))
@@ -288,7 +288,7 @@ def offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[Accura
     """Return the rows of a job run over several transports: wall time over the wall time of the first.
 
     Raises:
-        InputError: where a part, a GPU or a NIC does not exist, or the first run has no wall time.
+        InputError: if a part, a GPU or a NIC does not exist, or the first run has no wall time.
     """
     gathers = []
     for position, transport in enumerate(case.transports):
@@ -347,7 +347,7 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         document: the file they come from.
 
     Raises:
-        InputError: where a case contradicts itself.
+        InputError: if a case contradicts itself.
     """
     replayed = CaseReplay(CaseParts(catalog, document), file)
     rows: list[AccuracyRow] = []

@@ -47,7 +47,7 @@ class MeasuredPoint:
     nics: str
     """Its NICs on the compute network."""
     same_server: bool
-    """True where that is the design's server, which has all its NICs there, at their own rate."""
+    """True if that is the design's server, which has all its NICs there, at their own rate."""
     case: str
     """File and case of the measurement."""
     source: str
@@ -57,13 +57,13 @@ class MeasuredPoint:
     status: str
     """Status of the value."""
     fitted: bool
-    """True where a constant of the model was fitted on it."""
+    """True if a constant of the model was fitted on it."""
     note: str
     """Conditions."""
 
 
 def _as_server(system: System) -> bool:
-    """True where a case ran on its server as the catalogue has it, all its GPUs and NICs in use."""
+    """True if a case ran on its server as the catalogue has it, all its GPUs and NICs in use."""
     plain = System(server=system.server, accelerator=system.accelerator, zones=system.zones)
     return system == plain
 
@@ -88,7 +88,7 @@ def _nearest(report: CollectiveReport, gpus: int) -> CollectiveRow:
 
 
 def _fits(case: Collective, gpus: int, report: CollectiveReport, domain: int) -> bool:
-    """True where a forced choice is the one that the curve has there, over as many zones, and within its ends.
+    """True if a forced choice is the one that the curve has there, over as many zones, and within its ends.
 
     Ranks fill whole domains, as on the curve.
     """

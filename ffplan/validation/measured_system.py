@@ -46,7 +46,7 @@ class CaseParts:
             path: its place in the file.
 
         Raises:
-            InputError: where a part does not exist, or the server has too few NICs.
+            InputError: if a part does not exist, or the server has too few NICs.
         """
 
         def part(model: type[AnyPart], name: str, field: str) -> AnyPart:

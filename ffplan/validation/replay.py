@@ -46,7 +46,7 @@ def _expect_cases(document: Document, subject: str) -> None:
     """Refuse a file that is something else, before its every field is called wrong.
 
     Raises:
-        InputError: where its `kind` is another, or missing.
+        InputError: if its `kind` is another, or missing.
     """
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
@@ -65,8 +65,8 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         files: path and name of each.
 
     Raises:
-        InputError: where a file is wrong.
-        UsageError: where two files have one id, or the files hold no measured value of the subject.
+        InputError: if a file is wrong.
+        UsageError: if two files have one id, or the files hold no measured value of the subject.
     """
     rows, titles = [], {}
     for path, name in files:

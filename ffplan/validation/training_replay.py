@@ -123,7 +123,7 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     """Return every column as an array.
 
     Raises:
-        InputError: where columns are missing or doubled, or rows have another length.
+        InputError: if columns are missing or doubled, or rows have another length.
     """
     needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
     missing = [name for name in needed if name not in table.columns]
@@ -229,7 +229,7 @@ def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan:
     """Refuse an attention kernel that was not measured on the accelerator.
 
     Raises:
-        InputError: where the plan names one.
+        InputError: if the plan names one.
     """
     if not plan.attention_kernel or part.training is None:
         return

@@ -74,7 +74,7 @@ def replayed_times(
         stack: constants of the stack in place of the catalogue's.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants.
+        UncalibratedError: if the accelerator has no training constants.
     """
     shape = replay.columns["gpus"].shape
     parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates, stack)).items()}
@@ -112,7 +112,7 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     """Return the rows of a table for some of its measures.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants.
+        UncalibratedError: if the accelerator has no training constants.
     """
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
@@ -164,7 +164,7 @@ def replay_training(
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table contradicts itself, or its accelerator has no training constants.
+        InputError: if a table contradicts itself, or its accelerator has no training constants.
     """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []

@@ -39,7 +39,7 @@ class CutTraffic:
             self._pod_of[place] = first[number] + paths.pod_of(np.arange(paths.tree.leaf))
 
     def flows(self, src: Ints, dst: Ints, nbytes: Floats) -> None:
-        """Add flows given one by one."""
+        """Add single flows."""
         _count(self.ends, src, dst, nbytes)
         leaf_of = self.router.fabric.network.endpoints.leaf
         start, end = leaf_of[src], leaf_of[dst]
@@ -76,7 +76,7 @@ class CutTraffic:
         """Return the bytes on every directed link, shape (2 * links,).
 
         Args:
-            left: over the same fabric, with what is left of its links; the router of this traffic if omitted.
+            left: router over the remaining links of the same fabric; the router of this traffic if omitted.
         """
         router = left or self.router
         load = np.zeros((len(router.fabric.network.links), 2))

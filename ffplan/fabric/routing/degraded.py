@@ -136,7 +136,7 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
 
 
 def _survivors(every: Ints, alive: Bools) -> Ints:
-    """Return the ports of the nodes left.
+    """Return the ports of the remaining nodes.
 
     Planes that most nodes lost are given up, but for the one that most nodes still have; then nodes without a port
     left.
@@ -149,7 +149,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
 
 
 def _joined(router: TreeRouting, ports: Ints) -> Bools:
-    """Return which nodes the largest set around one of them can reach, on every rail, both ways."""
+    """Return a mask of the largest set of nodes that reach each other from one node, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
     for start in range(0, len(ports), max(1, len(ports) // 8)):
         reached = np.ones(len(ports), bool)
@@ -174,7 +174,7 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
 
 
 class JobOnWhatIsLeft:
-    """A fabric with a job on all of its nodes, and what losses leave of both; what losses share is worked out once."""
+    """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
 
     def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:
         """Route the job on the whole fabric.
@@ -222,7 +222,7 @@ class JobOnWhatIsLeft:
         )
 
     def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
-        """Return the rate of a tree allreduce over the nodes left [GB/s], and the number of these nodes."""
+        """Return the rate of a tree allreduce over the remaining nodes [GB/s], and their number."""
         fabric, network = self.fabric, self.fabric.network
         ports = self.every if alive is None else _survivors(self.every, alive)
         if len(ports) < 2:

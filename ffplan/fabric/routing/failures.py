@@ -33,7 +33,7 @@ class Loss:
     """A role, `link`, `chosen` or `plane`."""
     count: int
     pool: Ints
-    """Numbers to draw from; all of them are lost where count equals their number."""
+    """Numbers to draw from; all are lost if count equals their number."""
 
 
 def _pool(kind: str, fabric: WiredFabric) -> Ints:
@@ -54,7 +54,7 @@ def _some(kind: str, count: int, pool: Ints) -> Loss:
 
 
 def usual_losses(fabric: WiredFabric) -> list[Loss]:
-    """Return the usual losses: one switch of each role, all between zones, a plane, 1 % of links."""
+    """Return the default losses: one switch of each role, all between zones, a plane, 1 % of links."""
     pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
     losses = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
     between = pools["interzone"]
@@ -74,7 +74,7 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
         names: names of its devices.
 
     Raises:
-        LossError: where the fabric has no such switches or links, or too few.
+        LossError: if the fabric has no such switches or links, or too few.
     """
     if text == "plane":
         if fabric.planes < 2:

@@ -24,7 +24,7 @@ TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "per
 """tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
 all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
 MOST_FLOWS = 20_000_000
-"""Most flows listed one by one."""
+"""Most flows that are listed singly."""
 
 
 class StudyError(Exception):
@@ -49,10 +49,10 @@ def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
 def pick_job(
     design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int, *, least: int = 2
 ) -> JobNodes:
-    """Return a job on the compute nodes that are alike.
+    """Return a job on equal compute nodes.
 
     Args:
-        nodes: ranks wanted [1]; all nodes if None. They are taken in the order asked for.
+        nodes: requested ranks [1]; all nodes if None. They are taken in the requested order.
         order: one of `placement.ORDERS`.
         seed: seed of a random order.
         least: fewest nodes of such a job [1].
@@ -149,7 +149,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
         seed: seed of the hashing.
 
     Raises:
-        StudyError: where the fabric has no such routing.
+        StudyError: if the fabric has no such routing.
     """
     check_kind(router, routing)
     if routing != "adaptive":
@@ -169,7 +169,7 @@ def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: s
         routing: one of `routing.ROUTING`.
 
     Returns:
-        Loads and flows, or None where this routing must list them.
+        Loads and flows, or None if this routing must list them.
     """
     endpoints = router.fabric.network.endpoints
     member = np.zeros(len(endpoints), bool)

@@ -72,7 +72,7 @@ class Router:
         self.trees = tuple(paths.after(alive) for paths in self.trees)
 
     def after(self, alive: Bools) -> Self:
-        """Return the same fabric with only some links left; what does not depend on them is shared.
+        """Return the same fabric with its remaining links; tables that do not depend on links are shared.
 
         Args:
             alive: which links still work, shape (links,).
@@ -89,7 +89,7 @@ class Router:
         return joined
 
     def disturbed(self, src: Ints, dst: Ints) -> Bools:
-        """Return whether what is lost may change the paths of flows, shape (flows,); flows between zones always count.
+        """Return whether losses may change the paths of flows, shape (flows,); flows between zones always count.
 
         Args:
             src: endpoint that sends, by number, shape (flows,).

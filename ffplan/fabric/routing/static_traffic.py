@@ -24,7 +24,7 @@ EXACT_BITS = 53
 
 
 def countable(flows: Flows) -> bool:
-    """Return whether the bytes of some flows are alike, and sums of them are free of rounding in any order."""
+    """Return whether all flows have equal bytes whose sums are free of rounding in any order."""
     if not len(flows):
         return False
     size = float(flows.nbytes[0])
@@ -39,14 +39,14 @@ class _Routed:
     links: Ints
     """Directed links of each flow, padded with -1, shape (flows, steps)."""
     lost: Bools
-    """True where a flow does not arrive, shape (flows,)."""
+    """True if a flow does not arrive, shape (flows,)."""
 
 
 class StaticTraffic:
     """Equal flows, and their loads on the links of the whole or the degraded fabric."""
 
     def __init__(self, router: Router, flows: Flows) -> None:
-        """Sort out the flows between leaves; all others use two links of endpoints alone.
+        """Select the flows between leaves; all others use two endpoint links alone.
 
         Args:
             router: over the whole fabric.
@@ -67,7 +67,7 @@ class StaticTraffic:
         """Return the bytes on every directed link, shape (2 * links,), and how many flows do not arrive.
 
         Args:
-            left: over the same fabric, whole or with what is left of its links.
+            left: router over the same fabric, whole or with its remaining links.
         """
         if left.alive is not None and not left.alive[self.used].all():
             raise ValueError("a flow begins or ends at an endpoint without its link")

@@ -121,7 +121,7 @@ def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float)
         An et al., arXiv 2408.14158, section VI-B3: files are striped over all storage targets.
 
     Raises:
-        ValueError: where a reader reaches no storage port.
+        ValueError: if a reader reaches no storage port.
     """
     sources, readers = storage.ravel(), compute.ravel()
     place = plane.astype(np.int64) << 16 | zone

@@ -61,7 +61,7 @@ class TreePaths:
             self._index_cores()
 
     def after(self, alive: Bools) -> Self:
-        """Return the paths of the same tree with only some links of the fabric left.
+        """Return the paths of the same tree with the fabric's remaining links.
 
         Args:
             alive: which links of the whole fabric still work, shape (links,).
@@ -303,7 +303,7 @@ class TreePaths:
         return np.concatenate([full, last])
 
     def _masked_over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
-        """Choose among the links that lead on, where some do not."""
+        """Choose among the links that still lead to the destination."""
         tree, u = self.tree, self.uplinks
         assert tree.pod is not None
         if not len(self.down_order):

@@ -26,7 +26,7 @@ def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
 
 
 def _that_fit(design: ResolvedDesign, room: int) -> str:
-    """State the number of nodes of the last group that fit with the others, where any do."""
+    """Name the number of nodes of the last group that fit with the others, if any do."""
     zones, last = range(design.spec.fabric.zones), design.groups[-1].group
 
     def fits(count: int) -> bool:
@@ -41,7 +41,7 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
 
 
 def _joins(design: ResolvedDesign, zones: int) -> bool:
-    """True where the inter-zone switches, if any, have ports for that many zones."""
+    """True if the inter-zone switches, if any, have ports for that many zones."""
     trunk = design.spec.fabric.inter_zone
     return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.radix
 
@@ -83,7 +83,7 @@ def capacity_finding(
 
     Args:
         rule: the rule that its trees share.
-        needs: endpoint ports wanted by zone.
+        needs: endpoint ports by zone.
         zone: position of the fullest zone.
         ports: endpoint ports to build there.
         trunk: its links to other zones.

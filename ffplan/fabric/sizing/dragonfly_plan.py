@@ -43,7 +43,7 @@ def _ports(design: ResolvedDesign, needs: Demand) -> int:
     """Return the endpoint ports to build in a plane.
 
     Raises:
-        InputError: where the design names fewer than its nodes need, or the dragonfly holds fewer.
+        InputError: if the design names fewer than its nodes need, or the dragonfly holds fewer.
     """
     points, needed = design.spec.fabric.access_points, needs.totals[0]
     if points is not None and points < design.planes * needed:

@@ -42,16 +42,16 @@ class Request:
     planes: tuple[int, ...]
     """Numbers of planes to consider."""
     most_split: int | None = None
-    """Ports that a port of the switch can be split into, beyond the radix given; None where unknown."""
+    """Ports that a port of the switch can be split into, beyond the radix given; None if unknown."""
 
 
 @record
 class Candidate:
-    """A family at the size asked for."""
+    """A family at the requested size."""
 
     family: str
     endpoints: int
-    """Endpoint ports of the switches it is built from."""
+    """Endpoint ports of its switches."""
     capacity: int
     leaf: int
     spine: int
@@ -65,7 +65,7 @@ class Candidate:
     note: str
     endpoint_links: int
     links_per_cable: int = 1
-    """Links that share a cable, where ports are split."""
+    """Links that share a cable; 1 without split ports."""
 
     @property
     def switches(self) -> int:
@@ -81,7 +81,7 @@ class _Sizer:
     """The rule with the fewest uplinks, which holds the most endpoints."""
     ratio: float
     units: bool
-    """True where leaves come in scalable units, one for each rail."""
+    """True if leaves come in scalable units, one for each rail."""
 
     @property
     def capacity(self) -> int:
@@ -163,7 +163,7 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
 
 
 def _rails_on_switches(ask: Request, nodes: int) -> Candidate:
-    """Return the rail-only fabric of one tier; where a switch has ports for several rails, they share it."""
+    """Return the rail-only fabric of one tier; rails share a switch that has ports for several."""
     shared = int(shared_rails(ask.rails, nodes * ask.rails, ask.radix))
     switches, most = ask.rails // shared, ask.radix // shared
     later = int(shared_rails(ask.rails, (most + 1) * ask.rails, ask.radix)) if shared > 1 else None
@@ -201,7 +201,7 @@ def plane_trees(ask: Request) -> Iterator[Candidate | str]:
 
 
 def _unjoined(rails: int, planes: int) -> str:
-    """State why nodes do not join planes that have no switch in common."""
+    """Explain why nodes do not join planes that have no switch in common."""
     nics = plural(rails, "NIC")
     if rails < planes:
         return f"a node with {nics} joins {rails} of them, and nothing joins the planes"

@@ -29,19 +29,19 @@ class TreeRule:
     splits: tuple[int, int] = (1, 1)
     """Parts of a leaf's downlink port and uplink port; unequal for different rates."""
     leaf_down: int | None = None
-    """Downlinks of a leaf, where the design says."""
+    """Downlinks of a leaf, if the design names them."""
     spine_radix: int | None = None
     """Ports of a spine, if it differs from the switch of the leaves."""
     core_radix: int | None = None
     """Ports of a core, if it differs from the switch of the spines."""
     spine_down: int | None = None
-    """Most links to leaves of a spine, where the design says."""
+    """Most links of a spine to leaves, if the design names them."""
     pod_size: int | None = None
-    """Leaves of a full pod of a three-tier tree, where the design says."""
+    """Leaves of a full pod of a three-tier tree, if the design names them."""
     spine_up: int | None = None
-    """Uplinks of a spine of a full pod, where the design says; over all of its groups."""
+    """Uplinks of a spine of a full pod over all of its groups, if the design names them."""
     spines: int | None = None
-    """Spines of a pod, where the design says."""
+    """Spines of a pod, if the design names them."""
 
     @property
     def downlinks(self) -> int:
@@ -127,7 +127,7 @@ class Tree:
     pod: Pod | None = None
     """A full pod; none with one tier."""
     last_pod: Pod | None = None
-    """The pod that is not full, if there is one."""
+    """The partial pod, if any."""
 
     @property
     def switches(self) -> int:
@@ -136,7 +136,7 @@ class Tree:
 
 
 def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
-    """Return the cores where the last pod is smaller: whole groups of both kinds of spines share them if they can.
+    """Return the cores of a tree with a smaller last pod: whole groups of both kinds of spines share them if possible.
 
     A core serves m groups, m being the largest divisor of the groups of every spine. Group by group, m = 1, remains if
     the links of the last pod cannot spread evenly over them.
@@ -151,7 +151,7 @@ def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
 
 
 def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
-    """Return the cores above the pods, `pods` of them full: pods that are alike share them spine by spine."""
+    """Return the cores above the pods, `pods` of them full: equal pods share them spine by spine."""
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":

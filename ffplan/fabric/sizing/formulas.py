@@ -35,7 +35,7 @@ def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
 
 
 def uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubscription: Number) -> Number:
-    """Return the uplinks of a leaf with a given number of downlinks, where ports are split differently each way.
+    """Return the uplinks of a leaf with a given number of downlinks, for ports split differently each way.
 
     Args:
         downlinks: downlinks d of a leaf [1].
@@ -109,7 +109,7 @@ def two_tier_spines(leaves: Number, uplinks: Number, radix: Number) -> Number:
         section III-B.
 
     Raises:
-        ValueError: where leaf > k, which no spine can reach.
+        ValueError: if leaf > k, which no spine can reach.
     """
     return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
 
@@ -153,7 +153,7 @@ def pod_spines(leaves: Number, uplinks: Number, spine_up: Number, radix: Number)
         Derived: the even-striping rule of [2] within a pod. A full pod has u spines; 500 leaf and 500 spine in [1].
 
     Raises:
-        ValueError: where leaf + spine_up > k, which no spine can hold.
+        ValueError: if leaf + spine_up > k, which no spine can hold.
     """
     return smallest_divisor_at_least(uplinks, ceil_div(uplinks * (leaves + spine_up), radix))
 
@@ -233,7 +233,7 @@ def core_equal_stripe(spines: Number, pod_spines: Number, spine_up: Number, radi
 
 
 def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Number) -> Number:
-    """Return the most endpoint ports of one tree.
+    """Return the capacity of one tree in endpoint ports.
 
     Args:
         tiers: 1, 2 or 3.

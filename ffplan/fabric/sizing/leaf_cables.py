@@ -21,7 +21,7 @@ def evenly_railed(design: ResolvedDesign) -> bool:
 
 
 def countable(design: ResolvedDesign) -> bool:
-    """Return whether the cables to endpoints follow from counts alone; elsewhere the ports are seated one by one."""
+    """Return whether counts alone give the cables to endpoints; otherwise each port gets a place."""
     fabric = design.spec.fabric
     return fabric.breakout == 1 or fabric.tiers == 1 or not railed(design) or evenly_railed(design)
 
@@ -59,7 +59,7 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
 
 
 def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, breakout: int) -> Any:
-    """Return the whole leaf ports in use where endpoints fill leaf after leaf.
+    """Return the whole leaf ports in use by endpoints that fill leaf after leaf.
 
     Args:
         endpoints: endpoint ports e [1].
@@ -83,7 +83,7 @@ def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, brea
 
 
 def railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, breakout: int) -> Any:
-    """Return the whole leaf ports in use where nodes fill scalable units, and others what those leave free.
+    """Return the whole leaf ports in use by nodes that fill scalable units, and by others in the free ports.
 
     Args:
         filled: leaves and the ports of rails on each [1].

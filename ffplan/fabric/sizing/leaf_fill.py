@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def railed(design: ResolvedDesign) -> bool:
-    """True where leaves come in scalable units: one for each rail, or for the rails that share one."""
+    """True if leaves come in scalable units: one for each rail, or for the rails that share one."""
     return design.spec.fabric.family in RAILED
 
 
@@ -63,7 +63,7 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
 
 
 def pair_split(design: ResolvedDesign) -> int:
-    """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 where the two ends are
+    """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 if the two ends are
     split differently."""
     split = design.uplink_breakout
     return split if design.breakout_of("spine") == split else 1
@@ -85,10 +85,10 @@ def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
 
 
 def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -> int:
-    """Return the links between switches as they are bought [1], without those between zones.
+    """Return the links between switches as bought [1], without links between zones.
 
     Args:
-        cables: cables as they are laid [1].
+        cables: cables as laid [1].
         below: links between leaf and spine, or inside groups of a dragonfly [1].
         above: links between spine and core, or between groups [1].
     """
@@ -97,7 +97,7 @@ def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -
 
 
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:
-    """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
+    """True if the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
     in_step = rule.splits[0] != rule.splits[1] or rule.downlinks % split == 0  # else uplinks begin on a whole port
     return (rule.uplinks // maximum(pod.spines, 1) % split == 0) & in_step

@@ -23,13 +23,13 @@ class LinkCut:
     """Leaves of a rail, or zones, that the collective spans."""
     links: int
     gbyte_s: Number
-    """Their bandwidth together, one direction [GB/s]."""
+    """Total bandwidth, one direction [GB/s]."""
     below: float = 1.0
-    """Nodes below one of them [1]."""
+    """Nodes below one such leaf, or zone [1]."""
 
 
 def reachable_nodes(design: ResolvedDesign) -> int:
-    """Return the nodes that one collective can span: all, or the nodes of one zone where the zones are not joined."""
+    """Return the nodes that one collective can span: all, or the nodes of one of several separate zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
     apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
     return ceil_div(count, fabric.zones) if apart else count

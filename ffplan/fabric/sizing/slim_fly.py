@@ -66,7 +66,7 @@ def field(q: int) -> tuple[Ints, Ints]:
         q: a prime power [1].
 
     Raises:
-        ValueError: where q is none.
+        ValueError: if q is no prime power.
     """
     power = prime_power(q)
     if power is None:
@@ -121,7 +121,7 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
         q: a prime power that is not 2 modulo 4 [1].
 
     Raises:
-        ValueError: where q is none.
+        ValueError: if q is 2 modulo 4, or no prime power.
     """
     delta = delta_of(q)
     if delta is None:

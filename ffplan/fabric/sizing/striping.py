@@ -1,4 +1,4 @@
-"""Even striping of spines over cores, which OpenSM's ftree engine needs to find the roots, and what policies cost."""
+"""Even striping of spines over cores, which OpenSM's ftree engine needs to find the roots, and its cost in switches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EvenChange:
 
 
 def uneven(plan: FabricPlan) -> str:
-    """Describe the uneven links of the three-tier trees of a fabric; an empty text where all are even.
+    """Describe the uneven links of the three-tier trees of a fabric; an empty text if all are even.
 
     OpenSM's ftree engine takes a tree unaided where all switches of a tier have as many neighbours above, and all but
     leaves below, with as many links to each.
@@ -76,7 +76,7 @@ def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
 
 
 def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
-    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None where both fail.
+    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail.
 
     Args:
         plan: its fabric, with uneven links.

@@ -52,7 +52,7 @@ def base_rule(design: ResolvedDesign) -> TreeRule:
 
 
 def _unless(same: int, ports: int) -> int | None:
-    """Return the ports of a switch; None where the tier below has as many."""
+    """Return the ports of a switch; None if the tier below has as many."""
     return None if ports == same else ports
 
 
@@ -70,7 +70,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
 
 
 def _leaf_downlinks(design: ResolvedDesign) -> int | None:
-    """Return the downlinks of a leaf where the design gives the links of one side; None where both follow."""
+    """Return the downlinks of a leaf where the design gives the links of one side; None if both follow."""
     fabric = design.spec.fabric
     if fabric.tiers == 1 or (fabric.leaf.downlinks is None and fabric.leaf.uplinks is None):
         return None
@@ -239,7 +239,7 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
     Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
 
     Raises:
-        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
+        InputError: if the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
     sized = _sized(design)
@@ -257,7 +257,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     """Return the bandwidth across an even split of one tree [GB/s].
 
     Args:
-        zone: endpoint ports wanted by each group.
+        zone: endpoint ports of each group.
         leaving: bandwidth of all of them [GB/s].
         link_rate: rate of a link between switches [GB/s].
     """

@@ -29,7 +29,7 @@ class CableLeg:
     """Device and port at the upper end."""
     type: Link
     length_m: float | None
-    """Length to order [m]; None where the design has no floor."""
+    """Length to order [m]; None if the design has no floor."""
 
 
 def cable_label(names: Names, number: int, count: int) -> str:

@@ -141,7 +141,7 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     cheapest type that reaches.
 
     Raises:
-        InputError: where something does not fit its rack, or no type reaches.
+        InputError: if something does not fit its rack, or no type reaches.
     """
     link, cable = first_of_cables(design, fabric)
     tier = fabric.network.links.tier[link]

@@ -39,7 +39,7 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     """Return the number of nodes of a group in a rack.
 
     Raises:
-        InputError: where not even one does, or fewer than the design says.
+        InputError: if no node fits, or fewer than the design names.
     """
     units = group.group.rack_units or 1
     power = group.server.power
@@ -85,7 +85,7 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
 
 
 def _seat_leaves(preferred: Ints, rows: int, room: int) -> Ints:
-    """Return the row of each leaf: the wanted one, or the nearest with room."""
+    """Return the row of each leaf: the preferred one, or the nearest with room."""
     left = np.full(rows, room)
     seated = np.empty(len(preferred), np.int64)
     for number, row in enumerate(preferred.tolist()):
@@ -103,7 +103,7 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
         design: a design with a floor.
 
     Raises:
-        InputError: where nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
+        InputError: if nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
     """
     floor = design.spec.floor
     assert floor is not None
@@ -147,7 +147,7 @@ def _within(group: Ints) -> Ints:
 
 
 def _stack(place: Positions, switches: Ints, row: Ints, number: Ints, rack: int, floor: Floor) -> None:
-    """Put switches into the racks of their row from `rack` on, from the top down."""
+    """Place switches in the racks of their row from `rack` on, from the top down."""
     per_rack = floor.rack_units // floor.switch_units
     place.row[switches] = row
     place.rack[switches] = rack + number // per_rack

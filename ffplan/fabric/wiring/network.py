@@ -140,7 +140,7 @@ class Network:
 
 
 def join(tables: list[Any]) -> Any:
-    """Return one table from several of a kind, rows in order."""
+    """Return the rows of several tables of a kind as one table, in order."""
     kind = type(tables[0])
     if len(tables) == 1:
         return tables[0]

@@ -67,7 +67,7 @@ class WiredFabric:
     interzone: int = 0
     """Inter-zone switches of each plane."""
     side_by_side: bool = False
-    """True where every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
+    """True if every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
 
 
 def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> LinkTable:
