@@ -17,11 +17,11 @@ from ffplan.calibration.fit import (
     Fit,
     FitError,
     errors,
-    figures,
     fit,
+    fitted_rates,
+    needed_constants,
     undetermined,
     waits_for_host,
-    wanted,
 )
 from ffplan.calibration.overlay import KEY, SECONDS, START, figure_text, source_line, training_block, with_training
 from ffplan.catalog.parts import Accelerator
@@ -120,7 +120,7 @@ def calibrate(
             f"no timed run in these files has `{query.accelerator}`; tables that are not scored, or whose "
             "source computed the values, do not count"
         )
-    base, names = _base(catalog, query), query.names or wanted(mine, launches=query.launches)
+    base, names = _base(catalog, query), query.names or needed_constants(mine, launches=query.launches)
     base, units = _units(query, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
@@ -160,7 +160,7 @@ def _report(
     query: CalibrationRequest, fitted: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
 ) -> CalibrationReport:
     """Return constants and errors, before and after."""
-    rates = figures(fitted.values, base, units)
+    rates = fitted_rates(fitted.values, base, units)
     by_source = []
     for name in dict.fromkeys(replay.file.id for replay in mine):
         of_file = [replay for replay in mine if replay.file.id == name]

@@ -63,7 +63,7 @@ class Fit:
     """Mean absolute error with the fitted constants [1]."""
 
 
-def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
+def needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
     """Return the constants that the runs can tell.
 
     Args:
@@ -79,7 +79,7 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
     return (*names, "launch", "launch_parallel", "launch_step") if launches else tuple(names)
 
 
-def figures(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
+def fitted_rates(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
     """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
@@ -118,7 +118,7 @@ def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: S
     return rows
 
 
-def timed(replay: TrainingReplay) -> int:
+def timed_rows(replay: TrainingReplay) -> int:
     """Return the rows of a table that have a time."""
     measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
     return int(np.logical_or.reduce(measured).sum()) if measured else 0
@@ -128,7 +128,7 @@ def rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
     """Return the timed rows of every source."""
     sizes: dict[str, int] = {}
     for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed_rows(replay)
     return sizes
 
 
@@ -168,10 +168,10 @@ def undetermined(
         base: constants that are not fitted.
         units: multiprocessors of the accelerator.
     """
-    there = errors(replays, figures(values, base, units))
+    there = errors(replays, fitted_rates(values, base, units))
     blind = []
     for name, value in values.items():
-        others = (errors(replays, figures(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
+        others = (errors(replays, fitted_rates(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
         if all(np.allclose(there, varied, rtol=0, atol=1e-9) for varied in others):
             blind.append(name)
     return blind
@@ -230,7 +230,7 @@ def fit(
         replayed += 1
         if progress is not None:
             progress(replayed)
-        rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+        rates = fitted_rates(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
         parts = [np.log(relative_times(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
         return np.concatenate(parts)
 
@@ -247,7 +247,7 @@ def fit(
     ]
     best = min(tries, key=lambda solution: float(solution.cost))
     values = dict(zip(names, np.exp(best.x).tolist(), strict=True))
-    after = errors(replays, figures(values, base, units))
+    after = errors(replays, fitted_rates(values, base, units))
     return Fit(
         values=values, notes=_notes(values), rows=rows, before=_before(replays, base), after=float(np.abs(after).mean())
     )

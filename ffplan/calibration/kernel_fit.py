@@ -13,7 +13,7 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import BOUNDS as RUN_BOUNDS
-from ffplan.calibration.fit import NEAR, SOFT, FitError, figures, solver
+from ffplan.calibration.fit import NEAR, SOFT, FitError, fitted_rates, solver
 from ffplan.calibration.kernel_times import (
     ELEMENT_WISE,
     STREAMED,
@@ -109,7 +109,7 @@ def units_of(part: Accelerator, recording: Recording) -> float:
 def rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
     """Return constants of training with the fitted ones among them."""
     known = {name: value for name, value in values.items() if name not in ("gemm", "small")}
-    return figures(known, part.training, units)
+    return fitted_rates(known, part.training, units)
 
 
 def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: float) -> TimedKernels:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.kernel_times import attention_operations
-from ffplan.calibration.measured_fits import usual_rates
+from ffplan.calibration.measured_fits import default_rates
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
 
 def _impossible(recording: Recording, document: Document, part: Accelerator) -> Iterator[Finding]:
     """Yield a finding for each row whose rate is above the dense peak of the accelerator."""
-    rates = usual_rates(part, 1.0)
+    rates = default_rates(part, 1.0)
     half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), None)
     rows: list[tuple[tuple[str, int], Timing, float, float | None]] = []
     for position, gemm in enumerate(recording.gemms):

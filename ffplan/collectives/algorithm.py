@@ -66,12 +66,12 @@ class LatencyFigures:
         return self._figure("network") + (real(maximum(*extra)) if extra else 0.0)
 
 
-def anywhere(job: RankLayout) -> Truth:
+def always_possible(job: RankLayout) -> Truth:
     """Return True on any ranks."""
     return job.ranks > 0
 
 
-def as_it_likes(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
+def always_allowed(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
     """Return True for any library."""
     return job.ranks > 0
 
@@ -94,9 +94,9 @@ class Algorithm:
     latency: Callable[[LatencyFigures], Latency]
     """Its latency, in addition to the stream."""
     _: KW_ONLY
-    possible: Callable[[RankLayout], Truth] = anywhere
+    possible: Callable[[RankLayout], Truth] = always_possible
     """True for ranks that it can run on."""
-    allowed: Callable[[Library, RankLayout], Truth] = as_it_likes
+    allowed: Callable[[Library, RankLayout], Truth] = always_allowed
     """True if the library lets it run."""
     channels: bool = False
     """True if the number of channels grows with the message."""

@@ -122,7 +122,7 @@ def _copies(sizes: Iterable[int]) -> tuple[HostCopy, ...]:
     return tuple(HostCopy(direction=way, bytes=size) for way in ways for size in sizes)
 
 
-def usual_plan() -> KernelPlan:
+def default_plan() -> KernelPlan:
     """Return the plan for a GPU: a few minutes."""
     squares = [(TOKENS, n, k) for k in POWERS for n in POWERS]
     kernels: dict[str, tuple[Kernel, ...]] = {
@@ -145,5 +145,5 @@ def tiny_plan() -> KernelPlan:
     return KernelPlan(name="tiny", kernels=kernels, seconds=0.02, warm=0.01, soak=0.05)
 
 
-PLANS = {"usual": usual_plan, "tiny": tiny_plan}
+PLANS = {"usual": default_plan, "tiny": tiny_plan}
 """Plans by name."""

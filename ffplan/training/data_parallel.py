@@ -11,7 +11,7 @@ from ffplan.base.array_math import minimum
 from ffplan.node.host_copies import host_shares
 from ffplan.training import overlap
 from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
-from ffplan.training.group_collectives import by_row, group_time, hidden_fraction
+from ffplan.training.group_collectives import by_machine, group_time, hidden_fraction
 from ffplan.training.memory import rank_parameters
 from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
 
@@ -83,8 +83,10 @@ def host_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
     running = _running(run)
     if run.system.rows:
-        link = by_row(run.system, lambda machine: minimum(*host_shares(machine.host, running).values()))
-        return link * 1e9, by_row(run.system, lambda machine: host_shares(machine.host, running)["host memory"]) * 1e9
+        link = by_machine(run.system, lambda machine: minimum(*host_shares(machine.host, running).values()))
+        return link * 1e9, by_machine(
+            run.system, lambda machine: host_shares(machine.host, running)["host memory"]
+        ) * 1e9
     shares = host_shares(run.system.host, running)
     return minimum(*shares.values()) * 1e9, shares["host memory"] * 1e9
 
@@ -97,7 +99,7 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     """
     if run.system.rows:
         read, write = (
-            by_row(run.system, lambda machine, way=way: drive_rates(replace(run, system=machine))[way])  # type: ignore[misc]
+            by_machine(run.system, lambda machine, way=way: drive_rates(replace(run, system=machine))[way])  # type: ignore[misc]
             for way in (0, 1)
         )
         return read, write

@@ -90,7 +90,7 @@ class Cluster:
         return self.host.domain_gpus
 
 
-def sharing(system: Cluster, source: Cluster) -> Cluster:
+def with_known_times(system: Cluster, source: Cluster) -> Cluster:
     """Return a machine that knows the times of collectives that another, like it, has found before."""
     return replace(system, known=dict(source.known), variants={})
 
@@ -101,7 +101,7 @@ def with_library(system: Cluster, part: Library) -> Cluster:
     return replace(system, library=library, reducer=reducer, known={}, variants={})
 
 
-def alike(system: Cluster, machine: Cluster) -> bool:
+def same_times(system: Cluster, machine: Cluster) -> bool:
     """Return whether all collectives timed on one machine take the same time on another, which learns their times."""
     for mark, known in system.known.items():
         if mark[0] != STREAMS:
@@ -114,7 +114,7 @@ def alike(system: Cluster, machine: Cluster) -> bool:
     return True
 
 
-def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
+def by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     """Return a figure of each row of plans on its own machine.
 
     Args:
@@ -128,14 +128,14 @@ def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     return np.array([known[id(machine)][row] for row, machine in enumerate(system.rows)])
 
 
-def side_by_side(systems: Sequence[Cluster]) -> Cluster:
+def merged_clusters(systems: Sequence[Cluster]) -> Cluster:
     """Return one machine that holds machines of different rates, one for each row of a repeated plan."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
-    sharder = side_by_side(sharders) if sharders else None
+    sharder = merged_clusters(sharders) if sharders else None
     return replace(systems[0], rows=tuple(systems), sharder=sharder, known={}, variants={})
 
 
-def sharded_over(system: Cluster, nics: int | None) -> Cluster:
+def with_sharding_nics(system: Cluster, nics: int | None) -> Cluster:
     """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all if None."""
     if nics is None or nics >= len(system.host.nics):
         return system
@@ -379,7 +379,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
     if system.rows:
-        return by_row(system, lambda machine: send_time(machine, size, stages, placement))
+        return by_machine(system, lambda machine: send_time(machine, size, stages, placement))
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffplan.training.group_collectives import APART, INSIDE, side_by_side
+from ffplan.training.group_collectives import APART, INSIDE, merged_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -161,7 +161,7 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
     return replace(run, system=known[(name, factor)])
 
 
-def abreast(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
+def merged_runs(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
     """Return runs of one plan on machines that differ by rates as one run, whose arrays have a row for each.
 
     Args:
@@ -176,5 +176,5 @@ def abreast(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
     if first.curve is not None:
         peaks = np.array([run.speeds.curve.peak if run.speeds.curve else 0.0 for run in runs])
         columns["curve"] = replace(first.curve, peak=peaks)  # type: ignore[arg-type]  # arrays, as of many designs
-    system = side_by_side([run.system for run in runs])
+    system = merged_clusters([run.system for run in runs])
     return replace(runs[0], plans=plans, speeds=replace(first, **columns), system=system)

@@ -173,7 +173,7 @@ def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
     return reached
 
 
-class JobOnWhatIsLeft:
+class DegradedJob:
     """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
 
     def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:

@@ -51,7 +51,7 @@ class DragonflyRouting:
         """Router of each endpoint, numbered through its plane."""
         self.rank = np.arange(len(endpoints)) % max(1, len(endpoints) // fabric.planes)
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints: true within one plane, shape (flows,)."""
         reached: Bools = (src != dst) & (self.plane[src] == self.plane[dst])
         return reached
@@ -99,7 +99,7 @@ class DragonflyRouting:
         """
         a, g = self.shape.routers, self.shape.groups
         inner = np.full((len(src), HOPS - 2), -1, np.int64)
-        reached = self.joined(src, dst)
+        reached = self.connected(src, dst)
         position, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
         here, there = position // a, end // a
         keys = [self.rank[dst] if seed is None else hashed(src, dst, seed, level) for level in range(3)]

@@ -53,7 +53,7 @@ def _some(kind: str, count: int, pool: Ints) -> Loss:
     return Loss(f"{count:,} {plural}" if count > 1 else f"one {singular}", kind, count, pool)
 
 
-def usual_losses(fabric: WiredFabric) -> list[Loss]:
+def default_losses(fabric: WiredFabric) -> list[Loss]:
     """Return the default losses: one switch of each role, all between zones, a plane, 1 % of links."""
     pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
     losses = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]

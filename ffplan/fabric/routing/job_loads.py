@@ -155,7 +155,7 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
     if routing != "adaptive":
         hashed = None if routing == "static" else seed
         return flow_loads(router, flows.src, flows.dst, flows.nbytes, hashed, detour=routing == "valiant")
-    reached = router.joined(flows.src, flows.dst)
+    reached = router.connected(flows.src, flows.dst)
     load = router.spread(flows.src[reached], flows.dst[reached], flows.nbytes[reached])
     return load, int((~reached & (flows.src != flows.dst)).sum())
 

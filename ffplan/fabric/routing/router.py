@@ -81,7 +81,7 @@ class Router:
         degraded._lose(alive)
         return degraded
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
         start, end = self.tree_of[src], self.tree_of[dst]
         same_plane = start // self.fabric.zones == end // self.fabric.zones

@@ -42,7 +42,7 @@ class Routing(Protocol):
             detour: pass a group chosen at random (Valiant).
         """
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
 
     def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
