@@ -249,6 +249,7 @@ def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
     used = load * job.several
     lines = on_each(step, "nic", host.nic_ids, used / nics, used / nics)
     if host.joined:
+        # one GPU feeds a NIC, and a node may run fewer GPUs than it has NICs
         feeders = minimum(job.fewest, nics)
         lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
     return lines

@@ -237,6 +237,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
     for cut in job.cuts:
         members = job.nodes / cut.sets
+        # tokens for other nodes go to all of them alike, so this part crosses the cut
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     linked = inside * link_factor(job)

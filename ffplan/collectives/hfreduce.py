@@ -161,9 +161,11 @@ def hfreduce(
     host = job.host
     up, down = operation != "broadcast", operation != "reduce"
     ways = up + down
+    # the load of the trees is both ways of an allreduce; a reduce or a broadcast has one
     tree = ways * mean_tree_load(job.nodes) / 2
     groups = scale_up_groups(host, nvlink=nvlink)
     copies, widest = len(groups), max(groups)
+    # GDRCopy reads a result once per socket, MemcpyAsync once per copy
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
     lines = []
     for access in _operations(operation, copies, reads, tree):
@@ -188,6 +190,7 @@ def hfreduce(
     for cut in job.cuts:
         use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
+    # the operations belong to the busiest node, though nodes stream at the mean load
     busiest = double_tree_load(job.nodes)
     return lines, _operations(operation, copies, reads, busiest if ways > 1 else busiest / 2)
 

@@ -37,6 +37,7 @@ def link_factor(job: RankLayout) -> Number:
     torus = job.host.torus
     if torus:
         spanned, opened, _ = axes_spanned(torus, job.per_node)
+        # an open axis carries half: its ring has no link home
         return len(torus) / (spanned - opened / 2)
     if job.host.links is not None:
         return job.host.links.most / job.host.links.rings
@@ -152,6 +153,7 @@ def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
     here = [gpu for gpu in port.gpus if gpu in first or gpu in second]
     out = sum(gpu in first and first[gpu] not in port.gpus for gpu in here)
     into = sum(gpu in second and second[gpu] not in port.gpus for gpu in here)
+    # a port with bridged GPUs has a chain even if it neither begins nor ends over a bridge there
     chains = max(out, into, 1) if here else 0
     return chains - out, chains - into
 
@@ -228,6 +230,7 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
     lines += [Line("over bridges", ("nvlink", gpu), both, both) for pair in job.host.pairs for gpu in pair]
     for port in job.host.ports:
         ends = sum(_ends(job, port)) if job.host.pairs else 0
+        # the first GPU is the head of the chain
         at_head = both * between * (1.0 if job.host.gpus[0] in port.gpus else 0.0)
         use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends + at_head
         lines += on_nic_ports(port, use, use, nics)

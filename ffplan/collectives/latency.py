@@ -47,6 +47,7 @@ def ring_latency(
         [1].
     """
     several = crossings > 0
+    # the host's overhead counts only if the ring leaves the node
     hop = maximum(inside, overhead * several)
     return (base + (steps - crossings) * hop + crossings * between) * (1 + (plateau - 1) * several)
 
@@ -70,6 +71,7 @@ def tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: 
     Source:
         [1].
     """
+    # up the tree and down again
     return base + 2 * ((ranks_per_node - 1) * inside + depth(nodes) * between)
 
 

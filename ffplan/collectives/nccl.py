@@ -139,8 +139,10 @@ def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
     most = float(min((count for count in DOUBLED if count >= links), default=DOUBLED[-1]))
     most, least = min(most, float(sends.channels.value)), 1.0 + 0.0 * job.ranks
     for count in DOUBLED:
+        # the largest power of two that leaves a channel for every peer
         least = choose((most / job.ranks >= count) & (count <= most), float(count), least)
     whole = job.per_node >= len(job.host.gpus)
+    # a full node has a rank at every NIC, so each send has less of it
     away = choose(whole, sends.network_full.value, sends.network.value)
     measured = rates.send.value / most if rates and rates.send else 0.0
     channel = measured or sends.channel.value
@@ -198,6 +200,7 @@ def choices_of(
     rate = rate * _pair(library, job) if algorithm.rings else rate
     plain, alone = _as_tuned(job)
     if plain is not job:
+        # the estimate only chooses; the time counts the bridges that are there
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
@@ -227,6 +230,7 @@ def choices_of(
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
                 estimate_latency=launch + tuned,
                 estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
+                # LL128 needs NVLink between all ranks of a node: a switch, or the bridge of a lone pair
                 possible=algorithm.possible(job)
                 & algorithm.allowed(library, job)
                 & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),

@@ -90,6 +90,7 @@ def _ring_latency(figures: LatencyFigures) -> Latency:
     steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
     vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
     least = library.overhead.get(vendor)
+    # NCCL counts the CPU's overhead three times with Simple
     overhead: Number = (least.value if least else 0.0) * (3 if figures.protocol == "simple" else 1)
     large = operation == "allreduce" and figures.protocol == "simple"
     plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0

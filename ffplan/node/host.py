@@ -160,6 +160,7 @@ class Host:
 
 def with_first_nics(host: Host, count: int) -> Host:
     """Return a node with only the first `count` NICs, as a library uses it."""
+    # ports lose the other NICs too, else their load would count
     kept = host.nic_ids[:count]
     ports = tuple(replace(port, nics=tuple(name for name in port.nics if name in kept)) for port in host.ports)
     return replace(host, nics=host.nics[:count], nic_ids=kept, nic_gbyte_s=host.nic_gbyte_s[:count], ports=ports)
@@ -245,6 +246,7 @@ def host_of(
         nics=tuple(nic for _, nic, _ in nics),
         nic_ids=tuple(name for name, _, _ in nics),
         nic_gbyte_s=tuple(rate for _, _, rate in nics),
+        # one NIC that shares no PCIe switch with a GPU is enough
         peer_through_cpu=len(switched_ports) < len(with_nics),
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),

@@ -41,6 +41,7 @@ def pcie_line_rate(generation: float, lanes: float) -> float:
         PCI Express base specification: generation 4 of 16 lanes carries 31.5 GB/s.
     """
     if generation < 3:
+        # 8b/10b coding below generation 3, 128b/130b from there on
         return float(lanes * 2.0 ** (generation - 1) * 2.5 * 8 / 10 / 8)
     return float(lanes * 2.0 ** (generation - 3) * 8 * 128 / 130 / 8)
 
@@ -73,6 +74,7 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
     shares: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
     if host.pcie is not None:
         shares["PCIe link"] = link = host.pcie[1]
+        # a switch above one accelerator is no narrower than its link
         switches = [port for port in ports if port.pcie_switch and len(port.gpus) > 1]
         if switches:
             shares["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))

@@ -69,6 +69,7 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
             for neighbour, count in left[following].items():
                 if neighbour in tight:
                     tight[neighbour] += count
+        # the cut around the last GPU is counted, so it merges with the one before
         kept, gone = order[-2], order[-1]
         for neighbour, count in left.pop(gone).items():
             del left[neighbour][gone]
@@ -105,6 +106,7 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     return LinkGraph(
         most=max(degrees),
         mean=sum(degrees) / len(degrees),
+        # a ring takes two links of the cut, and a link serves one ring each way
         rings=max(1, 2 * (smallest_cut(weights) // 2)),
         fewest=min(counts, default=1),
         hops=sum(ways) / len(ways),

@@ -71,6 +71,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
         rows += [Resource("sm", gpu, label, channel, both_ways=shared, basis=basis) for gpu in host.gpus]
     if rates is not None and rates.nvls is not None and host.joined:
         ranks = rates.nvls.ranks.value
+        # busbw counts 2 (p - 1) / p a byte, yet the switch moves (p + 1) / p through each GPU
         per_busbw = (ranks + 1) / ranks / (2 * (ranks - 1) / ranks)
         carried = tuple(value * per_busbw for value in spread(rates.nvls.busbw))
         label = f"{host.scale_up_name} of a GPU under reduction in the switch"
@@ -111,6 +112,7 @@ def _of_cpus(host: Host) -> list[Resource]:
             one_way, both = spread(port.limits.one_way), spread(port.limits.both_way_share)
             rows.append(Resource("root_port", port.id, port.devices, one_way, both_ways=both, known=False))
     sockets = len(host.cpus)
+    # every socket has its own memory channels
     low, value, high = (end / sockets for end in host.memory_gbyte_s)
     practical = host.memory_gbyte_s[1]
     single = isinstance(practical, int | float)  # arrays of many designs need no words
@@ -138,11 +140,13 @@ def _network(host: Host) -> list[Resource]:
     proxies = [nic.proxy_message for nic in host.nics if nic.proxy_message is not None]
     if proxies:
         low, value, high = spread(max(proxies, key=lambda time: time.value))
+        # times become rates: the longest time is the low end
         billions = (1e-9 / high, 1e-9 / value, 1e-9 / low)
         label, basis = "messages that the host posts", f"{1e-6 / value:g} million messages a second"
         rows += [Resource("proxy", gpu, label, billions, basis=basis) for gpu in host.gpus]
     peers = [cpu for cpu in host.cpus if cpu.gpu_nic_peer is not None]
     if peers and (host.peer_through_cpu or not host.forwarding):
+        # the slowest CPU limits every flow, and equal CPUs need no choice
         kinds = list({cpu.id: cpu for cpu in peers}.values())
         slowest = kinds[0]
         if len(kinds) > 1:

@@ -111,6 +111,7 @@ def accelerator_rates(
     if share is None:
         raise UncalibratedError(f"nothing was calibrated for training at {precision} on `{part.id}`")
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
+    # GEMMs outside a plan's low precision run at 16 bits; TF32 is its own
     plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
     fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
     constants = stack.constants.get(rates.set) if stack else None

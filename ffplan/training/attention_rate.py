@@ -47,6 +47,7 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
         line = (tuple(map(float, table.lengths)), tuple(rate * scale for rate in table.tflops))
         for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[table.measured]:
             lines[(table.head_dim, table.causal, back)] = line
+    # a training step needs both passes under a causal mask
     whole = all(any(key[1:] == (True, back) for key in lines) for back in (False, True))
     return AttentionCurve(kernel, peak, lines) if whole else None
 

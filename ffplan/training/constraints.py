@@ -129,6 +129,7 @@ def violations(
     if shape.experts is not None:
         faults["experts"] = shape.experts.routed % p.expert != 0
         faults["widths"] = faults["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        # experts have fewer replicas, so their shard may be smaller
         mine = np.minimum(np.maximum(p.shard, 1), p.expert_data)
         faults["shard"] = faults["shard"] | (
             (np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9))

@@ -101,6 +101,7 @@ def convolution_times(
 
     ahead = product(rows, layer.outputs, square * layer.inputs)
     inputs = product(rows, layer.inputs, square * layer.outputs)
+    # gradients of weights sum over all positions of all images
     return ahead, inputs, product(layer.outputs, square * layer.inputs, rows)
 
 

@@ -126,6 +126,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     if p.on_drives:  # states pass through host memory in pieces, read, updated and written side by side
         read, write = drive_rates(run)
         time = np.maximum(time, overlap.drive_time(states * mine, read, write) + weights * mine / write)
+        # weights go to the device for the forward and for the backward pass
         time = time + 2 * p.micro_batches * weights * mine / np.minimum(link, read)
     else:
         time = time + 2 * p.micro_batches * weights * mine / link

@@ -47,10 +47,12 @@ def exchange_time(run: TrainRun, computing: Number) -> Number:
         return 0.0
     full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
     pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
+    # forward, backward, and once more for experts that run again
     both: Number = pace_fraction(shape, p) * (2 + full) * pair
     if "experts" not in p.overlap:
         return both
     share = overlap.exchange_cost(run.hiding, p.dispatch_sms, run.speeds.units)
+    # four pieces: to the experts and back, forward and backward
     return overlap.exposed(both, computing, 4, share)
 
 
@@ -66,8 +68,10 @@ def _sent(run: TrainRun) -> Number:
         group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
     if p.dispatch_sms > 0:
+        # a message of one byte has the latency alone
         call = group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
         moved = np.where(np.asarray(p.expert) > 1, share * copying_time(run, placement.nodes), 0.0)
+        # multiprocessors copy while the network carries: the slower of both counts
         there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)

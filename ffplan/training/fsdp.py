@@ -96,6 +96,7 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
         before and the parameters of the next. A test compares it with a simulation of the events.
     """
     unit = computing / units
+    # the first unit computes beside a gather only, the last beside a scatter only, the others beside both
     between = maximum(0.0, gather - unit) + maximum(0.0, scatter - unit)
     between = between + (units - 2) * maximum(0.0, gather + scatter - unit)
     return gather + (units > 1) * between + scatter
@@ -108,6 +109,7 @@ def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Numb
     plain = _collectives(run, run.system, weights, ranks, stride)
     if sharder is None or not fully.any():
         return plain
+    # plans with and without ZeRO 3 share the arrays; only the former use the sharder's NICs
     fewer = _collectives(run, sharder, weights, ranks, stride)
     return UnitCollectives(
         gather=np.where(fully, fewer.gather, plain.gather),
@@ -124,6 +126,7 @@ def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number,
     return UnitCollectives(
         group_time(system, "all-gather", placement, p.width * weights),
         group_time(system, "reduce-scatter", placement, p.wire_bytes * weights),
+        # replicas of a shard reduce only the part that each rank holds
         group_time(system, "allreduce", outer, p.wire_bytes * weights / shared),
     )
 
@@ -174,4 +177,5 @@ def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number)
 
     again, scatters = backward(unit.scatter, root.scatter)
     last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
+    # replicas reduce in the last micro-batch only
     return ExposedCollectives((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

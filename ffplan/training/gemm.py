@@ -53,6 +53,7 @@ def matrix_time(
         tile. A part-filled tile, or wave, takes as long as a full one.
     """
     tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
+    # the last wave takes a full turn, however few multiprocessors it fills
     waves = ceil_div(tiles, rates.units) * rates.units
     return 2.0 * waves * TILE * TILE * inner / (rates.products if rate is None else rate)
 
@@ -92,6 +93,7 @@ def gemm_time(
         foot is the size of the result at 3 TB/s.
     """
     operations = matrix_time(rows, columns, inner, rates, count, rate=rate)
+    # results are written after the last step of the inner dimension, so they do not overlap
     return maximum(operations, read / rates.stream) + written / rates.stream
 
 

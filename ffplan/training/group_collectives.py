@@ -237,7 +237,9 @@ def group_time(
     Raises:
         ValueError: if the library has no such operation.
     """
+    # a NIC that groups share carries their messages one after the other
     scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
+    # distance counts only across a fabric: without one, more groups share a known time
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
     *where, sizes = np.broadcast_arrays(
@@ -247,6 +249,7 @@ def group_time(
         *where, sizes = (np.atleast_1d(array)[:1] for array in (*where, sizes))
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
+    # times follow from these arrays alone, so their bytes are the key
     mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
     machines = system.rows or (system,)
     for machine in machines:
@@ -269,6 +272,7 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     values, column = np.unique(sizes.ravel(), return_inverse=True)
     time = np.zeros((keys.shape[1], len(values)))
     several = np.flatnonzero(keys[0] * keys[1] >= 2)
+    # parts bound the memory of one evaluation
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]

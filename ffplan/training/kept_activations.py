@@ -134,6 +134,7 @@ def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0
         kept = plans.width * tokens * (between + numbers)
         if name == "every-second" and not plans.fused_attention:
             kept = kept + _scores(shape, plans)
+        # a policy never keeps more than no recomputation would
         least = np.where(np.asarray(plans.recompute) == RECOMPUTE.index(name), np.minimum(kept, least), least)
     return least
 

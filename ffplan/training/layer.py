@@ -110,9 +110,11 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRa
     if not plans.fused_attention:
         scores = score_bytes(plans) * square * shape.heads / rates.memory
         return operations / rates.plain, 2.0 * operations / rates.plain, scores
+    # a causal mask removes half of the square
     kept = operations * (0.5 if plans.causal_skip else 1.0)
     if rates.curve is None:
         return kept / rates.attention, BACK * kept / rates.attention, 0.0 * operations
+    # tables go by the width of one head
     head = width.query / shape.heads
     piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
     ahead, behind = (

@@ -129,6 +129,7 @@ def _passing(
     passes = last_stage * (1.0 + p.mtp_layers)
     logits = passes * score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor
     layer = parts.layer + parts.experts
+    # one unit computes while the next is gathered
     pair = np.minimum(2 * units_of(count, p)[1], count) * layer
     root = np.where(gathers, (p.width * copies + p.gradient_bytes * last_stage) * parts.embedding, 0.0)
     output = np.where(gathers, 0.0, WEIGHT * parts.embedding * last_stage)
@@ -137,6 +138,7 @@ def _passing(
     if p.dispatcher == "allgather":  # tokens of all ranks that share the experts, and results to scatter
         both = 2 * p.width * p.gathered(shape.sequence) * shape.hidden
         of_layers = of_layers + np.where(np.asarray(share) > 0, both, 0.0)
+    # loss and layers take turns, so the larger counts; the logits are a part by themselves
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
@@ -187,9 +189,11 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     copies, projections = end_parameters(shape, p, first_stage, last_stage)
     plain, routed = parts.layer * count + parts.embedding * copies + projections, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
+    # a rank of DualPipe holds two stages, one for each direction
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: Number, least: int) -> Number:
+        # an expert has no more replicas than data-parallel ranks of experts
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
         held: Number = size * divided
@@ -199,6 +203,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
+    # the optimizer's copy is cast on the way, so no 16-bit weights stay behind
     if p.casts and p.offload == "none":
         weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
@@ -213,6 +218,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
+        # of the layers on the host, a few are on the device: on their way, or computing
         activations=kept * ((count - away) * flight + np.minimum(away, PASSING)),
         logits=logits,
         working=working,

@@ -39,6 +39,7 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         Pipelining of n pieces: one piece is always exposed. Collectives of accelerators take multiprocessors and
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
+    # one piece never has computing beside it, however long the computing is
     return with_overlap_cost(
         maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share
     )
@@ -82,6 +83,7 @@ def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
         Derived: of what hidden collectives cost, the 20 multiprocessors of DeepSeek-V3, arXiv 2412.19437, are a part;
         the rest, memory traffic and power, goes with the bytes.
     """
+    # `sms > 0` keeps the default for plans that name no number
     return minimum(1.0, maximum(0.0, share + (sms - COUNTED_SMS) / units * (sms > 0)))
 
 
@@ -144,6 +146,7 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
     Source:
         Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for sharding.
     """
+    # every byte of the states is read once and written once
     return (ADAM_BYTES + 2 * (states - 12.0)) * parameters / (ranks * memory)
 
 
@@ -188,4 +191,5 @@ def host_optimizer_time(
     Source:
         Ren et al., "ZeRO-Offload", ATC'21, arXiv 2101.06840: gradients go down, weights come up, Adam runs on the CPU.
     """
+    # weights come back at 16 bits, two bytes each
     return parameters / ranks * ((gradient + 2.0) / link + HOST_ADAM_BYTES / host_memory)

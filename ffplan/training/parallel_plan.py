@@ -136,6 +136,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
     fits = np.minimum(np.maximum(np.floor_divide(domain, inside), 1), size)
     nodes = np.ceil(size / fits)
     if not aligned:
+        # groups that do not divide the domain lie across its boundary somewhere: the slowest counts
         span = np.minimum(size * inside, domain)
         straddles = (size > 1) & (inside < domain) & (domain % np.maximum(span, 1) != 0)
         nodes = np.minimum(nodes + straddles, size)

@@ -364,9 +364,12 @@ def nearest(evaluated: EvaluatedSpace, request: ParallelPlans) -> tuple[int, ...
     p, far = evaluated.plans, np.zeros(evaluated.step.shape)
     for name in STRUCTURE:
         size = max(1.0, float(getattr(request, name)))
+        # a factor of two either way is one step
         far = far + np.abs(np.log2(getattr(p, name) / size))
     for name in OPTIONS:
+        # an option is half a step, whatever its value
         far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(request, name)))
+    # another number of accelerators is the last resort
     far = np.where(np.isfinite(evaluated.step), far + 10.0 * (p.gpus != request.gpus), np.inf)
     close = far <= far.min() + 1e-9
     place = int(np.where(close, evaluated.step, np.inf).argmin())

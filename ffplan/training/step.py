@@ -41,6 +41,7 @@ def _sends(run: TrainRun) -> Number:
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
     gather = group_time(system, "all-gather", placement_of(run, p.tensor, strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
+    # a folded schedule passes every stage twice
     twice = 2.0 if p.schedule in FOLDED else 1.0
     placement = placement_of(run, p.pipeline, strides(p)["pipeline"])
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, placement) + joined)
@@ -81,6 +82,7 @@ def swap_time(run: TrainRun, micro: MicroBatch, count: Number) -> Number:
     moved = np.minimum(run.plans.offload_layers, count)
     link, _ = host_rates(run)
     kept = policy_kept_bytes(run.shape, run.plans, pace_fraction(run.shape, run.plans))
+    # with layers left on the device even the last copy hides behind them: as if cut endlessly fine
     copy, pieces = moved * kept / link, np.where(moved < count, np.inf, moved)
     return sum(overlap.exposed(copy, count * beside, pieces) for beside in (micro.ahead, micro.behind))
 
@@ -104,6 +106,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         last, part = 0.5 * (last + stage_layers(run.shape.layers, p, 0.0)), 0.5
     regular, ends = full * micro.whole, last * micro.whole + part * pass_time(output)
     outer = np.asarray(p.pipeline) <= (2 if p.schedule == "dualpipe" else 1)  # no rank lies between
+    # the slower stage sets the pace: an end with the output layer, or a full stage with one more boundary
     slowest = outer | (ends + at_end >= regular + between)
     count, with_output = np.where(slowest, last, full), part * slowest
     m = p.micro_batches
@@ -112,6 +115,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     extra = copies * rank_parameters(run.shape, p, 0.0).embedding + projections
     shared = data_parallel_exposed(run, micro, most, extra)
     swaps = swap_time(run, micro, count)
+    # under ZeRO 3 every micro-batch waits for collectives, and the host launches meanwhile
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
     launch = rates.launch + rates.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = overlap.launch_wait(stage + waited, count, launch, rates.launch_step)
@@ -129,6 +133,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         "output": m * with_output * pass_time(output),
         **{name: m * count * time for name, time in micro.exposed.items()},
         "launches": m * wait,
+        # filling and draining pass every stage boundary once each way
         "sends": m * steady + 2 * (p.pipeline - 1) * send,
         "bubble": idle,
         "parameters": shared.gathers,

@@ -67,6 +67,7 @@ class CutTraffic:
                 if tree != number and paths_other.plane == paths.plane
             )
             joined = elsewhere if len(paths.trunk_links) else 0
+            # less the flow to itself
             self.ends[:, inside[number]] += nbytes * (total + joined - 1)
             self.leaf[number] += nbytes * count * (total - count)
             self.pod[number] += nbytes * per_pod * (total - per_pod)
@@ -87,6 +88,7 @@ class CutTraffic:
                 continue
             first = paths.wired.first_leaf_spine
             up = load[first : first + paths.leaf_alive.size].reshape(*paths.leaf_alive.shape, 2)
+            # 1 avoids 0 / 0 at a leaf without working uplinks, which the mask drops
             per_link = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
             up += paths.leaf_alive[:, :, None] * per_link.T[:, None, :]
             if paths.wired.table is not None:
@@ -107,10 +109,12 @@ class CutTraffic:
         for way in (0, 1):
             moved = self.zone[number][way]
             load[paths.trunk_links[paths.trunk_alive], way] += moved.sum() / count
+            # traffic that finds a zone link on its own leaf does not climb the tree
             leaf[way] += moved * (1 - trunks)
             leaf[1 - way] += trunks * (moved.sum() - moved)
             by_pod = np.bincount(pods, weights=moved, minlength=max(1, paths.pods))
             trunk_pods = np.bincount(pods, weights=trunks, minlength=max(1, paths.pods))
+            # likewise within a pod
             pod[way] += by_pod * (1 - trunk_pods)
             pod[1 - way] += trunk_pods * (moved.sum() - by_pod)
         return leaf, pod

@@ -47,6 +47,7 @@ def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load:
         near = _route(paths, inside, sources[inside], leaf[ends], _rows(keys, ends), load)[:, 0]
         weight = np.repeat(sources[inside], len(ends))[near >= 0]
         load += np.bincount(near[near >= 0], weights=weight, minlength=len(load))
+        # leaves of the pod itself were routed above
         sent = np.where(pods == pod, 0.0, sources)
         per_pod = np.bincount(pods, weights=sent, minlength=paths.pods)
         away = np.flatnonzero(per_pod)
@@ -86,8 +87,10 @@ def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys
         total = np.bincount(cell, minlength=u * up)
         inside = np.bincount(pod * (u * up) + cell, minlength=paths.pods * u * up).reshape(paths.pods, -1)[pods]
         rows = first + paths.row_of(pods[:, None], np.arange(u).repeat(up)[None], np.tile(np.arange(up), u)[None])
+        # destinations in the pod itself are reached below the cores
         load[2 * rows] += per_pod[pods][:, None] * (total - inside)
         senders = np.full(paths.pods, per_pod[pods].sum())
+        # the pod's own traffic never comes down from a core
         senders[pods] -= per_pod[pods]
         down = paths._down(cores[group, link], pod, keys.core)
         weight = senders[pod]
@@ -140,6 +143,7 @@ def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
                 continue
             if start == end:
                 spread(paths, sources, router.leaf[inside[end]], router.static_keys(inside[end], target), load)
+                # all but itself
                 met = len(inside[start]) - 1
             else:
                 met = len(inside[end]) if _across(router, start, end, sources, inside[end], load) else 0

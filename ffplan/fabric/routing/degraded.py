@@ -131,6 +131,7 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
     zone = s.zone[k.a[trunk]]
     zone_rate = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
     half = np.sort(zone_rate.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
+    # an odd number of zones splits one of them too: the one that is cheapest to cut
     joined: Floats = np.minimum(cuts.sum(axis=1), half + (zones % 2) * cuts.min(axis=1))
     return joined
 
@@ -143,6 +144,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
     """
     works = alive[every]
     share = works.mean(axis=0)
+    # the plane with most nodes stays even if most nodes lost it
     columns = share >= min(0.5, float(share.max()))
     left: Ints = every[works[:, columns].all(axis=1)][:, columns]
     return left
@@ -151,6 +153,7 @@ def _survivors(every: Ints, alive: Bools) -> Ints:
 def _joined(router: TreeRouting, ports: Ints) -> Bools:
     """Return a mask of the largest set of nodes that reach each other from one node, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
+    # about eight starts, since any single node may be cut off itself
     for start in range(0, len(ports), max(1, len(ports) // 8)):
         reached = np.ones(len(ports), bool)
         for rail in range(ports.shape[1]):

@@ -28,6 +28,7 @@ def binary_tree(ranks: int) -> Ints:
     rank = np.arange(ranks)
     bit = rank & -rank
     parent = (rank ^ bit) | (bit << 1)
+    # beyond the last rank the bit is cleared only
     parent = np.where(parent >= ranks, rank ^ bit, parent)
     if ranks:
         parent[0] = -1
@@ -42,8 +43,10 @@ def double_binary_tree(ranks: int) -> Ints:
     """
     first = binary_tree(ranks)
     if ranks % 2 == 0:
+        # even: the mirror image, whose inner ranks are leaves of the first tree
         second = np.where(first[::-1] < 0, -1, ranks - 1 - first[::-1])
     else:
+        # odd: one rank on, for the same reason
         shifted = np.roll(first, 1)
         second = np.where(shifted < 0, -1, (shifted + 1) % max(1, ranks))
     return np.stack([first, second])

@@ -72,6 +72,7 @@ class DragonflyRouting:
         """Return the directed global link of a plane from group to group."""
         g, a, links = self.shape.groups, self.shape.routers, self.shape.pair_links
         low, high = np.minimum(here, there), np.maximum(here, there)
+        # pairs of groups are numbered row by row in the upper triangle
         pair = low * (2 * g - low - 1) // 2 + high - low - 1
         link: Ints = g * (a * (a - 1) // 2) + pair * links + turn
         return 2 * link + (here > there)
@@ -107,6 +108,7 @@ class DragonflyRouting:
         if detour and g > 2:
             third = hashed(src, dst, seed or 0, 3) % (g - 2)
             low, high = np.minimum(here, there), np.maximum(here, there)
+            # skip both groups of the flow, the lower first, so all others are equally likely
             third = third + (third >= low)
             third = third + (third >= high)
             rows = np.flatnonzero(far)

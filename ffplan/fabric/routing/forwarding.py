@@ -72,6 +72,7 @@ class Tracer:
             row = self.row[device]
             port = np.where(row >= 0, self.tables.port[row, self.column[dst[live]]], -1)
             cell = device * self.width + port
+            # a walk ends early at a switch without a table, or at a port that leads nowhere
             moved = (port >= 0) & (self.peer[np.where(port >= 0, cell, 0)] >= 0)
             live, cell = live[moved], cell[moved]
             load += np.bincount(self.link[cell], weights=weight[live], minlength=len(load))

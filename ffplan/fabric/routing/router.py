@@ -62,6 +62,7 @@ class Router:
         self.rank = np.empty(len(endpoints), np.int64)
         for tree in fabric.trees:
             span = slice(tree.first_endpoint, tree.first_endpoint + tree.endpoints)
+            # ranks follow leaf and port: static keys are taken from them
             order = np.lexsort((endpoints.slot[span], endpoints.leaf[span]))
             self.rank[span][order] = np.arange(tree.endpoints)
         if alive is not None:
@@ -186,5 +187,6 @@ class Router:
             rows = chosen % switches == switch
             candidates = numbers[works_in & (numbers % switches == switch)]
             if rows.any():
+                # the quotient of the key, since its remainder chose the way out
                 back[rows] = candidates[keys.trunk[rows] // max(1, len(out)) % len(candidates)]
         return chosen, back

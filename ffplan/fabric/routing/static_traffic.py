@@ -28,6 +28,7 @@ def countable(flows: Flows) -> bool:
     if not len(flows):
         return False
     size = float(flows.nbytes[0])
+    # sums stay exact while size times count fits the mantissa
     bits = size.as_integer_ratio()[0].bit_length() + len(flows).bit_length()
     return bits <= EXACT_BITS and bool((flows.nbytes == size).all())
 
@@ -116,6 +117,7 @@ class StaticTraffic:
         if lost:
             ends = ends.copy()
             for way, end in enumerate((self.src, self.dst)):
+                # a lost flow does not load the links of its endpoints either
                 np.subtract.at(ends[:, way], end[routed.lost], 1)
         load = count * self.each
         load[: ends.size] = ends.ravel() * self.each

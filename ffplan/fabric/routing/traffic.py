@@ -130,6 +130,7 @@ def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float)
         nodes, near = readers[place[readers] == here], sources[place[sources] == here]
         if not len(near):
             raise ValueError("some compute nodes have no storage port in their zone and plane")
+        # files are striped, so every storage port in reach sends an equal part
         share = nbytes / compute.shape[1] / len(near)
         parts.append((np.tile(near, len(nodes)), np.repeat(nodes, len(near)), np.full(len(nodes) * len(near), share)))
     return Flows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

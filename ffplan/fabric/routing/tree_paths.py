@@ -67,6 +67,7 @@ class TreePaths:
             alive: which links of the whole fabric still work, shape (links,).
         """
         degraded = copy(self)
+        # tables of working links depend on the losses and are made anew
         degraded.degraded, degraded._spines, degraded._reached = True, None, {}
         degraded.trunk_alive = alive[self.trunk_links]
         first = self.wired.first_leaf_spine
@@ -221,6 +222,7 @@ class TreePaths:
             return group
         dst, taken = dst[gone], group.copy()
         share = self._groups(dst)
+        # only uplinks of the same spine lead to where the flow comes down
         same_spine = np.arange(self.uplinks)[None, :] // share[:, None] == (group[gone] // share)[:, None]
         taken[gone], _ = pick(same_spine & self.leaf_alive[dst], key[gone])
         return taken
@@ -263,6 +265,7 @@ class TreePaths:
             links = first + np.flatnonzero(self.core_link_alive[first:last])
             if not len(links):
                 continue
+            # `reduceat` needs the links of a core in one run
             links = links[np.argsort(self.core[links], kind="stable")]
             cores, start = np.unique(self.core[links], return_index=True)
             members = np.flatnonzero(pods == pod)

@@ -44,6 +44,7 @@ def lane_rates(first: Any, second: Any, rate: Any, share: float) -> LaneRates:
     alone = (_slowest(rate, first), _slowest(rate, second))
     rate_second = min(alone[1], _slowest((1 - share) * rate, second))
     rate_first = 0.0
+    # each class may use what the other leaves, so both rates are a fixed point
     for _ in range(64):
         next_first = min(alone[0], _slowest(np.maximum(share * rate, rate - rate_second * second), first))
         next_second = min(alone[1], _slowest(np.maximum((1 - share) * rate, rate - next_first * first), second))

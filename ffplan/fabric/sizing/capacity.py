@@ -64,6 +64,7 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
             break
     zones = design.spec.fabric.zones
     if not any(group.group.zones == "every" for group in design.groups) and rule.capacity > trunk:
+        # links between zones take ports of every zone
         needed = -(-endpoints * zones // (rule.capacity - trunk))
         if zones > 1 and needed <= 64 and _joins(design, needed):
             options.append(f"`zones: {needed}`")

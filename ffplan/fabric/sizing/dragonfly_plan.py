@@ -81,6 +81,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     groups, a, p = shape.groups, shape.routers, shape.endpoints
     between = int(dragonfly_global_links(groups, design.radix))
     endpoints, local = needs.totals[0], groups * a * (a - 1) // 2
+    # endpoints fill router after router; a split port serves endpoints of one router
     full, rest = divmod(endpoints, p)
     rates = [port_rate(design, group) for group in design.groups]
     bandwidth = sum(n * rate for n, rate in zip(needs.by_zone[0], rates, strict=True))

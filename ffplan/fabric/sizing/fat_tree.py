@@ -146,12 +146,14 @@ def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
     groups = u // whole_groups
     merged = formulas.core_equal_stripe(pods * groups, groups, rule.spine_uplinks * whole_groups, rule.core_ports)
     apart = formulas.core_equal_stripe(pods * u, u, rule.spine_uplinks, rule.core_ports)
+    # the last pod must load the shared cores evenly, or they stay group by group
     even = (whole_groups * last.up) % maximum(merged // groups, 1) == 0
     return choose(even, merged, apart)
 
 
 def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
     """Return the cores above the pods, `pods` of them full: equal pods share them spine by spine."""
+    # no policy can have fewer cores than its links need ports
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
@@ -174,6 +176,7 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: 
             spine_up=up,
             radix=rule.core_ports,
         )
+    # the limits hold whatever the policy asks for
     return maximum(fewest, minimum(most, whole(cores)))
 
 

@@ -101,6 +101,7 @@ def railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, br
     for leaves, ports in filled:
         taken = ceil_div(ports, breakout)
         used = used + leaves * taken
+        # parts of ports in use that others may still take
         shared = shared + leaves * (minimum(taken * breakout, downlinks) - ports)
         free = free + leaves * maximum(downlinks // breakout - taken, 0)
     left = maximum(others - shared, 0)

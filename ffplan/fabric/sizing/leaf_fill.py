@@ -47,6 +47,7 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
         by_group: endpoint ports of each group.
     """
     rule = tree.rule
+    # links to other zones take downlinks, spread evenly over the leaves
     room = rule.downlinks - -(-design.trunk_links // tree.leaf)
     roles = [group.group.role for group in design.groups]
     packed, filled = sum(by_group), []
@@ -54,6 +55,7 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
         compute = sum(ports for ports, role in zip(by_group, roles, strict=True) if role == "compute")
         packed -= compute
         leaves, unit, per_leaf = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
+        # a node has a port on every rail
         units, rest = divmod(-(-compute // rule.rails), unit)
         filled = [(units * leaves, unit * per_leaf), (leaves, rest * per_leaf)]
     full, rest = divmod(packed, maximum(1, room))

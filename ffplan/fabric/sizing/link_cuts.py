@@ -74,12 +74,14 @@ def tree_cuts(
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
     if some(plan.uplinks) and some(leaves > 1):
+        # rails of a leaf share its uplinks
         shared = min(design.rails_per_leaf, len(group.fabric_nics))  # other groups may have more rails
         under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
         reached = ceil_div(in_a_tree, under_a_leaf)
         crossing = ((reached > 1) | (leaves < rails // shared)) & (leaves > 1)
         links = len(group.fabric_nics) * design.stripes * plan.uplinks // shared
         label = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
+        # one set if nothing crosses: then the part between sets, (s - 1) / s, is 0
         sets = crossing * maximum(2, reached) * (nodes > 1) + (1 - crossing * (nodes > 1))
         cuts.append(
             LinkCut(

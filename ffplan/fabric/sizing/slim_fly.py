@@ -101,6 +101,7 @@ def _generators(q: int, delta: int, times: Ints) -> tuple[Ints, Ints]:
         powers = [1]
         while len(powers) < q - 1:
             powers.append(int(times[powers[-1], root]))
+        # a primitive element: its powers are all elements but 0
         if len(set(powers)) == q - 1:
             break
     w = (q - delta) // 4

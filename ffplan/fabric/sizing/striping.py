@@ -85,6 +85,7 @@ def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
     pods = tree.full_pods + (tree.last_pod is not None)
     full = pods * tree.rule.pod_leaves * tree.rule.downlinks - design.trunk_links
     points = plan.planes * plan.zones * full
+    # whole pods cost access points, so they come second
     for fields in ({"core_policy": EVEN}, {"core_policy": EVEN, "access_points": points}):
         try:
             even = plan_trees(_with(design, **fields))

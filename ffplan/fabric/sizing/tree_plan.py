@@ -274,6 +274,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
             total, first = total + formulas.leaf_cut(count, endpoints, rate, up, link_rate), first - leaves
         return total
 
+    # more leaves than any tree has: all of them
     leaving = out_of(1 << 60)
     if design.spec.fabric.tiers == 3 and tree.pod is not None:
         lower = out_of(tree.full_pods * tree.pod.leaves)
@@ -281,6 +282,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
         if tree.last_pod is not None:
             carried = carried + minimum(leaving - lower, up * tree.last_pod.up * link_rate)
         pods = tree.full_pods + (tree.last_pod.leaves > 0 if tree.last_pod is not None else 0)
+        # a single pod meets at its spines and needs no core
         leaving = choose(pods == 1, leaving, carried)
     return formulas.tree_bisection(leaving, tree.narrowest_links, link_rate)
 
@@ -297,6 +299,7 @@ def _bisection(design: ResolvedDesign, needs: Demand, trees: list[Tree], link_ra
         cuts.append((bandwidth, _tree_cut(design, tree, zone, bandwidth, link_rate)))
     smallest, cut = cuts[0]
     for bandwidth, here in cuts[1:]:
+        # zones differ by a node at most; the smallest cuts worst
         cut, smallest = choose(bandwidth < smallest, here, cut), minimum(bandwidth, smallest)
     if design.side_by_side:
         return real(design.spec.fabric.zones * cut)

@@ -187,6 +187,7 @@ def _reaching(design: ResolvedDesign, types: tuple[Link, ...], tier: Ints, lengt
     """Return the first type that reaches and is as fast as the ports, of each cable."""
     need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.uplink_breakout
     rate = np.where(tier == 0, *need)
+    # lengths are sums of floats: a cable of exactly the reach must fit
     fits = np.stack([(length <= link.reach.value + 1e-9) & (link.rate.value >= rate - 1e-9) for link in types], axis=1)
     if not fits.any(axis=1).all():
         fast = [link for link in types if link.rate.value >= rate.max() - 1e-9]

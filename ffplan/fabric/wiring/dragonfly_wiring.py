@@ -44,6 +44,7 @@ def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
         rails.append(np.tile(np.arange(ports, dtype=np.int16), count))
     group, node, rail = np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
     home = np.arange(len(node)) // shape.group_ports
+    # rail by rail inside a group, so a router holds one rail of many nodes
     order = np.lexsort((node, rail, group, home))
     place = np.arange(len(node))
     return _Seats(

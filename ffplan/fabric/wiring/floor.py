@@ -73,6 +73,7 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
         if not len(members):  # on another network, yet in racks
             first += -(-group.group.count // per_rack)
             continue
+        # racks fill in the order of leaves, so nodes of a leaf stand close
         order = members[np.lexsort((e.port[members], e.slot[members], e.leaf[members]))]
         _, where = np.unique(e.node[order], return_index=True)
         place = np.empty(group.group.count, np.int64)

@@ -34,6 +34,7 @@ class PrintedPorts:
         """
         role = self.role[switch]
         split, first, before = self.split[role], 0, 0
+        # uplinks of a leaf begin on a whole port behind the split downlinks
         if role == LEAF and port >= self.leaf_down and split != self.leaf_up_split:
             before, first = -(-self.leaf_down // split), self.leaf_down
             split = self.leaf_up_split

@@ -79,6 +79,7 @@ class CoreTable:
 
 def _strides(count: int) -> Ints:
     """Return 0 to count - 1 in steps of about 0.38 count, modulo count: neighbours lie far from each other."""
+    # coprime to the count, so the steps meet every number once
     step = next((s for s in range(max(1, round(count * 0.382)), count) if math.gcd(s, count) == 1), 1)
     return np.arange(count) * step % max(1, count)
 
@@ -99,9 +100,11 @@ def core_table(tree: Tree) -> CoreTable:
     core = np.repeat(np.arange(cores, dtype=np.int32), np.diff(first))
     port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
     last_up = tree.last_pod.up if tree.last_pod else 0
+    # the last pod takes the core ports that full pods leave, spread evenly
     free = np.repeat(np.arange(cores), k - np.diff(first))
     needed = u * last_up
     chosen = free[np.arange(needed) * len(free) // max(1, needed)] if needed else free[:0]
+    # how many links of the last pod this core has already
     seen = np.arange(needed) - np.searchsorted(chosen, chosen, side="left")
     taken = np.diff(first)
     place = np.argsort(_strides(pods))

@@ -114,6 +114,7 @@ class _Builder:
 
     def tree(self, tree: Tree, plane: int, zone: int, seat: LeafPorts, ports: Ints, rates: Any) -> None:
         """Add one tree; trees that are the same object share the work."""
+        # planes are equal, so their trees are often one object
         if id(tree) not in self.wires:
             table = core_table(tree) if tree.core else None
             self.wires[id(tree)] = (
@@ -180,6 +181,7 @@ class _Builder:
                 make_links(
                     seat[zone].trunk_leaf + first,
                     seat[zone].trunk_slot,
+                    # a zone's links take the switches in turn
                     self.switch_count + number % switches,
                     zone * per_switch + number // switches,
                     3,
@@ -191,6 +193,7 @@ class _Builder:
     def finish(self, radix_of: tuple[int, ...]) -> tuple[Network, tuple[WiredTree, ...]]:
         """Return the network and its trees, with link numbers filled in; `radix_of` are the ports of each role."""
         endpoint_links = join(self.parts[0])
+        # endpoints are numbered behind all switches, whose number is known only now
         endpoint_links.a[:] = self.switch_count + np.arange(self.endpoint_count, dtype=np.int32)
         tables = [endpoint_links, *(join(parts) for parts in list(self.parts.values())[1:] if parts)]
         network = Network(
@@ -201,6 +204,7 @@ class _Builder:
             radix_of=radix_of,
         )
         first_link = len(endpoint_links)
+        # links are numbered tier by tier, trees in order within a tier
         down = _running(first_link, self.parts[1])
         up = _running(down[-1], self.parts[2])
         trunk = _running(up[-1], self.parts[3])
