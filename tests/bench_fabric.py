@@ -13,7 +13,7 @@ import networkx as nx
 import numpy as np
 
 from ffplan.fabric.routing.all_to_all import all_to_all_loads
-from ffplan.fabric.routing.degraded import JobOnWhatIsLeft
+from ffplan.fabric.routing.degraded import DegradedJob
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.wiring.wiring import wire_tree
@@ -83,7 +83,7 @@ def main() -> None:
     load = best(lambda: all_to_all_loads(TreeRouting(fabric), everyone, 1.0), 5)
     words = "all-to-all load under static routing at 65,536 endpoints"
     print(f"{words}: {load * 1e3:.1f}ms, {load / build:.1f}x the build, aim 10x")
-    job, none = JobOnWhatIsLeft(fabric, np.arange(tree.endpoints)[:, None]), np.zeros(0, np.int64)
+    job, none = DegradedJob(fabric, np.arange(tree.endpoints)[:, None]), np.zeros(0, np.int64)
     draws = iter(np.random.default_rng(0).permutation(len(fabric.network.links))[: 7 * 300].reshape(7, 300))
     loss = best(lambda: job.remaining(none, next(draws)), 7)
     print(f"a draw of `faults`, 300 links lost of the same: {loss * 1e3:.1f}ms, {loss / build:.1f}x the build")

@@ -35,7 +35,7 @@ def fits() -> dict[str, JointFit]:
         rates = replay.accelerator.training
         if rates is not None and rates.set in found:
             found[rates.set].append(replay)
-    kin, made = Kin(made={}), {}
+    kin, made = Kin(fits={}), {}
     for name, mine in found.items():
         others = [item for one, replays in found.items() if one != name for item in replays]
         made[name] = joint_fit(mine, kin.of(mine[0].accelerator, others))

@@ -33,14 +33,14 @@ def costs(
     draws: int = 10_000,
     seed: int = 0,
 ) -> CostStudy:
-    """Return what a cluster costs to buy and to own or rent, and what a training run on it costs.
+    """Return the costs of a cluster to buy, own or rent, and of a training run on it.
 
     Args:
         design: what `load` takes.
         model: catalogue id of a transformer; the cluster alone if omitted.
         tokens: tokens to train on [1], needed with a model.
         batch: sequences of a step [1]; about 4 million tokens if omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
         plan: file with a training plan; the fastest is searched if omitted.
         search: search the fastest plan with `plan` too.
         years: life of the hardware in place of the ownership profile's [year].
@@ -48,8 +48,8 @@ def costs(
         seed: seed of the draws.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
-        UsageError: where something does not go together, or the job cannot run.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
+        UsageError: if something does not go together, or the job cannot run.
     """
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.cost.asked import Asked
@@ -57,18 +57,18 @@ def costs(
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
-    given = load(design)
-    parts = given.catalog
+    loaded = load(design)
+    parts = loaded.catalog
     timed = None
     if model is not None and tokens is not None:
         fields = {"batch": batch} if batch is not None else {}
-        wanted = read_plan(None if plan is None else str(plan), fields)
-        timed = _timed(given, parts, model, float(tokens), (gpus, wanted), searching=search or plan is None)
-    return study_cost(given.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
+        settings = read_plan(None if plan is None else str(plan), fields)
+        timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
+    return study_cost(loaded.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
 
 
 def _timed(
-    given: Design,
+    loaded: Design,
     parts: Catalog,
     model: str,
     tokens: float,
@@ -79,7 +79,7 @@ def _timed(
     """Return the job with its step time.
 
     Raises:
-        UsageError: where it cannot run.
+        UsageError: for a job that cannot run.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.train.usual_job import timed_on
@@ -93,6 +93,6 @@ def _timed(
         raise UsageError(f"costs: {part.id} is no transformer")
     gpus, plan = job
     try:
-        return timed_on(given.resolved, parts, part, plan, gpus, tokens, searching=searching)
+        return timed_on(loaded.resolved, parts, part, plan, gpus, tokens, searching=searching)
     except (RefusedError, UncalibratedError) as error:
         raise UsageError(f"costs: {error}") from None

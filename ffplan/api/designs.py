@@ -34,7 +34,7 @@ class Design:
             catalogs: folders of your own parts, searched first.
 
         Raises:
-            InputError: where it is wrong, with every fault found.
+            InputError: for a wrong design, with every fault.
         """
         self.document = document
         self.catalogs = tuple(str(folder) for folder in catalogs)
@@ -43,7 +43,7 @@ class Design:
         self._kept: tuple[ResolvedDesign, dict[str, Any]] = (self.resolved, {})
 
     def kept(self, name: str, make: Callable[[], T]) -> T:
-        """Return what follows from the design and its parts alone, made when it is first asked for.
+        """Return a result of the design and its parts alone, made at the first request.
 
         Args:
             name: what it is.
@@ -54,8 +54,8 @@ class Design:
         known = self._kept[1]
         if name not in known:
             known[name] = make()
-        found: T = known[name]
-        return found
+        value: T = known[name]
+        return value
 
     @property
     def catalog(self) -> Catalog:
@@ -79,8 +79,8 @@ class Design:
             changes: values by path, such as `{"nodes[0].count": 900, "fabric.oversubscription": "2:1"}`.
 
         Raises:
-            UsageError: where a path leads nowhere.
-            InputError: where a value is wrong.
+            UsageError: if a path leads nowhere.
+            InputError: if a value is wrong.
         """
         import yaml
 
@@ -116,8 +116,8 @@ def load(source: str | Path | Design, *, catalogs: str | Path | Iterable[str | P
         catalogs: one folder of your own parts or several, searched first.
 
     Raises:
-        UsageError: where there is no such file, or the source is none.
-        InputError: where it is wrong, with every fault found.
+        UsageError: for a missing file, or a source that is none.
+        InputError: for a wrong design, with every fault.
     """
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs or ())
     if isinstance(source, Design):

@@ -61,7 +61,7 @@ class ManyDesigns:
         return {**axes, **self.columns, "feasible": self.feasible, "why": self.why}
 
     def to_dict(self) -> dict[str, list[Any]]:
-        """Return lists by path; those of the axes begin with `axis.`."""
+        """Return lists by path; paths of axes begin with `axis.`."""
         return {path: values.ravel().tolist() for path, values in self._table().items()}
 
     def to_frame(self) -> Any:
@@ -81,19 +81,19 @@ class ManyDesigns:
 def assess_many(
     designs: str | Path | Design | Iterable[str | Path | Design], axes: Mapping[str, Any] | None = None
 ) -> ManyDesigns:
-    """Return what many designs are made of.
+    """Return the figures of many designs.
 
     With axes, one design is evaluated over arrays by broadcasting: `assess_many("fire-flyer-2",
-    {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals that of `assess` for the same
-    numbers. Without axes, designs are assessed one by one; those that cannot be built give NaN, and say why.
+    {"nodes[0].count": np.arange(100, 1200), "qm8700.power": 300.0})`. Each result equals `assess` for the same numbers.
+    Without axes, designs are assessed one by one; impossible designs give NaN, and say why.
 
     Args:
         designs: one design, or with no axes several; each what `load` takes.
         axes: arrays by path, which broadcast against each other; see `studies.design_grid.with_arrays`.
 
     Raises:
-        UsageError: where a path is no number of the design.
-        InputError: where a design is wrong.
+        UsageError: for a path without a number in the design.
+        InputError: for a wrong design.
     """
     import numpy as np
 
@@ -101,7 +101,7 @@ def assess_many(
         several = [designs] if isinstance(designs, str | Path | Design) else designs
         if not isinstance(several, Iterable):
             raise UsageError("assess_many: give one design, or several")
-        return _one_by_one([load(item) for item in several])
+        return _one_by_one([load(entry) for entry in several])
     if not isinstance(designs, str | Path | Design):
         raise UsageError("assess_many: axes vary one design")
     if not isinstance(axes, Mapping) or not axes or not all(isinstance(path, str) for path in axes):
@@ -110,8 +110,8 @@ def assess_many(
     arrays = _arrays(axes)
     shape, flat = arrays[0].shape, [array.ravel() for array in arrays]
     parts: list[DesignGrid] = [
-        design_grid(resolved, {path: array[at : at + CHUNK] for path, array in zip(axes, flat, strict=True)})
-        for at in range(0, max(1, flat[0].size), CHUNK)
+        design_grid(resolved, {path: array[start : start + CHUNK] for path, array in zip(axes, flat, strict=True)})
+        for start in range(0, max(1, flat[0].size), CHUNK)
     ]
     columns = {path: np.concatenate([part.columns[path] for part in parts]).reshape(shape) for path in parts[0].columns}
     feasible = np.concatenate([part.feasible for part in parts]).reshape(shape)
@@ -123,11 +123,11 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
     """Return axes as arrays of one shape, in double precision.
 
     Raises:
-        UsageError: where they are no numbers, or do not broadcast.
+        UsageError: for axes that are no numbers, or do not broadcast.
     """
     import numpy as np
 
-    found = []
+    arrays = []
     for path, value in axes.items():
         try:
             array = np.asarray(value, dtype=float)
@@ -135,11 +135,11 @@ def _arrays(axes: Mapping[str, Any]) -> list[Any]:
             raise UsageError(f"`{path}`: no array of numbers") from None
         if not array.size:
             raise UsageError(f"`{path}`: an empty array")
-        found.append(array)
+        arrays.append(array)
     try:
-        return list(np.broadcast_arrays(*found))
+        return list(np.broadcast_arrays(*arrays))
     except ValueError:
-        shapes = ", ".join(f"`{path}` {array.shape}" for path, array in zip(axes, found, strict=True))
+        shapes = ", ".join(f"`{path}` {array.shape}" for path, array in zip(axes, arrays, strict=True))
         raise UsageError(f"assess_many: the axes do not broadcast: {shapes}") from None
 
 
@@ -151,12 +151,12 @@ def _one_by_one(designs: list[Design]) -> ManyDesigns:
     why = []
     for design in designs:
         try:
-            found = numbers(plain(assess(design)))
+            values = numbers(plain(assess(design)))
             why.append("")
         except InputError as error:
-            found = {}
+            values = {}
             why.append(error.findings[0].message)
-        rows.append(found)
+        rows.append(values)
     paths = dict.fromkeys(path for row in rows for path in row)
     columns = {path: np.array([row.get(path, np.nan) for row in rows], float) for path in paths}
     names = np.array([design.name for design in designs])

@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 views.install()
 
 
-def _profiled(given: Design, profile: str | None) -> ResolvedDesign:
-    """Return a design with another reliability profile; as it is where none is given.
+def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
+    """Return a design with another reliability profile; unchanged without one.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: for an unknown profile.
     """
     if profile is None:
-        return given.resolved
+        return loaded.resolved
     from ffplan.catalog.reliability import ReliabilityProfile
     from ffplan.design.resolved import profiled
 
-    part_of(given.catalog, ReliabilityProfile, profile, "profile")
-    return profiled(given.resolved, profile)
+    part_of(loaded.catalog, ReliabilityProfile, profile, "profile")
+    return profiled(loaded.resolved, profile)
 
 
-def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
-    """Return the job: of a model, or the design's workload; None where there is neither.
+def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
+    """Return the job of a model, or the design's workload; None without either.
 
     Raises:
-        UsageError: where there is no such model, or the job is too large.
+        UsageError: for an unknown model, or a job that is too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.operate.job_asked import JobError, goodput_job
@@ -48,7 +48,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
     try:
-        return goodput_job(given.resolved, parts, model, gpus)
+        return goodput_job(loaded.resolved, parts, model, gpus)
     except JobError as error:
         raise UsageError(f"{command}: {error.field} {error}") from None
 
@@ -62,29 +62,29 @@ def goodput(
     seed: int = 0,
     profile: str | None = None,
 ) -> GoodputReport:
-    """Return what failures, checkpoints and restarts leave of a job.
+    """Return the goodput of a job under failures, checkpoints and restarts.
 
     Args:
         design: what `load` takes.
         model: catalogue id of a model; the design's workload if omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
         draws: draws of the uncertain inputs [1]; 0 for none.
         seed: seed of the draws.
         profile: reliability profile in place of the design's own.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        UsageError: where there is no job, or it is too large.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
+        UsageError: without a job, or for one that is too large.
     """
     from ffplan.studies.cost.asked import Asked
     from ffplan.studies.goodput.goodput import study_goodput
 
-    given = load(design)
-    parts = given.catalog
-    asked = _job(given, parts, model, gpus, "goodput")
-    if asked is None:
+    loaded = load(design)
+    parts = loaded.catalog
+    job = _job(loaded, parts, model, gpus, "goodput")
+    if job is None:
         raise UsageError("goodput: no job: give a model, or the design a `workload`")
-    return study_goodput(_profiled(given, profile), parts, asked, Asked(draws=draws, seed=seed)).report
+    return study_goodput(_profiled(loaded, profile), parts, job, Asked(draws=draws, seed=seed)).report
 
 
 def storage(
@@ -101,21 +101,21 @@ def storage(
         design: what `load` takes.
         model: catalogue id of a transformer or of a convolutional network; the design's workload, or no job, if
             omitted.
-        gpus: accelerators of the job [1]; the most that it can span if omitted.
-        images: images a second that all jobs read, each a file of its own; those of a convolutional network if
+        gpus: accelerators of the job [1]; as many as it can span if omitted.
+        images: images a second that all jobs read, one file an image; a convolutional network's rate if
             omitted [1/s].
         profile: reliability profile in place of the design's own.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        UsageError: where it has no storage, or the job is too large.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
+        UsageError: without storage, or for a job that is too large.
     """
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
-    given = load(design)
-    parts = given.catalog
+    loaded = load(design)
+    parts = loaded.catalog
     try:
-        asked = _job(given, parts, model, gpus, "storage")
-        return study_storage(_profiled(given, profile), parts, asked, images)
+        job = _job(loaded, parts, model, gpus, "storage")
+        return study_storage(_profiled(loaded, profile), parts, job, images)
     except NoStorageError as error:
         raise UsageError(f"storage: {error}") from None

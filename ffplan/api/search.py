@@ -32,9 +32,9 @@ class Swept:
     axes: dict[str, list[str]]
     """Value of each axis at each point, as written."""
     columns: dict[str, Floats]
-    """Metrics at each point, NaN where there is none, shape (points,)."""
+    """Metrics at each point, NaN if missing, shape (points,)."""
     reason: list[str]
-    """Why a point cannot be built; empty where it can."""
+    """Reason why a point cannot be built; empty if it can."""
 
 
 def _points(
@@ -43,7 +43,7 @@ def _points(
     """Return the points of a sweep.
 
     Raises:
-        UsageError: where values, directions or the sample are wrong.
+        UsageError: if values, directions or the sample are wrong.
     """
     from ffplan.studies.choose.sweep_axes import Points, axis
 
@@ -87,7 +87,7 @@ def sweep(
         seed: seed of the hypercube.
 
     Raises:
-        InputError: where the design is wrong.
+        InputError: if the design is wrong.
         UsageError: for a path or metric that nothing has, or too many points.
     """
     import numpy as np
@@ -98,23 +98,23 @@ def sweep(
     from ffplan.studies.choose.sweep_total import Total, sweep_report
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
-    found, ways = load(design), dict(pareto or {})
-    text, file = json.dumps(found.document.data), found.document.file
-    wanted = tuple(dict.fromkeys([*metrics, *ways]))
-    own = Sweep(SweepQuery(text=text, file=file, overlays=found.catalogs, points=points, metrics=wanted))
-    total = Total(ways, grid_axes(points, own.names, ways))
-    columns: dict[str, list[Floats]] = {metric: [] for metric in own.names}
+    loaded, ways = load(design), dict(pareto or {})
+    text, file = json.dumps(loaded.document.data), loaded.document.file
+    names = tuple(dict.fromkeys([*metrics, *ways]))
+    study = Sweep(SweepQuery(text=text, file=file, overlays=loaded.catalogs, points=points, metrics=names))
+    total = Total(ways, grid_axes(points, study.names, ways))
+    columns: dict[str, list[Floats]] = {metric: [] for metric in study.names}
     reason: list[str] = []
-    for number in range(own.chunks):
-        chunk = own.chunk(number)
-        total.take(kept(own, chunk, own.names, None, ways))
+    for number in range(study.chunks):
+        chunk = study.chunk(number)
+        total.take(kept(study, chunk, study.names, None, ways))
         for metric, column in columns.items():
             column.append(chunk.columns.get(metric, np.full(len(chunk.reason), np.nan)))
         reason += chunk.reason
-    at = zip(points.axes, points.indices(0, points.count), strict=True)
+    axes = zip(points.axes, points.indices(0, points.count), strict=True)
     return Swept(
-        report=sweep_report(own, found.resolved, total, stopped=False),
-        axes={item.path: [item.text(int(place)) for place in places] for item, places in at},
+        report=sweep_report(study, loaded.resolved, total, stopped=False),
+        axes={axis.path: [axis.text(int(place)) for place in places] for axis, places in axes},
         columns={metric: np.concatenate(column) for metric, column in columns.items()},
         reason=reason,
     )

@@ -29,36 +29,38 @@ views.install()
 
 
 def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
-    """Return one number or several, with units where they are texts, such as `186MiB`.
+    """Return one number or several; texts may have units, such as `186MiB`.
 
     Raises:
-        UsageError: where something is no number above 0.
+        UsageError: for anything but numbers above 0.
     """
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
 
-    given = plain_value(value)
-    items = [given] if isinstance(given, str | int | float) else given
+    values = plain_value(value)
+    items = [values] if isinstance(values, str | int | float) else values
     try:
-        plain = [plain_value(item) for item in items]
-        found = tuple(parse_quantity(item, DATA) if units and isinstance(item, str) else float(item) for item in plain)
+        plain = [plain_value(entry) for entry in items]
+        numbers = tuple(
+            parse_quantity(entry, DATA) if units and isinstance(entry, str) else float(entry) for entry in plain
+        )
     except (TypeError, ValueError) as error:
         raise UsageError(f"{what}: {error}") from None
-    if not found or not all(0 < number < float("inf") for number in found):
+    if not numbers or not all(0 < number < float("inf") for number in numbers):
         raise UsageError(f"{what}: give one number above 0, or several")
-    return found
+    return numbers
 
 
 def _counts(value: Any, what: str = "gpus") -> tuple[int, ...]:
     """Return whole numbers; none for None.
 
     Raises:
-        UsageError: where they are not whole.
+        UsageError: for fractions.
     """
-    found = () if value is None else _numbers(value, what, units=False)
-    if any(number != int(number) for number in found):
+    counts = () if value is None else _numbers(value, what, units=False)
+    if any(number != int(number) for number in counts):
         raise UsageError(f"{what}: give whole numbers")
-    return tuple(int(number) for number in found)
+    return tuple(int(number) for number in counts)
 
 
 def _one_of(value: Any, known: Iterable[str], what: str) -> None:
@@ -81,12 +83,12 @@ def assess(design: str | Path | Design) -> Assessment:
         design: what `load` takes.
 
     Raises:
-        InputError: where it is wrong or cannot be built, with every fault found.
+        InputError: for a design that is wrong or cannot be built, with every fault.
     """
     from ffplan.check.run import examine
 
-    given = load(design)
-    return given.kept("assessment", lambda: examine(given.resolved, given.catalog))
+    loaded = load(design)
+    return loaded.kept("assessment", lambda: examine(loaded.resolved, loaded.catalog))
 
 
 def compare(
@@ -105,34 +107,37 @@ def compare(
         baseline: name or file of the design that ratios refer to; the first if omitted.
         model: model to train on every design, each with its fastest plan.
         batch: sequences of a step [1]; needed with `model`.
-        gpus: accelerators of the job [1]; the most that all designs can span if omitted.
+        gpus: accelerators of the job [1]; as many as all designs can span if omitted.
         plan: file with a training plan that every design runs.
         search: search the fastest plan of every design, as without a plan; its fields stay.
 
     Raises:
-        UsageError: for fewer than two, where there is no such baseline or model, or a model has no batch.
+        UsageError: for fewer than two designs, an unknown baseline or model, or a model without a batch.
         InputError: as `assess` does.
     """
     from ffplan.studies.compare import compare as study
 
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
-    found = tuple(assess(design) for design in designs)
-    labels = study.labels_of(found)
+    assessments = tuple(assess(design) for design in designs)
+    labels = study.labels_of(assessments)
     files = [str(design) for design in designs]
-    base = study.baseline_of(found, labels, files, baseline)
+    base = study.baseline_of(assessments, labels, files, baseline)
     if model is None:
-        return study.compare(found, labels, base)
+        return study.compare(assessments, labels, base)
     if batch is None:
         raise UsageError("compare: a model needs a batch")
     return study.compare(
-        found, labels, base, _compared(designs, found, labels, base, model, batch, gpus=gpus, plan=plan, search=search)
+        assessments,
+        labels,
+        base,
+        _compared(designs, assessments, labels, base, model, batch, gpus=gpus, plan=plan, search=search),
     )
 
 
 def _compared(
     designs: tuple[str | Path | Design, ...],
-    found: tuple[Assessment, ...],
+    assessments: tuple[Assessment, ...],
     labels: tuple[str, ...],
     base: int,
     model: str,
@@ -149,14 +154,14 @@ def _compared(
     from ffplan.studies.compare.compare_training import compare_training, shared_size
     from ffplan.studies.train.usual_job import JobReports
 
-    given = [load(design) for design in designs]
-    part = part_of(given[0].catalog, Model, model, "model")
+    loaded = [load(design) for design in designs]
+    part = part_of(loaded[0].catalog, Model, model, "model")
     fields = read_plan(None if plan is None else str(plan), {"batch": batch})
     reports = JobReports(
-        [(item.resolved, item.catalog) for item in given], part, fields, searching=search or plan is None
+        [(entry.resolved, entry.catalog) for entry in loaded], part, fields, searching=search or plan is None
     )
     count = gpus or shared_size(reports)
-    return compare_training(found, labels, base, reports, batch, count, comparable=comparable(found))
+    return compare_training(assessments, labels, base, reports, batch, count, comparable=comparable(assessments))
 
 
 def collective(
@@ -188,7 +193,7 @@ def collective(
         tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of DeepSeek-V3's values.
 
     Raises:
-        UsageError: where something cannot be done, or does not go together.
+        UsageError: if something cannot be done, or does not go together.
     """
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
@@ -197,7 +202,7 @@ def collective(
     from ffplan.studies.collective.collective_rows import QueryError
     from ffplan.studies.fabric.wired import message_bytes
 
-    given, name = load(design), study.operation_name(str(operation))
+    loaded, name = load(design), study.operation_name(str(operation))
     _one_of(name, OPERATIONS, "operation")
     _one_of(library, study.LIBRARIES, "library")
     _one_of(algorithm, NAMES, "algorithm")
@@ -206,17 +211,17 @@ def collective(
         raise UsageError(f"collective: tokens have no effect on {name}; leave them out")
     for key in tokens or {}:
         _one_of(key, (*DEEPSEEK_V3, "sms"), "field")
-    libraries = [library or study.usual_library(name, given.resolved)]
+    libraries = [library or study.usual_library(name, loaded.resolved)]
     fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
     routing = Routing(**fields) if name in OF_TOKENS else None
-    wanted = study.CollectiveRequest(
+    request = study.CollectiveRequest(
         operation=name, algorithm=algorithm, protocol=protocol, in_network=sharp, routing=routing, zones=zones
     )
-    messages = (message_bytes(given.resolved),) if sizes is None else _numbers(sizes, "sizes")
+    messages = (message_bytes(loaded.resolved),) if sizes is None else _numbers(sizes, "sizes")
     try:
-        study.check_together(wanted, libraries, given.resolved)
+        study.check_together(request, libraries, loaded.resolved)
         return study.collective_table(
-            given.resolved, given.catalog, libraries, wanted, gpus=_counts(gpus) or None, sizes=messages
+            loaded.resolved, loaded.catalog, libraries, request, gpus=_counts(gpus) or None, sizes=messages
         )
     except QueryError as error:
         raise UsageError(f"collective: {error}") from None
@@ -231,18 +236,20 @@ def _asked(
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.train_setup import TrainRequest
 
-    given = load(design)
-    parts = given.catalog
-    wanted = read_plan(None if plan is None else str(plan), {key: plain_value(item) for key, item in fields.items()})
+    loaded = load(design)
+    parts = loaded.catalog
+    settings = read_plan(
+        None if plan is None else str(plan), {key: plain_value(setting) for key, setting in fields.items()}
+    )
     return (
-        given,
+        loaded,
         parts,
         TrainRequest(
             model=part_of(parts, Model, model, "model"),
-            plan=wanted,
-            gpus=_counts(gpus) or (most_gpus(given.resolved),),
+            plan=settings,
+            gpus=_counts(gpus) or (most_gpus(loaded.resolved),),
             memory=None if memory is None else _numbers(memory, "memory")[0],
-            fixed=frozenset(wanted.model_fields_set),
+            fixed=frozenset(settings.model_fields_set),
         ),
     )
 
@@ -251,7 +258,7 @@ def _answer(run: Callable[[], TrainReport]) -> TrainReport:
     """Return a report.
 
     Raises:
-        UsageError: where the plan cannot run, with why and what would.
+        UsageError: if the plan cannot run, with why and what would.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -284,14 +291,14 @@ def train(
         **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
 
     Raises:
-        UsageError: where the plan cannot run, with why and what would.
-        InputError: where a file is wrong.
+        UsageError: if the plan cannot run, with why and what would.
+        InputError: if a file is wrong.
     """
     from ffplan.studies.train import train as study
 
-    given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
-    asked = dataclasses.replace(asked, machines=given.kept("machines", dict))
-    return _answer(lambda: study.train(given.resolved, parts, asked))
+    loaded, parts, request = _asked(design, model, gpus, plan, memory, fields)
+    request = dataclasses.replace(request, machines=loaded.kept("machines", dict))
+    return _answer(lambda: study.train(loaded.resolved, parts, request))
 
 
 def search(
@@ -316,16 +323,16 @@ def search(
         **fields: fields of a training plan.
 
     Raises:
-        UsageError: where no plan can run, with why.
-        InputError: where a file is wrong.
+        UsageError: if no plan can run, with why.
+        InputError: if a file is wrong.
     """
     from ffplan.studies.train import plan_search as study
 
-    given, parts, asked = _asked(design, model, gpus, plan, memory, fields)
-    if len(asked.gpus) > 1:
+    loaded, parts, request = _asked(design, model, gpus, plan, memory, fields)
+    if len(request.gpus) > 1:
         raise UsageError("search: give one number of accelerators")
     (most,) = _counts(top, "top")
-    return _answer(lambda: study.search(given.resolved, parts, asked, most))
+    return _answer(lambda: study.search(loaded.resolved, parts, request, most))
 
 
 def size(
@@ -348,7 +355,7 @@ def size(
         **fields: other fields of `SizeRequest`: breakout, tiers, planes, rails, core_policy, endpoint_link, link.
 
     Raises:
-        UsageError: where a part is missing, or a field is unknown.
+        UsageError: if a part is missing, or a field is unknown.
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.prices import PriceBook
@@ -363,8 +370,9 @@ def size(
         ratio = parse_ratio(plain_value(oversubscription))
     except ValueError as error:
         raise UsageError(f"oversubscription: {error}") from None
-    given: dict[str, Any] = {
-        key: _counts(item, key) if key in ("tiers", "planes") else plain_value(item) for key, item in fields.items()
+    settings: dict[str, Any] = {
+        key: _counts(setting, key) if key in ("tiers", "planes") else plain_value(setting)
+        for key, setting in fields.items()
     }
     try:
         return study.size(
@@ -373,7 +381,7 @@ def size(
                 switch=part_of(parts, Switch, switch, "switch"),
                 oversubscription=ratio,
                 prices=part_of(parts, PriceBook, prices, "prices") if prices else None,
-                **given,
+                **settings,
             )
         )
     except study.SizeError as error:

@@ -18,7 +18,7 @@ def document_of(result: Result) -> Document:
     """Return the document of a result.
 
     Raises:
-        TypeError: where there is none for its kind.
+        TypeError: for a kind of result without a document.
     """
     from ffplan.report import collective, compare, cost, design, fabric, goodput, operate, train
     from ffplan.results import collective as collectives
@@ -44,8 +44,8 @@ def document_of(result: Result) -> Document:
     }
     if type(result) not in makers:
         raise TypeError(f"a {type(result).__name__} is no table")
-    found: Document = makers[type(result)](result)
-    return found
+    document: Document = makers[type(result)](result)
+    return document
 
 
 def pandas() -> Any:

@@ -17,11 +17,11 @@ from ffplan.calibration.fit import (
     Fit,
     FitError,
     errors,
-    figures,
     fit,
+    fitted_rates,
+    needed_constants,
     undetermined,
     waits_for_host,
-    wanted,
 )
 from ffplan.calibration.overlay import KEY, SECONDS, START, figure_text, source_line, training_block, with_training
 from ffplan.catalog.parts import Accelerator
@@ -70,7 +70,7 @@ class Calibration:
     @property
     def doubts(self) -> tuple[str, ...]:
         """Reasons not to use the constants: an end of their range, or a large error."""
-        ends = [f"{item.name} is {item.note}" for item in self.report.constants if item.note]
+        ends = [f"{constant.name} is {constant.note}" for constant in self.report.constants if constant.note]
         if self.report.after > LARGE:
             ends.append(f"the runs are missed by {self.report.after:.0%} in the mean, more than {LARGE:.0%}")
         return tuple(ends)
@@ -80,17 +80,17 @@ def runs(catalog: Catalog, files: tuple[str, ...]) -> list[TrainingReplay]:
     """Return every table of files of runs that has times and counts.
 
     Raises:
-        InputError: where a file is wrong.
+        InputError: if a file is wrong.
     """
-    found = []
+    replays = []
     for name in files:
         document = read_document(Path(name), name)
         file = validate(TrainingFile, document)
         bench = CaseParts(catalog, document)
         for position, table in enumerate(file.tables):
             if table.scored and not table.arithmetic and set(table.columns) & set(TIMES):
-                found.append(prepare_replay(bench, file, table, ("tables", position)))
-    return found
+                replays.append(prepare_replay(bench, file, table, ("tables", position)))
+    return replays
 
 
 def _base(catalog: Catalog, query: CalibrationRequest) -> TrainingRates | None:
@@ -102,47 +102,47 @@ def _base(catalog: Catalog, query: CalibrationRequest) -> TrainingRates | None:
 def calibrate(
     catalog: Catalog, query: CalibrationRequest, progress: Callable[[int], None] | None = None
 ) -> Calibration:
-    """Fit the constants of one accelerator: of training, or of its links where the files hold collectives.
+    """Fit the training constants of one accelerator, or its link rates if the files hold collectives.
 
     Args:
         query: accelerator, files and the constants to keep.
         progress: callback, called with the number of replays.
 
     Raises:
-        InputError: where a file is wrong.
-        FitError: where no run has the accelerator, or the rows cannot tell the constants.
+        InputError: if a file is wrong.
+        FitError: if no run has the accelerator, or the rows cannot tell the constants.
     """
     if of_collectives(query.cases):
         return Calibration(*calibrate_collectives(catalog, query.accelerator, query.cases, query.names, progress))
-    mine = [item for item in runs(catalog, query.cases) if item.accelerator.id == query.accelerator]
+    mine = [replay for replay in runs(catalog, query.cases) if replay.accelerator.id == query.accelerator]
     if not mine:
         raise FitError(
             f"no timed run in these files has `{query.accelerator}`; tables that are not scored, or whose "
             "source computed the values, do not count"
         )
-    base, names = _base(catalog, query), query.names or wanted(mine, launches=query.launches)
+    base, names = _base(catalog, query), query.names or needed_constants(mine, launches=query.launches)
     base, units = _units(query, base)
     lacking = [name for name in NEEDED if base is None and name not in names]
     if lacking:
         raise FitError(f"nothing is known of {', '.join(lacking)}: fit them too, or give --start")
     if set(names) & set(LAUNCHES) and base is not None and not waits_for_host(mine):
         raise FitError("no run waits for its host to launch: these rows cannot tell what launching takes")
-    made = fit(mine, names=names, units=units, base=base, progress=progress)
-    if made.after > WORST:
+    fitted = fit(mine, names=names, units=units, base=base, progress=progress)
+    if fitted.after > WORST:
         raise FitError(
-            f"the best constants miss these rows by {made.after:.0%} in the mean: look at their units and plans"
+            f"the best constants miss these rows by {fitted.after:.0%} in the mean: look at their units and plans"
         )
-    blind = undetermined(mine, made.values, base, units)
+    blind = undetermined(mine, fitted.values, base, units)
     if blind:
         raise FitError(f"these rows cannot tell {', '.join(blind)}: fit the others alone, with --only")
-    return Calibration(_report(query, made, base, units, mine), _overlay(catalog, query, made, base, units, mine))
+    return Calibration(_report(query, fitted, base, units, mine), _overlay(catalog, query, fitted, base, units, mine))
 
 
 def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
     """Return the base with the multiprocessors that are asked for, and their number.
 
     Raises:
-        FitError: where they are unknown, or the catalogue has them already.
+        FitError: for unknown multiprocessors, or a number that the catalogue has already.
     """
     if query.units is not None and base is not None:
         if query.start is None:
@@ -157,36 +157,36 @@ def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[Train
 
 
 def _report(
-    query: CalibrationRequest, made: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
+    query: CalibrationRequest, fitted: Fit, base: TrainingRates | None, units: int, mine: list[TrainingReplay]
 ) -> CalibrationReport:
     """Return constants and errors, before and after."""
-    rates = figures(made.values, base, units)
-    fitted = []
-    for name in dict.fromkeys(item.file.id for item in mine):
-        of_file = [item for item in mine if item.file.id == name]
-        before = None if made.before is None else float(np.abs(errors(of_file, base)).mean())
+    rates = fitted_rates(fitted.values, base, units)
+    by_source = []
+    for name in dict.fromkeys(replay.file.id for replay in mine):
+        of_file = [replay for replay in mine if replay.file.id == name]
+        before = None if fitted.before is None else float(np.abs(errors(of_file, base)).mean())
         after = errors(of_file, rates)
         mean = float(np.abs(after).mean())
-        fitted.append(Fitted(source=name, n=len(after), before=before, after=mean, bias=float(after.mean())))
+        by_source.append(Fitted(source=name, n=len(after), before=before, after=mean, bias=float(after.mean())))
     constants = tuple(
         Constant(
             name=name,
             before=_value(base, name),
             after=value,
             text=figure_text(name, value),
-            note=made.notes.get(name),
+            note=fitted.notes.get(name),
             unit="s" if name in SECONDS else "1",
         )
-        for name, value in made.values.items()
+        for name, value in fitted.values.items()
     )
     return CalibrationReport(
         schema_version=SCHEMA_VERSION,
         accelerator=query.accelerator,
-        rows=made.rows,
+        rows=fitted.rows,
         constants=constants,
-        sources=tuple(fitted),
-        before=made.before,
-        after=made.after,
+        sources=tuple(by_source),
+        before=fitted.before,
+        after=fitted.after,
     )
 
 
@@ -198,16 +198,16 @@ def _value(base: TrainingRates | None, name: str) -> float | None:
 def _overlay(
     catalog: Catalog,
     query: CalibrationRequest,
-    made: Fit,
+    fitted: Fit,
     base: TrainingRates | None,
     units: int,
     mine: list[TrainingReplay],
 ) -> str:
     place = catalog.locate(query.accelerator)
     assert place is not None
-    date = max(item.file.source.known_at for item in mine)
-    names = ", ".join(dict.fromkeys(item.file.name for item in mine))
-    title = f"ffplan calibrate on {names}: {made.rows} rows, mean error {made.after:.1%}"
+    date = max(replay.file.source.known_at for replay in mine)
+    names = ", ".join(dict.fromkeys(replay.file.name for replay in mine))
+    title = f"ffplan calibrate on {names}: {fitted.rows} rows, mean error {fitted.after:.1%}"
     sources = [source_line(KEY, title, date)]
     if query.start is not None:
         sources.append(source_line(START, f"constants of {query.start} in this catalogue", date))
@@ -217,8 +217,8 @@ def _overlay(
         if titles:
             dated = max(before[key].known_at for key in (KEY, START) if key in before)
             sources.append(source_line(START, "not fitted anew: " + "; ".join(titles), dated))
-    own = query.start is None
-    block = training_block(made, base, units, own=own, set_name=f"{query.accelerator}-own")
+    known = query.start is None
+    block = training_block(fitted, base, units, same_part=known, set_name=f"{query.accelerator}-own")
     text = with_training(place[0].read_text(encoding="utf-8"), sources, block)
     try:
         _reread(text, place[1])
@@ -234,7 +234,7 @@ def _reread(text: str, name: str) -> None:
     """Read the text of an accelerator again.
 
     Raises:
-        InputError: where it is none.
+        InputError: for a text that is no accelerator.
     """
     part = validate(Accelerator, Document(name, "0" * 64, compose(text, name)))
     keys = {KEY, START} & set(part.sources)

@@ -72,11 +72,11 @@ def of_collectives(files: tuple[str, ...]) -> bool:
     """Return whether files hold measured collectives, by their kinds.
 
     Raises:
-        FitError: where some do and others do not.
-        InputError: where one cannot be read.
+        FitError: if some do and others do not.
+        InputError: if one cannot be read.
     """
     data = [read_document(Path(name), name).data for name in files]
-    kinds = [isinstance(item, dict) and item.get("kind") == KIND for item in data]
+    kinds = [isinstance(document, dict) and document.get("kind") == KIND for document in data]
     if any(kinds) and not all(kinds):
         raise FitError(
             "files of training runs and of collectives tell different constants: fit them one after the other"
@@ -85,42 +85,42 @@ def of_collectives(files: tuple[str, ...]) -> bool:
 
 
 def collective_runs(catalog: Catalog, files: tuple[str, ...], accelerator: str) -> tuple[CollectiveRun, ...]:
-    """Return the collectives of files that ran on an accelerator; those of experts' tokens rest on other constants.
+    """Return the collectives of files that ran on an accelerator, without exchanges of experts' tokens.
 
     Raises:
-        InputError: where a file is wrong.
+        InputError: if a file is wrong.
     """
-    found = []
+    runs = []
     for name in files:
         document = read_document(Path(name), name)
         file, bench = validate(CaseFile, document), CaseParts(catalog, document)
         for position, case in enumerate(file.collectives):
             part = bench.host(case.system, ("collectives", position, "system")).accelerator
             if case.scored and case.experts is None and part is not None and part.id == accelerator:
-                found.append(CollectiveRun(file=file, bench=bench, case=case, position=position))
-    return tuple(found)
+                runs.append(CollectiveRun(file=file, bench=bench, case=case, position=position))
+    return tuple(runs)
 
 
 def _rows(runs: tuple[CollectiveRun, ...], part: Accelerator) -> list[AccuracyRow]:
     """Return the rows of runs with an accelerator's constants in place of the catalogue's."""
-    found = []
+    rows = []
     for run in runs:
         bench = CaseParts(run.bench.catalog, run.bench.document, instead=part)
-        found += collective_rows(CaseReplay(bench, run.file), run.case, ("collectives", run.position))
-    return found
+        rows += collective_rows(CaseReplay(bench, run.file), run.case, ("collectives", run.position))
+    return rows
 
 
 def rate_figure(part: Accelerator, name: str) -> Figure | None:
-    """Return a constant of an accelerator's collectives; None where the catalogue has none."""
+    """Return a constant of an accelerator's collectives; None if the catalogue has none."""
     rates = part.collectives
     if rates is None:
         return None
-    found: Figure | None = (rates.nvls.busbw if rates.nvls else None) if name == "nvls" else getattr(rates, name)
-    return found
+    figure: Figure | None = (rates.nvls.busbw if rates.nvls else None) if name == "nvls" else getattr(rates, name)
+    return figure
 
 
 def rate_value(part: Accelerator, name: str) -> float | None:
-    """Return a constant of an accelerator's collectives [GB/s, s]; None where the catalogue has none."""
+    """Return a constant of an accelerator's collectives [GB/s, s]; None if the catalogue has none."""
     figure = rate_figure(part, name)
     return None if figure is None else float(figure.value)
 
@@ -150,17 +150,17 @@ def _range(name: str, before: float) -> tuple[float, float]:
 def _told(part: Accelerator, runs: tuple[CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
     """Return how much each constant moves each row's logarithm [1]; those alone that move one."""
     base = _logs(_rows(runs, with_rates(part, first)))
-    found = {}
+    effects = {}
     for name, value in first.items():
         moved = _logs(_rows(runs, with_rates(part, {**first, name: value * float(np.exp(STEP))})))
         if np.abs(moved - base).max() > SHOWS:
-            found[name] = moved - base
-    return found
+            effects[name] = moved - base
+    return effects
 
 
 def _logs(rows: list[AccuracyRow]) -> Floats:
-    found: Floats = np.log1p(np.array([row.error for row in rows]))
-    return found
+    logs: Floats = np.log1p(np.array([row.error for row in rows]))
+    return logs
 
 
 def fit_collectives(
@@ -177,22 +177,22 @@ def fit_collectives(
         progress: callback, called with the number of replays.
 
     Raises:
-        FitError: where the rows tell none of them, or fewer than there are.
+        FitError: for rows that determine none of the constants, or fewer than requested.
 
     Equation:
         least sum of squares of log(model / measured) over logarithms of the constants
     """
     if not runs or part.collectives is None:
         raise FitError(f"no collective in these files ran on `{part.id}`, or the catalogue has no rates of its links")
-    wanted = names or RATES
-    known = {name: rate_value(part, name) for name in wanted}
+    rates = names or RATES
+    known = {name: rate_value(part, name) for name in rates}
     first = {
         name: max(value or FIRST_LAUNCH, LAUNCH[0]) if name == "launch" else value
         for name, value in known.items()
         if value or name == "launch"
     }
     told = _told(part, runs, {name: float(value) for name, value in first.items() if value})
-    blind = [name for name in wanted if name not in told]
+    blind = [name for name in rates if name not in told]
     if not told or (names and blind):
         raise FitError(f"these rows cannot tell {', '.join(blind)}: other parts bind them, such as NICs")
     moved = np.stack(list(told.values()))
@@ -221,11 +221,11 @@ def _solved(
         return _logs(_rows(runs, with_rates(part, dict(zip(names, np.exp(logs).tolist(), strict=True)))))
 
     begin = np.clip(np.log(list(first.values())), *ends)
-    found = solver()(residuals, begin, bounds=tuple(ends), diff_step=STEP / 3).x
-    values = dict(zip(names, np.exp(found).tolist(), strict=True))
-    edges = np.minimum(found - ends[0], ends[1] - found) < EDGE
+    solution = solver()(residuals, begin, bounds=tuple(ends), diff_step=STEP / 3).x
+    values = dict(zip(names, np.exp(solution).tolist(), strict=True))
+    edges = np.minimum(solution - ends[0], ends[1] - solution) < EDGE
     notes = {name: "at the end of its range" for name, there in zip(names, edges, strict=True) if there}
-    before, after = (_rows(runs, item) for item in (part, with_rates(part, values)))
+    before, after = (_rows(runs, rates) for rates in (part, with_rates(part, values)))
     return CollectiveFit(
         runs=runs,
         values=values,

@@ -41,35 +41,35 @@ def rate_text(name: str, value: float) -> str:
 
 def _lines(text: str, values: dict[str, float]) -> dict[str, str]:
     """Return the line of each constant; the rate with reduction in the switch keeps its block."""
-    found = {}
+    lines = {}
     for name, value in values.items():
         figure = f"{{value: {rate_text(name, value)}, source: {KEY}}}"
         if name != "nvls":
-            found[name] = f"  {name}: {figure}"
+            lines[name] = f"  {name}: {figure}"
             continue
-        own = re.search(r"^  nvls:.*\n(?:   .*\n)*", text, flags=re.MULTILINE)
-        block = own[0] if own else ""
-        found[name] = re.sub(r"^    busbw:.*$", f"    busbw: {figure}", block, count=1, flags=re.MULTILINE).rstrip("\n")
-    return found
+        section = re.search(r"^  nvls:.*\n(?:   .*\n)*", text, flags=re.MULTILINE)
+        block = section[0] if section else ""
+        lines[name] = re.sub(r"^    busbw:.*$", f"    busbw: {figure}", block, count=1, flags=re.MULTILINE).rstrip("\n")
+    return lines
 
 
-def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
+def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
     """Return the text of an accelerator's file with fitted rates of collectives.
 
     Args:
         name: its name, for messages.
 
     Raises:
-        FitError: where the file is written in a way that cannot be edited.
+        FitError: if the file is written in a way that cannot be edited.
     """
-    titles = ", ".join(dict.fromkeys(run.file.name for run in made.runs))
-    date = max(run.file.source.known_at for run in made.runs)
-    error = float(np.abs(made.after).mean())
-    title = f"ffplan calibrate on {titles}: {len(made.after)} rows, mean error {error:.1%}"
-    lines = _lines(text, made.values)
+    titles = ", ".join(dict.fromkeys(run.file.name for run in fitted.runs))
+    date = max(run.file.source.known_at for run in fitted.runs)
+    error = float(np.abs(fitted.after).mean())
+    title = f"ffplan calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
+    lines = _lines(text, fitted.values)
     changed = re.sub(rf"^  {KEY}: .*\n", "", with_lines(text, "collectives", lines), flags=re.MULTILINE)
     source = source_line(KEY, title, date)
-    changed = re.sub(r"^sources:.*\n", lambda at: f"{at[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
+    changed = re.sub(r"^sources:.*\n", lambda match: f"{match[0]}{source}\n", changed, count=1, flags=re.MULTILINE)
     by_hand = FitError(
         f"{name} is written in a way that cannot be edited; add these lines by hand:\n"
         + "\n".join([source, *lines.values()])
@@ -78,7 +78,7 @@ def overlay_text(text: str, name: str, made: CollectiveFit) -> str:
         part = validate(Accelerator, Document(name, "0" * 64, compose(changed, name)))
     except InputError:
         raise by_hand from None
-    for key, value in made.values.items():
+    for key, value in fitted.values.items():
         figure = rate_figure(part, key)
         if figure is None or figure.source != KEY or abs(float(figure.value) / value - 1) > 1e-3:
             raise by_hand
@@ -103,27 +103,27 @@ def calibrate_collectives(
         The report, and the accelerator's file with the fitted constants.
 
     Raises:
-        InputError: where a file is wrong.
-        FitError: where no collective ran on it, or the rows cannot tell the constants.
+        InputError: if a file is wrong.
+        FitError: if no collective ran on it, or the rows cannot tell the constants.
     """
     part = catalog.entry(accelerator).part
     assert isinstance(part, Accelerator)
-    made = fit_collectives(part, collective_runs(catalog, cases, part.id), names, progress)
+    fitted = fit_collectives(part, collective_runs(catalog, cases, part.id), names, progress)
     place = catalog.locate(part.id)
     assert place is not None
-    text = overlay_text(place[0].read_text(encoding="utf-8"), place[1], made)
-    return _report(part, made), text
+    text = overlay_text(place[0].read_text(encoding="utf-8"), place[1], fitted)
+    return _report(part, fitted), text
 
 
-def _report(part: Accelerator, made: CollectiveFit) -> CalibrationReport:
+def _report(part: Accelerator, fitted: CollectiveFit) -> CalibrationReport:
     sources = []
-    for name in dict.fromkeys(made.files):
-        own = np.array([file == name for file in made.files])
-        before, after = made.before[own], made.after[own]
+    for name in dict.fromkeys(fitted.files):
+        rows = np.array([file == name for file in fitted.files])
+        before, after = fitted.before[rows], fitted.after[rows]
         sources.append(
             Fitted(
                 source=name,
-                n=int(own.sum()),
+                n=int(rows.sum()),
                 before=float(np.abs(before).mean()),
                 after=float(np.abs(after).mean()),
                 bias=float(after.mean()),
@@ -135,18 +135,18 @@ def _report(part: Accelerator, made: CollectiveFit) -> CalibrationReport:
             before=rate_value(part, name),
             after=value,
             text=rate_text(name, value),
-            note=made.notes.get(name),
+            note=fitted.notes.get(name),
             unit="s" if name == "launch" else "GB/s",
         )
-        for name, value in made.values.items()
+        for name, value in fitted.values.items()
     )
     return CalibrationReport(
         schema_version=SCHEMA_VERSION,
         accelerator=part.id,
-        rows=len(made.after),
+        rows=len(fitted.after),
         constants=constants,
         sources=tuple(sources),
-        before=float(np.abs(made.before).mean()),
-        after=float(np.abs(made.after).mean()),
+        before=float(np.abs(fitted.before).mean()),
+        after=float(np.abs(fitted.after).mean()),
         measured="collectives",
     )

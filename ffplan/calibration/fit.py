@@ -59,12 +59,12 @@ class Fit:
     """Caveats of constants: those at the end of their range."""
     rows: int
     before: float | None
-    """Mean absolute error with the catalogue's constants [1]; None where it has none."""
+    """Mean absolute error with the catalogue's constants [1]; None without them."""
     after: float
     """Mean absolute error with the fitted constants [1]."""
 
 
-def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
+def needed_constants(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, ...]:
     """Return the constants that the runs can tell.
 
     Args:
@@ -80,46 +80,46 @@ def wanted(replays: Sequence[TrainingReplay], *, launches: bool) -> tuple[str, .
     return (*names, "launch", "launch_parallel", "launch_step") if launches else tuple(names)
 
 
-def figures(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
+def fitted_rates(values: dict[str, float], base: TrainingRates | None, units: float) -> TrainingRates:
     """Return rates with the fitted values; the other rates stay as they were."""
     kept: dict[str, Any] = {}
     if base is not None:
         kept = {name: getattr(base, name) for name in TrainingRates.model_fields if name not in NAMES}
     kept.setdefault("units", None)
-    found = {name: {"value": value, "source": "fit"} for name, value in values.items()}
+    fields = {name: {"value": value, "source": "fit"} for name, value in values.items()}
     if kept["units"] is None:
-        found["units"] = {"value": int(units), "source": "fit"}
+        fields["units"] = {"value": int(units), "source": "fit"}
     for name, value in kept.items():
-        if name not in found and value is not None:
-            found[name] = value.model_dump(exclude_none=True)
+        if name not in fields and value is not None:
+            fields[name] = value.model_dump(exclude_none=True)
     defaults = {"matrix": 0.7, "memory": 0.8, "kernel": 2e-5}
     for name, value in defaults.items():
-        found.setdefault(name, {"value": value, "source": "fit"})
-    built: dict[str, Any] = {name: _figure(name, item) for name, item in found.items()}
+        fields.setdefault(name, {"value": value, "source": "fit"})
+    built: dict[str, Any] = {name: _figure(name, field) for name, field in fields.items()}
     built |= {name: getattr(base, name, None) for name in NAMES[1:]}
     return TrainingRates.model_construct(set="fit", **built)
 
 
-def _figure(name: str, item: dict[str, Any]) -> Figure:
+def _figure(name: str, field: dict[str, Any]) -> Figure:
     kind = TrainingRates.model_fields[name].annotation
-    kinds: list[Any] = [item for item in getattr(kind, "__args__", (kind,)) if item is not type(None)]
-    found: Figure = kinds[0].model_construct(**item)
-    return found
+    kinds: list[Any] = [field for field in getattr(kind, "__args__", (kind,)) if field is not type(None)]
+    figure: Figure = kinds[0].model_construct(**field)
+    return figure
 
 
 def relative_times(replay: TrainingReplay, rates: TrainingRates | None, stack: StackRates | None = None) -> Floats:
     """Return model over measured of every timed row: by the first measure that a row has, since others say the same."""
     seconds, _ = replayed_times(replay, rates, stack)
-    found = np.full(seconds.shape, np.nan)
+    ratios = np.full(seconds.shape, np.nan)
     for name in TIMES:
         if name in replay.columns:
-            ratio = np.broadcast_to(modelled_measure(replay, name, seconds), found.shape) / replay.columns[name]
-            found = np.where(np.isnan(found), ratio if name == "seconds" else 1 / ratio, found)
-    rows: Floats = found[~np.isnan(found)]
+            ratio = np.broadcast_to(modelled_measure(replay, name, seconds), ratios.shape) / replay.columns[name]
+            ratios = np.where(np.isnan(ratios), ratio if name == "seconds" else 1 / ratio, ratios)
+    rows: Floats = ratios[~np.isnan(ratios)]
     return rows
 
 
-def timed(replay: TrainingReplay) -> int:
+def timed_rows(replay: TrainingReplay) -> int:
     """Return the rows of a table that have a time."""
     measured = [~np.isnan(replay.columns[name]) for name in TIMES if name in replay.columns]
     return int(np.logical_or.reduce(measured).sum()) if measured else 0
@@ -129,7 +129,7 @@ def rows_of_sources(replays: Sequence[TrainingReplay]) -> dict[str, int]:
     """Return the timed rows of every source."""
     sizes: dict[str, int] = {}
     for replay in replays:
-        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed(replay)
+        sizes[replay.file.id] = sizes.get(replay.file.id, 0) + timed_rows(replay)
     return sizes
 
 
@@ -137,7 +137,7 @@ def solver() -> Any:
     """Return SciPy's least squares.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
     try:
         from scipy.optimize import least_squares
@@ -166,34 +166,34 @@ def undetermined(
     """Return the constants that no row depends on: half and twice their value leave every time unchanged.
 
     Args:
-        base: those that are not fitted.
+        base: constants that are not fitted.
         units: multiprocessors of the accelerator.
     """
-    there = errors(replays, figures(values, base, units))
-    found = []
+    there = errors(replays, fitted_rates(values, base, units))
+    blind = []
     for name, value in values.items():
-        others = (errors(replays, figures(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
-        if all(np.allclose(there, other, rtol=0, atol=1e-9) for other in others):
-            found.append(name)
-    return found
+        others = (errors(replays, fitted_rates(values | {name: value * way}, base, units)) for way in (0.5, 2.0))
+        if all(np.allclose(there, varied, rtol=0, atol=1e-9) for varied in others):
+            blind.append(name)
+    return blind
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
     """Return logarithms of the values that a fit starts from: the base's values, or the usual ones."""
     known = [getattr(base, name, None) for name in names]
     return np.array(
-        [np.log(BOUNDS[name][2] if item is None else item.value) for name, item in zip(names, known, strict=True)]
+        [np.log(BOUNDS[name][2] if figure is None else figure.value) for name, figure in zip(names, known, strict=True)]
     )
 
 
 def _notes(values: dict[str, float]) -> dict[str, str]:
     """Return the caveats of constants at an end of their range."""
-    found = {}
+    notes = {}
     for name, value in values.items():
         for end, word in zip(BOUNDS[name][:2], ("least", "most"), strict=True):
             if abs(np.log(value / end)) < NEAR:
-                found[name] = f"the {word} that the fit allows"
-    return found
+                notes[name] = f"the {word} that the fit allows"
+    return notes
 
 
 def fit(
@@ -216,13 +216,13 @@ def fit(
         progress: callback, called with the number of replays.
 
     Raises:
-        FitError: where there are fewer rows than constants, or SciPy is missing.
+        FitError: for fewer rows than constants, or without SciPy.
     """
     least_squares, sizes = solver(), rows_of_sources(replays)
     rows = sum(sizes.values())
     if rows < len(names):
         raise FitError(f"{rows} row(s) cannot tell {len(names)} constants: {', '.join(names)}")
-    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
     first = np.clip(_start(names, base), low + 1e-6, high - 1e-6)
     replayed = 0
 
@@ -231,7 +231,7 @@ def fit(
         replayed += 1
         if progress is not None:
             progress(replayed)
-        rates = figures(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
+        rates = fitted_rates(dict(zip(names, np.exp(logs).tolist(), strict=True)), base, units)
         parts = [np.log(relative_times(replay, rates)) * sizes[replay.file.id] ** -0.25 for replay in replays]
         return np.concatenate(parts)
 
@@ -246,16 +246,16 @@ def fit(
         )
         for way in ((0, -1, 1) if set(names) & set(LAUNCHES) else (0,))
     ]
-    found = min(tries, key=lambda item: float(item.cost))
-    values = dict(zip(names, np.exp(found.x).tolist(), strict=True))
-    after = errors(replays, figures(values, base, units))
+    best = min(tries, key=lambda solution: float(solution.cost))
+    values = dict(zip(names, np.exp(best.x).tolist(), strict=True))
+    after = errors(replays, fitted_rates(values, base, units))
     return Fit(
         values=values, notes=_notes(values), rows=rows, before=_before(replays, base), after=float(np.abs(after).mean())
     )
 
 
 def _before(replays: Sequence[TrainingReplay], base: TrainingRates | None) -> float | None:
-    """Return the mean absolute error with the constants of the base [1]; None where it lacks one that the rows need."""
+    """Return the mean absolute error with the base's constants [1]; None if it lacks one that the rows need."""
     if base is None or any(getattr(base, name) is None for name in NEEDED):
         return None
     try:

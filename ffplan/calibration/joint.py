@@ -2,9 +2,8 @@
 
 GEMMs run as fast as the accelerator lets them: their fractions of the peak belong to the accelerator. What the kernels
 between them take belongs to the software: the fraction of the memory bandwidth has a value for every stack. Stacks
-differ less than nothing is known of them, so that each is drawn towards their common value, which is also what a stack
-that was never measured gets. Rates of attention are published and not fitted; nor is the time of a kernel, or of a
-launch.
+resemble each other, so each is drawn towards their common value, which an unmeasured stack gets too. Rates of attention
+are published and not fitted; nor is the time of a kernel, or of a launch.
 
 Sources:
     [1] Gelman et al., Bayesian Data Analysis, chapter 5: groups that share a distribution (partial pooling).
@@ -54,18 +53,24 @@ class JointFit:
     """Constants by stack and name."""
     rows: int
     """Rows that they rest on."""
-    at: Accelerator | None = None
-    """The accelerator whose GEMMs they are of; those of the same chip at another power follow it."""
+    accelerator: Accelerator | None = None
+    """Accelerator of the GEMM constants; the same chip at another power scales them."""
 
     def rates(self, base: TrainingRates, part: Accelerator) -> TrainingRates:
         """Return an accelerator's constants, the others as in `base`."""
-        own = {name: value for (stack, name), value in self.moved(part).values.items() if not stack}
-        figures = {name: EfficiencyFigure.model_construct(value=value, source="fit") for name, value in own.items()}
+        constants = {name: value for (stack, name), value in self.moved(part).values.items() if not stack}
+        figures = {
+            name: EfficiencyFigure.model_construct(value=value, source="fit") for name, value in constants.items()
+        }
         return base.model_copy(update=figures)
 
     def moved(self, part: Accelerator) -> JointFit:
         """Return the constants as they are on another accelerator of the set: GEMMs of one chip follow its power."""
-        return self if self.at is None or not same_chip(part, self.at) else self.scaled(part, self.at)
+        return (
+            self
+            if self.accelerator is None or not same_chip(part, self.accelerator)
+            else self.scaled(part, self.accelerator)
+        )
 
     def scaled(self, part: Accelerator, relative: Accelerator) -> JointFit:
         """Return the constants, found on a relative, as an accelerator without its own takes them."""
@@ -77,28 +82,28 @@ class JointFit:
         return JointFit(values, self.rows, part)
 
     def stack(self, name: str, known: StackRates | None = None) -> StackRates:
-        """Return the constants of a stack, launches as `known`; the common ones where it was not among the runs."""
+        """Return the constants of a stack, launches as `known`; the common constants for a stack without runs."""
         memory = self.values.get((name, "memory"), self.values["", "memory"])
         figure = EfficiencyFigure.model_construct(value=memory, source="fit")
         return (known or StackRates()).model_copy(update={"memory": figure})
 
 
 def stack_name(replay: TrainingReplay) -> str:
-    """Return the id of the stack of a run; empty where it has none."""
+    """Return the id of a run's stack; empty without one."""
     return replay.software.stack.id if replay.software.stack else ""
 
 
-def joint_errors(replays: Sequence[TrainingReplay], found: JointFit) -> Floats:
+def joint_errors(replays: Sequence[TrainingReplay], fitted: JointFit) -> Floats:
     """Return signed errors of the time of every row [1]."""
-    return np.concatenate([_ratios(replay, found) - 1 for replay in replays])
+    return np.concatenate([_ratios(replay, fitted) - 1 for replay in replays])
 
 
-def _ratios(replay: TrainingReplay, found: JointFit) -> Floats:
+def _ratios(replay: TrainingReplay, fitted: JointFit) -> Floats:
     base, software = replay.accelerator.training, replay.software.stack
     assert base is not None
     known = software.constants.get(base.set) if software is not None else None
-    stack = found.stack(stack_name(replay), known)
-    return relative_times(replay, found.rates(base, replay.accelerator), stack)
+    stack = fitted.stack(stack_name(replay), known)
+    return relative_times(replay, fitted.rates(base, replay.accelerator), stack)
 
 
 def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
@@ -112,25 +117,25 @@ def _names(replays: Sequence[TrainingReplay]) -> tuple[Key, ...]:
 
 
 def _given(replays: Sequence[TrainingReplay], stack: str, name: str) -> float | None:
-    """Return the catalogue's value of a constant of a stack, or the accelerator's own; None where it has none."""
+    """Return the catalogue's value of a stack's constant, or of the accelerator's; None without one."""
     base = replays[0].accelerator.training
     assert base is not None
     if not stack:
-        found = getattr(base, name, None)
-        return None if found is None else float(found.value)
+        figure = getattr(base, name, None)
+        return None if figure is None else float(figure.value)
     for replay in replays:
-        own = replay.software.stack
-        if own is not None and own.id == stack and base.set in own.constants:
-            found = getattr(own.constants[base.set], name)
-            return None if found is None else float(found.value)
+        software = replay.software.stack
+        if software is not None and software.id == stack and base.set in software.constants:
+            figure = getattr(software.constants[base.set], name)
+            return None if figure is None else float(figure.value)
     return None
 
 
 def _expected(part: Accelerator, kin: JointFit | None) -> float | None:
     """Return the GEMM fraction at 16 bits that the energy of an operation on a chip of the same process gives [1]."""
-    if kin is None or kin.at is None or ("", "matrix") not in kin.values:
+    if kin is None or kin.accelerator is None or ("", "matrix") not in kin.values:
         return None
-    ratio = power_ratio(part, kin.at, "16")
+    ratio = power_ratio(part, kin.accelerator, "16")
     return None if ratio is None else ratio * kin.values["", "matrix"]
 
 
@@ -139,13 +144,13 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
 
     Args:
         replays: runs on accelerators that share a set of constants.
-        kin: constants of a chip of the same process; none where nothing ran on one.
+        kin: constants of a chip of the same process; None without runs on one.
 
     Returns:
         Constants by stack and name.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
 
     Equation:
         least sum of rho(x^2), soft from 5 %, over n^WEIGHT ln(model / measured) of rows, NOISE / SPREAD ln(memory of a
@@ -157,16 +162,18 @@ def joint_fit(replays: Sequence[TrainingReplay], kin: JointFit | None = None) ->
     """
     least_squares, sizes, names = solver(), rows_of_sources(replays), _names(replays)
     part = replays[0].accelerator
-    low, high = (np.log([BOUNDS[name][at] for _, name in names]) for at in range(2))
+    low, high = (np.log([BOUNDS[name][place] for _, name in names]) for place in range(2))
     first = np.clip(np.log([_given(replays, *key) or BOUNDS[key[1]][2] for key in names]), low + 1e-6, high - 1e-6)
     common = names.index(("", "memory"))
-    sixteen, eight = ([at for at, key in enumerate(names) if key == ("", kind)] for kind in ("matrix", "matrix_fp8"))
-    stacks = [at for at, (stack, name) in enumerate(names) if stack and name == "memory"]
+    sixteen, eight = (
+        [place for place, key in enumerate(names) if key == ("", kind)] for kind in ("matrix", "matrix_fp8")
+    )
+    stacks = [place for place, (stack, name) in enumerate(names) if stack and name == "memory"]
     expected = _expected(part, kin)
 
     def residuals(logs: Floats) -> Floats:
-        found = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
-        rows = [np.log(_ratios(replay, found)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
+        fitted = JointFit(dict(zip(names, np.exp(logs).tolist(), strict=True)), 0, part)
+        rows = [np.log(_ratios(replay, fitted)) * sizes[replay.file.id] ** WEIGHT for replay in replays]
         drawn = (logs[stacks] - logs[common]) * NOISE / SPREAD
         near = (logs[eight] - logs[sixteen] - np.log(FP8)) * NOISE / FP8_SPREAD if eight else []
         paced = (logs[sixteen] - np.log(expected)) * NOISE / KIN_SPREAD if expected else []

@@ -1,6 +1,6 @@
 """Constants fitted on recorded kernels: fractions of the peaks, of the memory bandwidth, and times of a kernel.
 
-The formulas are those of a training step; the fit only chooses their constants. Needs SciPy, an extra.
+The formulas belong to a training step; the fit only chooses their constants. Needs SciPy, an extra.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from ffplan.base.array_math import Bools, Floats
 from ffplan.base.record import record
 from ffplan.calibration.fit import BOUNDS as RUN_BOUNDS
-from ffplan.calibration.fit import NEAR, SOFT, FitError, figures, solver
+from ffplan.calibration.fit import NEAR, SOFT, FitError, fitted_rates, solver
 from ffplan.calibration.kernel_times import (
     ELEMENT_WISE,
     STREAMED,
@@ -38,7 +38,7 @@ BOUNDS = {
     "small": (1e-7, 1e-4, 3e-6),
 }
 """Least, largest and first value of each constant: `gemm` is the time of a GEMM beyond operations and bytes, `small`
-that of a small kernel [s]; the others are fractions [1]."""
+the time of a small kernel [s]; the others are fractions [1]."""
 SMALL_KERNELS = 2
 """Small kernels that the constant `kernel` of the catalogue counts with each GEMM [1]."""
 MATRIX = {"bf16": "matrix", "fp16": "matrix", "fp8": "matrix_fp8", "tf32": "matrix_tf32"}
@@ -51,7 +51,7 @@ class KernelFit:
     """Constants fitted on kernels."""
 
     values: dict[str, float]
-    """Constants by name, those that were kept included."""
+    """Constants by name, kept ones included."""
     errors: dict[str, float]
     """Standard errors of the logarithms of the fitted ones [1]."""
     rows: dict[str, int]
@@ -66,7 +66,7 @@ class KernelFit:
 
     @property
     def kernel(self) -> float | None:
-        """Time of a GEMM with the small kernels around it [s]; None where a part of it was not measured."""
+        """Time of a GEMM with the small kernels around it [s]; None if a part of it was not measured."""
         if not {"gemm", "small"} <= set(self.errors):
             return None
         return self.values["gemm"] + SMALL_KERNELS * self.values["small"]
@@ -89,15 +89,15 @@ class TimedKernels:
 
     def residuals(self, values: dict[str, float]) -> Floats:
         """Return logarithms of model over measured, of the rows that are used [1]."""
-        found: Floats = np.log(self.model(values) / self.seconds)[self.used]
-        return found
+        logs: Floats = np.log(self.model(values) / self.seconds)[self.used]
+        return logs
 
 
 def units_of(part: Accelerator, recording: Recording) -> float:
-    """Return the multiprocessors: those of the catalogue, or of the device.
+    """Return the multiprocessors: the catalogue's, or the device's.
 
     Raises:
-        FitError: where neither says.
+        FitError: if neither says.
     """
     if part.training is not None:
         return float(part.training.units.value)
@@ -109,7 +109,7 @@ def units_of(part: Accelerator, recording: Recording) -> float:
 def rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
     """Return constants of training with the fitted ones among them."""
     known = {name: value for name, value in values.items() if name not in ("gemm", "small")}
-    return figures(known, part.training, units)
+    return fitted_rates(known, part.training, units)
 
 
 def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: float) -> TimedKernels:
@@ -133,13 +133,13 @@ def _gemm_group(recording: Recording, part: Accelerator, dtype: str, units: floa
 
 
 def _memory_group(rows: Sequence[MemoryRow], part: Accelerator, fraction: str, *, small: bool) -> TimedKernels:
-    """Return kernels that take a time of their own, and that of their bytes at a fraction of the memory bandwidth."""
+    """Return kernels that take a fixed time plus their bytes' time at a fraction of the memory bandwidth."""
     size = np.array([row.bytes for row in rows], dtype=float)
     bandwidth = part.memory_bandwidth.value * 1e9
 
     def model(values: dict[str, float]) -> Floats:
-        found: Floats = size / (bandwidth * values[fraction]) + (values["small"] if small else 0.0)
-        return found
+        times: Floats = size / (bandwidth * values[fraction]) + (values["small"] if small else 0.0)
+        return times
 
     names = (fraction, "small") if small else (fraction,)
     seconds = np.array([row.median_us * 1e-6 for row in rows])
@@ -181,11 +181,11 @@ def starting_values(part: Accelerator) -> dict[str, float]:
         figure = getattr(rates, name)
         values[name] = values[name] if figure is None else float(figure.value)
     values["stream"] = float((rates.stream or rates.memory).value)
-    each = float(rates.kernel.value) / (1 + SMALL_KERNELS)
-    return values | {"gemm": each, "small": each}
+    call = float(rates.kernel.value) / (1 + SMALL_KERNELS)
+    return values | {"gemm": call, "small": call}
 
 
-def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] = tuple(BOUNDS)) -> KernelFit:
+def fit_kernels(recording: Recording, part: Accelerator, request: Sequence[str] = tuple(BOUNDS)) -> KernelFit:
     """Fit constants to the recorded GEMMs and kernels that memory binds.
 
     A constant that the rows do not tell is kept, and the others are fitted again: one on a bound of its range, or
@@ -193,10 +193,10 @@ def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] =
 
     Args:
         part: the accelerator that was measured.
-        wanted: names of the constants to fit; the others are kept.
+        request: names of the constants to fit; the others are kept.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
 
     Equation:
         least sum of rho(ln(model / measured)) over rows, rho soft from 5 %; standard errors from the scatter of the
@@ -204,9 +204,9 @@ def fit_kernels(recording: Recording, part: Accelerator, wanted: Sequence[str] =
     """
     groups = [group for group in timed_groups(recording, part).values() if group.used.any()]
     values = starting_values(part)
-    asked = [name for name in wanted if any(name in group.names for group in groups)]
-    names = [name for name in asked if any(_dependent(group, values, name) for group in groups)]
-    kept = {name: "no row depends on it" for name in asked if name not in names}
+    candidates = [name for name in request if any(name in group.names for group in groups)]
+    names = [name for name in candidates if any(_dependent(group, values, name) for group in groups)]
+    kept = {name: "no row depends on it" for name in candidates if name not in names}
     errors: dict[str, float] = {}
     while names:
         values, errors = _fitted(groups, values, names)
@@ -236,25 +236,25 @@ def _fitted(
     """Return all constants with some of them fitted, and the standard errors of the logarithms of these.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
-    low, high = (np.log([BOUNDS[name][at] for name in names]) for at in range(2))
+    low, high = (np.log([BOUNDS[name][end] for name in names]) for end in range(2))
 
     def residuals(logs: Floats) -> Floats:
         values = start | dict(zip(names, np.exp(logs).tolist(), strict=True))
         return np.concatenate([group.residuals(values) for group in groups])
 
     first = np.clip(np.log([start[name] for name in names]), low + 1e-6, high - 1e-6)
-    found = solver()(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-10)
-    errors = _standard_errors(np.asarray(found.jac), residuals(found.x))
+    solution = solver()(residuals, first, bounds=(low, high), loss="soft_l1", f_scale=SOFT, xtol=1e-10)
+    errors = _standard_errors(np.asarray(solution.jac), residuals(solution.x))
     return (
-        start | dict(zip(names, np.exp(found.x).tolist(), strict=True)),
+        start | dict(zip(names, np.exp(solution.x).tolist(), strict=True)),
         dict(zip(names, errors.tolist(), strict=True)),
     )
 
 
 def _standard_errors(jacobian: Floats, residuals: Floats) -> Floats:
-    """Return standard errors of the logarithms; infinite where the rows cannot tell constants apart."""
+    """Return standard errors of the logarithms; infinite if the rows cannot separate the constants."""
     count = jacobian.shape[1]
     free = len(residuals) - count
     if free <= 0:
@@ -263,5 +263,5 @@ def _standard_errors(jacobian: Floats, residuals: Floats) -> Floats:
         variance = np.diag(np.linalg.inv(jacobian.T @ jacobian)) * float(np.sum(residuals**2)) / free
     except np.linalg.LinAlgError:
         return np.full(count, np.inf)
-    found: Floats = np.sqrt(np.maximum(variance, 0.0))
-    return found
+    deviations: Floats = np.sqrt(np.maximum(variance, 0.0))
+    return deviations

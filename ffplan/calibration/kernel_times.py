@@ -56,14 +56,14 @@ class GemmArrays:
         """Tiles of the result [1]."""
         return np.asarray(ceil_div(self.rows, TILE) * ceil_div(self.columns, TILE), dtype=float)
 
-    def times(self, at: AcceleratorRates) -> Floats:
-        """Return the modelled times, without that of a kernel of its own [s].
+    def times(self, rates: AcceleratorRates) -> Floats:
+        """Return the modelled times without the fixed time of a kernel [s].
 
         Args:
-            at: rates at this precision.
+            rates: rates at this precision.
         """
-        found = gemm_time(self.rows, self.columns, self.inner, at, read=self.read, written=self.written)
-        return np.asarray(found, dtype=float)
+        times = gemm_time(self.rows, self.columns, self.inner, rates, read=self.read, written=self.written)
+        return np.asarray(times, dtype=float)
 
 
 def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
@@ -85,7 +85,7 @@ def gemm_arrays(rows: Sequence[GemmRow], dtype: str) -> GemmArrays:
 
 
 def gemm_types(recording: Recording, part: Accelerator) -> tuple[str, ...]:
-    """Return the precisions of recorded GEMMs of which the accelerator has a peak."""
+    """Return the precisions of recorded GEMMs that the accelerator has a peak for."""
     return tuple(dict.fromkeys(row.dtype for row in recording.gemms if row.dtype in part.peak))
 
 
@@ -96,16 +96,16 @@ def rates_at(part: Accelerator, rates: TrainingRates, dtype: str) -> Accelerator
         dtype: precision of GEMMs.
 
     Raises:
-        UncalibratedError: where the constants have none of this precision.
+        UncalibratedError: if the constants have none of this precision.
     """
     return accelerator_rates(part.model_copy(update={"training": rates}), dtype)
 
 
-def attention_seconds(call: AttentionCall, at: AcceleratorRates) -> float:
+def attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
     """Return the modelled time of a call of attention [s].
 
     Args:
-        at: rates, with those of its kernel.
+        rates: rates, with its kernel's.
     """
     shape = ModelShape(
         layers=1,
@@ -133,23 +133,23 @@ def attention_seconds(call: AttentionCall, at: AcceleratorRates) -> float:
         expert_tensor=1.0,
         causal_skip=call.causal,
     )
-    ahead, behind, _ = attention_time(shape, plans, at)
+    ahead, behind, _ = attention_time(shape, plans, rates)
     return float({"forward": ahead, "backward": behind, "both": ahead + behind}[call.measured])
 
 
-def attention_operations(call: AttentionCall, at: AcceleratorRates) -> float:
+def attention_operations(call: AttentionCall, rates: AcceleratorRates) -> float:
     """Return the operations of a call of attention, as the model counts them [FLOP].
 
     Args:
-        at: any rates.
+        rates: any rates.
     """
-    return attention_seconds(call, replace(at, attention=1.0, curve=None))
+    return attention_seconds(call, replace(rates, attention=1.0, curve=None))
 
 
 def with_kernel(
-    at: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
+    rates: AcceleratorRates, table: AttentionRates | None, kernel: str, half: float
 ) -> AcceleratorRates | None:
-    """Return rates with those of one attention kernel; None where the table has none of it.
+    """Return rates with one attention kernel's rates; None if the table lacks the kernel.
 
     Args:
         table: measured rates of a generation.
@@ -157,4 +157,4 @@ def with_kernel(
         half: dense 16-bit peak of the accelerator [FLOP/s].
     """
     curve = attention_curve(table, kernel, half) if table is not None else None
-    return None if curve is None else replace(at, curve=curve)
+    return None if curve is None else replace(rates, curve=curve)

@@ -31,7 +31,7 @@ def _set(replay: TrainingReplay) -> str:
 
 
 def _name(replay: TrainingReplay, by: By) -> str:
-    """Return what is left out with a run; accelerators of one set at several powers count one by one."""
+    """Return the name that a run is left out under; accelerators of one set at several powers count separately."""
     part = replay.accelerator
     kind = _set(replay) if part.chip is None or part.power is None else f"{_set(replay)} at {part.power.value:g} W"
     return {
@@ -44,7 +44,7 @@ def _name(replay: TrainingReplay, by: By) -> str:
 
 
 def _key(replay: TrainingReplay, by: By) -> str:
-    """Return what runs have in common that are left out together: a whole process where a chip is of it."""
+    """Return the key that runs left out together share: a whole process if the chip belongs to one."""
     part = replay.accelerator
     return part.process or part.chip or _set(replay) if by == "process" else _name(replay, by)
 
@@ -58,26 +58,26 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
     """Return the runs on the nearest of other accelerators."""
     if not others:
         return []
-    nearest = min(others, key=lambda item: (*unlike(part, item.accelerator), _set(item)))
-    return [item for item in others if _set(item) == _set(nearest)]
+    nearest = min(others, key=lambda replay: (*unlike(part, replay.accelerator), _set(replay)))
+    return [replay for replay in others if _set(replay) == _set(nearest)]
 
 
 @record
 class Kin:
     """Fits of the runs on chips of one process, each made once."""
 
-    made: dict[tuple[int, ...], JointFit]
+    fits: dict[tuple[int, ...], JointFit]
 
     def of(self, part: Accelerator, others: Sequence[TrainingReplay]) -> JointFit | None:
         """Return the fit of the runs among others on a chip that spends on an operation as a part does."""
-        runs = [item for item in others if same_energy(part, item.accelerator)]
+        runs = [replay for replay in others if same_energy(part, replay.accelerator)]
         if not runs:
             return None
-        runs = [item for item in runs if _set(item) == _set(runs[0])]
+        runs = [replay for replay in runs if _set(replay) == _set(runs[0])]
         key = tuple(map(id, runs))
-        if key not in self.made:
-            self.made[key] = joint_fit(runs)
-        return self.made[key]
+        if key not in self.fits:
+            self.fits[key] = joint_fit(runs)
+        return self.fits[key]
 
 
 def leave_one_out(
@@ -87,9 +87,9 @@ def leave_one_out(
 ) -> LeaveOneOutReport:
     """Return everything scored by constants that were fitted without it.
 
-    Where nothing else ran on an accelerator, its constants are those of the nearest other accelerator. A stack that is
-    left out is not named either: it has what stacks have in common. Chips of one process are fitted beside each other;
-    with a process, all chips of it are left out, and scored one by one.
+    Without other runs, an accelerator gets the constants of the nearest other one. A stack that is left out is not
+    named either: it gets the common constants of stacks. Chips of one process are fitted together; with a process, all
+    its chips are left out, and scored one by one.
 
     Args:
         replays: every table whose rows count.
@@ -97,41 +97,41 @@ def leave_one_out(
         by: what is left out.
 
     Raises:
-        FitError: where SciPy is missing.
+        FitError: if SciPy is missing.
     """
     known = [replay for replay in replays if _set(replay)]
     named = [replay for replay in known if _name(replay, by)]
     pairs = list(dict.fromkeys((_set(replay), _name(replay, by)) for replay in named))
-    found, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), Kin(made={})
+    rows, kinds, settings, kin = [], Kinds(errors={}), Settings(errors={}), Kin(fits={})
     for number, (group, name) in enumerate(pairs):
         if progress is not None:
             progress(number, len(pairs), name)
-        mine = [item for item in known if _set(item) == group and _name(item, by) == name]
-        rest = [item for item in known if _key(item, by) != _key(mine[0], by)]
-        others = [item for item in rest if _set(item) == group]
-        apart = [item for item in rest if _set(item) != group]
+        mine = [run for run in known if _set(run) == group and _name(run, by) == name]
+        rest = [run for run in known if _key(run, by) != _key(mine[0], by)]
+        others = [run for run in rest if _set(run) == group]
+        apart = [run for run in rest if _set(run) != group]
         near = others or _relatives(mine[0].accelerator, apart)
-        beside = [item for item in apart if near and _set(item) != _set(near[0])]
-        made = _given(mine, joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
-        if made is not None and not others:
-            made = made.scaled(mine[0].accelerator, near[0].accelerator)
+        beside = [run for run in apart if near and _set(run) != _set(near[0])]
+        fitted = _given(mine, joint_fit(near, kin.of(near[0].accelerator, beside))) if near else None
+        if fitted is not None and not others:
+            fitted = fitted.scaled(mine[0].accelerator, near[0].accelerator)
         scored = map(_unnamed, mine) if by == "stack" else mine
-        tables = [joint_errors([item], made) for item in scored] if made is not None else []
+        tables = [joint_errors([run], fitted) for run in scored] if fitted is not None else []
         if tables:
             kinds.add(mine, tables)
             settings.add(name, mine, tables)
-        found.append(_left(name, group, mine, tables, made.rows if made is not None else 0))
+        rows.append(_left(name, group, mine, tables, fitted.rows if fitted is not None else 0))
     scores: dict[str, list[tuple[float, int]]] = {}
-    for row in found:
+    for row in rows:
         if row.mape is not None:
             scores.setdefault(row.source, []).append((row.mape, row.n))
-    means = [sum(mape * n for mape, n in rows) / sum(n for _, n in rows) for rows in scores.values()]
+    means = [sum(mape * n for mape, n in results) / sum(n for _, n in results) for results in scores.values()]
     mean = float(np.mean(means)) if means else None
     return LeaveOneOutReport(
         schema_version=SCHEMA_VERSION,
         by=by,
         mean=mean,
-        rows=tuple(found),
+        rows=tuple(rows),
         kinds=kinds.scored(),
         settings=settings.scored(),
     )
@@ -161,12 +161,12 @@ class Kinds:
 
 @record
 class Settings:
-    """Errors by what was left out, rows that rest on an assumed setting apart."""
+    """Errors by name left out, separately for rows that rest on an assumed setting."""
 
     errors: dict[tuple[bool, str], list[Floats]]
 
     def add(self, name: str, replays: Sequence[TrainingReplay], tables: Sequence[Floats]) -> None:
-        """Add the errors of the rows of tables [1], of what was left out with that name."""
+        """Add the errors of the tables' rows [1] under the name that was left out."""
         for replay, rows in zip(replays, tables, strict=True):
             self.errors.setdefault((replay.table.assumed is not None, name), []).append(rows)
 
@@ -174,25 +174,25 @@ class Settings:
         """Return both kinds with the mean of their mean errors."""
         rows = []
         for assumed in (False, True):
-            apart = [np.abs(np.concatenate(found)) for (kind, _), found in self.errors.items() if kind == assumed]
+            apart = [np.abs(np.concatenate(tables)) for (kind, _), tables in self.errors.items() if kind == assumed]
             if apart:
                 mean = float(np.mean([errors.mean() for errors in apart]))
                 rows.append(LeftOutSettings(assumed, len(apart), sum(map(len, apart)), mean))
         return tuple(rows)
 
 
-def _given(mine: Sequence[TrainingReplay], made: JointFit) -> JointFit:
+def _given(mine: Sequence[TrainingReplay], fitted: JointFit) -> JointFit:
     """Return a fit with every constant that runs need: GEMMs at FP8 as those at 16 bits where no run had them."""
-    values = dict(made.values)
+    values = dict(fitted.values)
     kinds = {replay.plans.precision for replay in mine}
     for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):
         if name.removeprefix("matrix_") in kinds:
             values.setdefault(("", name), ratio * values["", "matrix"])
-    return JointFit(values, made.rows, made.at)
+    return JointFit(values, fitted.rows, fitted.accelerator)
 
 
 def _left(name: str, group: str, mine: list[TrainingReplay], tables: list[Floats], fitted_on: int) -> LeftOut:
-    """Return one source, stack, accelerator, chip or process scored; with reasons where nothing is there to fit on."""
+    """Return one source, stack, accelerator, chip or process scored; with reasons if no runs remain for the fit."""
     shipped = errors(mine)
     rows, before = len(shipped), float(np.abs(shipped).mean())
     if not tables:

@@ -44,7 +44,7 @@ def fit_link(rows: Sequence[CopyRow]) -> LinkFit:
         rows: copies that way.
 
     Raises:
-        FitError: where SciPy is missing, or there are fewer than two sizes.
+        FitError: if SciPy is missing, or there are fewer than two sizes.
 
     Equation:
         time = start + size / rate, least sum of squares of logarithms
@@ -56,12 +56,12 @@ def fit_link(rows: Sequence[CopyRow]) -> LinkFit:
 
     def residuals(logs: Floats) -> Floats:
         start, rate = np.exp(logs)
-        found: Floats = np.log((start + size / rate) / seconds)
-        return found
+        solution: Floats = np.log((start + size / rate) / seconds)
+        return solution
 
     first = np.log([seconds.min() / 10, float((size / seconds).max())])
-    low, high = (np.log([bound[at] for bound in LINK_BOUNDS]) for at in range(2))
-    found = solver()(residuals, np.clip(first, low, high), bounds=(low, high))
-    start, rate = np.exp(found.x).tolist()
-    worst = float(np.abs(np.exp(residuals(found.x)) - 1).max())
+    low, high = (np.log([bound[end] for bound in LINK_BOUNDS]) for end in range(2))
+    solution = solver()(residuals, np.clip(first, low, high), bounds=(low, high))
+    start, rate = np.exp(solution.x).tolist()
+    worst = float(np.abs(np.exp(residuals(solution.x)) - 1).max())
     return LinkFit(rate=rate, start=start, rows=len(rows), largest_error=worst)

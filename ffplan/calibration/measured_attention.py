@@ -28,7 +28,7 @@ class MeasuredAttention:
     """Measured tables, and the part of a catalogue that holds them."""
 
     part: AttentionRates | None
-    """Part; None where no kernel was measured in whole."""
+    """Part; None if no kernel was measured in whole."""
     whole: tuple[str, ...]
     """Kernels with both passes under a causal mask."""
     partial: tuple[str, ...]
@@ -41,18 +41,18 @@ class MeasuredAttention:
         return attention_file(self.part)
 
 
-def _tables(recording: Recording, at: AcceleratorRates) -> tuple[AttentionTable, ...]:
+def _tables(recording: Recording, rates: AcceleratorRates) -> tuple[AttentionTable, ...]:
     """Return tables of the recorded calls; the median where a length was measured with several numbers of heads."""
-    rates: dict[Key, dict[int, list[float]]] = {}
+    measured: dict[Key, dict[int, list[float]]] = {}
     for row in recording.attention:
-        rate = attention_operations(row, at) / (row.median_us * 1e-6) / 1e12
+        rate = attention_operations(row, rates) / (row.median_us * 1e-6) / 1e12
         key = (row.kernel, row.head_dim, row.causal, row.measured)
-        rates.setdefault(key, {}).setdefault(row.length, []).append(rate)
-    found = []
-    for (kernel, width, causal, way), by_length in rates.items():
+        measured.setdefault(key, {}).setdefault(row.length, []).append(rate)
+    tables = []
+    for (kernel, width, causal, way), by_length in measured.items():
         lengths = tuple(sorted(by_length))
         values = tuple(float(f"{median(by_length[length]):.5g}") for length in lengths)
-        found.append(
+        tables.append(
             AttentionTable.model_validate(
                 {
                     "kernel": kernel,
@@ -65,19 +65,19 @@ def _tables(recording: Recording, at: AcceleratorRates) -> tuple[AttentionTable,
                 }
             )
         )
-    return tuple(found)
+    return tuple(tables)
 
 
 def _usual(name: AttentionKernel, measured: tuple[AttentionKernel, ...]) -> AttentionKernel:
     """Return the usual kernel: the one measured here in place of another version of it."""
-    return next((item for item in measured if item.split("-")[0] == name.split("-")[0]), name)
+    return next((kernel for kernel in measured if kernel.split("-")[0] == name.split("-")[0]), name)
 
 
 def measured_attention(
     recording: Recording,
     part: Accelerator,
     base: AttentionRates | None,
-    at: AcceleratorRates,
+    rates: AcceleratorRates,
     source: MeasuredSource,
 ) -> MeasuredAttention:
     """Return the measured rates of attention as a part of a catalogue.
@@ -86,34 +86,34 @@ def measured_attention(
     of kernels that were not measured; else it is a new part.
 
     Args:
-        base: table of kernels that the accelerator names; None where it names none.
-        at: any rates of the accelerator.
+        base: table of kernels that the accelerator names; None without one.
+        rates: any rates of the accelerator.
         source: source of the figures.
     """
-    measured = _tables(recording, at)
+    measured = _tables(recording, rates)
     half = next((part.peak[name] for name in ("bf16", "fp16") if name in part.peak), None)
     names: tuple[AttentionKernel, ...] = tuple(dict.fromkeys(table.kernel for table in measured))
     if half is None or not names:
         return MeasuredAttention(None, (), names)
-    own = base if base is not None and base.peak.value == half.value else None
-    kept = own.tables if own is not None else ()
-    sources = own.sources if own is not None else {half.source: part.sources[half.source]}
+    known = base if base is not None and base.peak.value == half.value else None
+    kept = known.tables if known is not None else ()
+    sources = known.sources if known is not None else {half.source: part.sources[half.source]}
     fields = {
         "kind": "attention-rates",
-        "id": own.id if own is not None else f"attention-{part.id}",
-        "name": own.name if own is not None else f"Attention kernels on {part.name}",
-        "vendor": own.vendor if own is not None else part.vendor,
+        "id": known.id if known is not None else f"attention-{part.id}",
+        "name": known.name if known is not None else f"Attention kernels on {part.name}",
+        "vendor": known.vendor if known is not None else part.vendor,
         "sources": {**sources, KEY: Source.model_validate(source.fields)},
-        "note": own.note if own is not None else None,
-        "peak": own.peak if own is not None else half,
-        "usual": own.usual if own is not None else names[-1],
+        "note": known.note if known is not None else None,
+        "peak": known.peak if known is not None else half,
+        "usual": known.usual if known is not None else names[-1],
     }
     trial = AttentionRates.model_validate({**fields, "tables": merged_tables(kept, measured)})
     whole = tuple(name for name in names if attention_curve(trial, name, 1.0) is not None)
     partial = tuple(name for name in names if name not in whole)
     if not whole:
         return MeasuredAttention(None, (), partial)
-    usual = _usual(own.usual, whole) if own is not None else whole[-1]
+    usual = _usual(known.usual, whole) if known is not None else whole[-1]
     tables = merged_tables(kept, (table for table in measured if table.kernel in whole))
-    made = AttentionRates.model_validate({**fields, "usual": usual, "tables": tables})
-    return MeasuredAttention(made, whole, partial)
+    merged = AttentionRates.model_validate({**fields, "usual": usual, "tables": tables})
+    return MeasuredAttention(merged, whole, partial)

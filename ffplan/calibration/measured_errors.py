@@ -25,7 +25,7 @@ UNITS = {"gemm": "TFLOP/s", "attention": "TFLOP/s"}
 
 def _error(
     group: str,
-    words: str,
+    kernel: str,
     row: Timing,
     work: float,
     fitted: float | None = None,
@@ -38,7 +38,7 @@ def _error(
     unit = UNITS.get(group.split()[0], "GB/s")
     return KernelError(
         group=group,
-        kernel=words,
+        kernel=kernel,
         measured_us=row.median_us,
         spread=spread,
         rate=work / seconds / (1e12 if unit == "TFLOP/s" else 1e9),
@@ -57,36 +57,36 @@ def kernel_errors(
 
     Args:
         group: name of the group.
-        catalogue: those of the catalogue; None where it has none.
+        catalogue: the catalogue's constants; None without them.
     """
     after = timed.model(fitted)
     before: Floats | None = None if catalogue is None else timed.model(catalogue)
-    found = []
+    errors = []
     for position, row in enumerate(timed.rows):
         name = group if timed.used[position] else f"{group}, few tiles"
         work = row.operations if isinstance(row, Gemm) else float(row.bytes)
         catalogued = None if before is None else float(before[position])
-        found.append(_error(name, row.words, row, work, float(after[position]), catalogued))
-    return found
+        errors.append(_error(name, row.words, row, work, float(after[position]), catalogued))
+    return errors
 
 
 def attention_errors(
-    recording: Recording, at: AcceleratorRates, table: AttentionRates | None, half: float
+    recording: Recording, rates: AcceleratorRates, table: AttentionRates | None, half: float
 ) -> list[KernelError]:
     """Return calls of attention beside the rates of the catalogue; their own are taken as measured.
 
     Args:
-        at: any rates of the accelerator.
-        table: rates of the catalogue; None where it has none.
+        rates: any rates of the accelerator.
+        table: the catalogue's rates; None without them.
         half: dense 16-bit peak [FLOP/s].
     """
-    found = []
+    errors = []
     for row in recording.attention:
-        known = with_kernel(at, table, row.kernel, half)
+        known = with_kernel(rates, table, row.kernel, half)
         catalogue = None if known is None else attention_seconds(row, known)
-        operations = attention_operations(row, at)
-        found.append(_error(f"attention {row.kernel}", row.words, row, operations, catalogue=catalogue))
-    return found
+        operations = attention_operations(row, rates)
+        errors.append(_error(f"attention {row.kernel}", row.words, row, operations, catalogue=catalogue))
+    return errors
 
 
 def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: float | None) -> list[KernelError]:
@@ -96,23 +96,23 @@ def copy_errors(recording: Recording, links: dict[str, LinkFit], catalogue: floa
         links: fits by way.
         catalogue: rate of the catalogue [byte/s].
     """
-    found = []
+    errors = []
     for row in recording.copies:
         link = links.get(row.direction)
         fitted = None if link is None else link.seconds(row.bytes)
         plain = None if catalogue is None or row.direction == "both" else row.bytes / catalogue
-        found.append(_error("pcie", row.words, row, float(row.bytes), fitted, plain))
-    return found
+        errors.append(_error("pcie", row.words, row, float(row.bytes), fitted, plain))
+    return errors
 
 
 def group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]:
     """Return mean and largest errors by kind of kernel."""
-    found = []
-    for group in dict.fromkeys(item.group for item in kernels):
-        mine = [item for item in kernels if item.group == group]
-        before = [abs(item.catalogue_error) for item in mine if item.catalogue_error is not None]
-        after = [abs(item.error) for item in mine if item.error is not None]
-        found.append(
+    errors = []
+    for group in dict.fromkeys(kernel.group for kernel in kernels):
+        mine = [kernel for kernel in kernels if kernel.group == group]
+        before = [abs(kernel.catalogue_error) for kernel in mine if kernel.catalogue_error is not None]
+        after = [abs(kernel.error) for kernel in mine if kernel.error is not None]
+        errors.append(
             KernelGroupError(
                 group=group,
                 n=len(mine),
@@ -121,4 +121,4 @@ def group_errors(kernels: Sequence[KernelError]) -> tuple[KernelGroupError, ...]
                 max_error=max(after) if after else None,
             )
         )
-    return tuple(found)
+    return tuple(errors)

@@ -36,7 +36,7 @@ class MeasuredFigures:
     constants: dict[str, MeasuredConstant]
     """Constants by name."""
     attention: MeasuredAttention | None
-    """Tables of attention; None where they are not to be written."""
+    """Tables of attention; None to write none."""
     source: MeasuredSource
     """Source of all of them."""
     units: float
@@ -46,7 +46,7 @@ class MeasuredFigures:
 
 
 def _line(constant: MeasuredConstant) -> str:
-    low, value, high = (_text(constant, item) for item in (constant.low, constant.after, constant.high))
+    low, value, high = (_text(constant, number) for number in (constant.low, constant.after, constant.high))
     name = "bandwidth" if constant.name == "pcie" else constant.name
     return figure_line(name, (value, low, high), constant.note, derived=constant.name != "pcie")
 
@@ -66,7 +66,7 @@ def _reread(model: type[P], text: str, name: str, lines: list[str]) -> P:
     """Return a part as its new text has it.
 
     Raises:
-        FitError: where the text is none.
+        FitError: if the text is none.
     """
     try:
         return validate(model, Document(name, "0" * 64, compose(text, name)))
@@ -85,15 +85,17 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
         figures: what is to be written.
 
     Raises:
-        FitError: where a file is written in a way that cannot be edited, or constants are missing of an accelerator
+        FitError: if a file is written in a way that cannot be edited, or constants are missing of an accelerator
             that has none.
     """
     files = {}
-    own = {name: item for name, item in figures.constants.items() if not (name == "memory" and figures.stack)}
+    constants = {
+        name: constant for name, constant in figures.constants.items() if not (name == "memory" and figures.stack)
+    }
     table = figures.attention.part if figures.attention is not None else None
     moved = table is not None and part.training is not None and part.training.kernels != table.id
-    if own or moved:
-        files[part.id] = _accelerator(catalog, part, own, figures)
+    if constants or moved:
+        files[part.id] = _accelerator(catalog, part, constants, figures)
     if table is not None:
         assert figures.attention is not None
         files[table.id] = figures.attention.text
@@ -103,10 +105,10 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
 
 
 def _accelerator(
-    catalog: Catalog, part: Accelerator, own: dict[str, MeasuredConstant], figures: MeasuredFigures
+    catalog: Catalog, part: Accelerator, constants: dict[str, MeasuredConstant], figures: MeasuredFigures
 ) -> str:
     text, name = _own(catalog, part.id)
-    lines = {key: _line(item) for key, item in own.items() if key != "pcie"}
+    lines = {key: _line(constant) for key, constant in constants.items() if key != "pcie"}
     if part.training is None and lines:
         lacking = [key for key in NEEDED if key not in lines]
         if lacking:
@@ -118,25 +120,25 @@ def _accelerator(
     table = figures.attention.part if figures.attention is not None else None
     if table is not None and (part.training.kernels != table.id if part.training is not None else lines):
         lines["kernels"] = f"  kernels: {scalar(table.id)}"
-    made = with_lines(text, "training", lines) if lines else text
-    link = {"bandwidth": _line(own["pcie"])} if "pcie" in own else {}
-    made = with_source(with_lines(made, "pcie", link) if link else made, figures.source)
-    wanted = [figures.source.line, *lines.values(), *link.values()]
-    found = _reread(Accelerator, made, name, wanted)
-    for key, item in own.items():
-        figure = found.pcie.bandwidth if key == "pcie" and found.pcie else getattr(found.training, key, None)
-        if figure is None or abs(figure.value / item.after - 1) > CLOSE or figure.source != KEY:
-            raise _by_hand(name, wanted)
-    return made
+    edited = with_lines(text, "training", lines) if lines else text
+    link = {"bandwidth": _line(constants["pcie"])} if "pcie" in constants else {}
+    edited = with_source(with_lines(edited, "pcie", link) if link else edited, figures.source)
+    added = [figures.source.line, *lines.values(), *link.values()]
+    read = _reread(Accelerator, edited, name, added)
+    for key, constant in constants.items():
+        figure = read.pcie.bandwidth if key == "pcie" and read.pcie else getattr(read.training, key, None)
+        if figure is None or abs(figure.value / constant.after - 1) > CLOSE or figure.source != KEY:
+            raise _by_hand(name, added)
+    return edited
 
 
 def _stack(catalog: Catalog, part: Accelerator, stack: str, figures: MeasuredFigures) -> str:
     text, name = _own(catalog, stack)
     set_name = part.training.set if part.training is not None else f"{part.id}-own"
     line = _line(figures.constants["memory"])
-    made = with_source(stack_lines(text, set_name, line), figures.source)
-    found = _reread(SoftwareStack, made, name, [figures.source.line, line])
-    rates = found.constants.get(set_name)
+    edited = with_source(stack_lines(text, set_name, line), figures.source)
+    read = _reread(SoftwareStack, edited, name, [figures.source.line, line])
+    rates = read.constants.get(set_name)
     if rates is None or rates.memory is None or rates.memory.source != KEY:
         raise _by_hand(name, [figures.source.line, "constants:", f"  {set_name}:", f"  {line}"])
-    return made
+    return edited

@@ -53,18 +53,20 @@ class MeasuredResult:
     """Files of a catalogue by the id of their part."""
 
 
-def fit_recording(catalog: Catalog, recording: Recording, document: Document, asked: MeasuredRequest) -> MeasuredResult:
+def fit_recording(
+    catalog: Catalog, recording: Recording, document: Document, request: MeasuredRequest
+) -> MeasuredResult:
     """Fit constants to a recording.
 
     Args:
         document: its file, for faults.
-        asked: accelerator, and what is to be written.
+        request: accelerator, and what is to be written.
 
     Raises:
-        InputError: where the recording is of another device, or of none that counts.
-        FitError: where SciPy is missing, or the constants cannot be written into a file.
+        InputError: if the recording is of another device, or of none that counts.
+        FitError: if SciPy is missing, or the constants cannot be written into a file.
     """
-    part = catalog.entry(asked.accelerator).part
+    part = catalog.entry(request.accelerator).part
     assert isinstance(part, Accelerator)
     refuse_recording(catalog, recording, document, part)
     source = MeasuredSource(
@@ -72,15 +74,15 @@ def fit_recording(catalog: Catalog, recording: Recording, document: Document, as
         recording.date,
         recording.origin != "synthetic",
     )
-    made = fits_of(catalog, recording, part, source)
-    constants = _constants(made, asked)
-    written = {item.name: item for item in constants if item.written}
-    attention = made.attention if asked.only is None or "attention" in asked.only else None
+    fits = fits_of(catalog, recording, part, source)
+    constants = _constants(fits, request)
+    written = {constant.name: constant for constant in constants if constant.written}
+    attention = fits.attention if request.only is None or "attention" in request.only else None
     figures = MeasuredFigures(
-        constants=written, attention=attention, source=source, units=made.units, stack=asked.stack
+        constants=written, attention=attention, source=source, units=fits.units, stack=request.stack
     )
     files = measured_files(catalog, part, figures)
-    kernels = _errors(made)
+    kernels = _errors(fits)
     report = MeasuredFit(
         schema_version=SCHEMA_VERSION,
         accelerator=part.id,
@@ -92,22 +94,22 @@ def fit_recording(catalog: Catalog, recording: Recording, document: Document, as
         constants=constants,
         groups=group_errors(kernels),
         kernels=tuple(kernels),
-        remarks=remarks_of(made),
-        doubts=doubts_of(made, tuple(written), kernels),
+        remarks=remarks_of(fits),
+        doubts=doubts_of(fits, tuple(written), kernels),
     )
     return MeasuredResult(report, files)
 
 
-def _constants(made: RecordingFits, asked: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
+def _constants(fits: RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
     """Return every constant that was fitted, with what the catalogue has."""
-    fit, rates = made.kernels, made.part.training
-    found = []
+    fit, rates = fits.kernels, fits.part.training
+    constants = []
     for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
         if name not in fit.errors:
             continue
         figure = getattr(rates, name, None)
         low, high = fit.ends(name)
-        found.append(
+        constants.append(
             MeasuredConstant(
                 name=name,
                 unit="1" if name in FRACTIONS else "s",
@@ -116,30 +118,30 @@ def _constants(made: RecordingFits, asked: MeasuredRequest) -> tuple[MeasuredCon
                 low=low,
                 high=high,
                 rows=fit.rows[name],
-                written=_written(name, made, asked),
-                note=ALONE if name in IN_STEPS and not _written(name, made, asked) else None,
+                written=_written(name, fits, request),
+                note=ALONE if name in IN_STEPS and not _written(name, fits, request) else None,
             )
         )
-    return (*found, *_kernel(made, asked), *_link(made, asked))
+    return (*constants, *_kernel(fits, request), *_link(fits, request))
 
 
-def _written(name: str, made: RecordingFits, asked: MeasuredRequest) -> bool:
+def _written(name: str, fits: RecordingFits, request: MeasuredRequest) -> bool:
     """Return whether a constant is to be written."""
     if name not in MEASURED:
         return False
-    if asked.only is not None:
-        return name in asked.only
-    alone = name in IN_STEPS and made.part.training is not None
-    return not alone or (name == "memory" and asked.stack is not None)
+    if request.only is not None:
+        return name in request.only
+    alone = name in IN_STEPS and fits.part.training is not None
+    return not alone or (name == "memory" and request.stack is not None)
 
 
-def _kernel(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstant]:
+def _kernel(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
     """Return the time of a GEMM with the small kernels around it, where both parts were measured."""
-    fit, rates = made.kernels, made.part.training
+    fit, rates = fits.kernels, fits.part.training
     if fit.kernel is None:
         return []
     ends = [fit.ends(name) for name in ("gemm", "small")]
-    low, high = (ends[0][at] + SMALL_KERNELS * ends[1][at] for at in range(2))
+    low, high = (ends[0][place] + SMALL_KERNELS * ends[1][place] for place in range(2))
     return [
         MeasuredConstant(
             name="kernel",
@@ -149,19 +151,19 @@ def _kernel(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstan
             low=low,
             high=high,
             rows=fit.rows["gemm"] + fit.rows["small"],
-            written=_written("kernel", made, asked),
+            written=_written("kernel", fits, request),
             note=f"a GEMM's own {fit.values['gemm'] * 1e6:.3g} us, and {SMALL_KERNELS} small kernels of "
             f"{fit.values['small'] * 1e6:.3g} us",
         )
     ]
 
 
-def _link(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstant]:
-    """Return the rate of the link to the host: that of the slower way."""
-    ways = {way: made.links[way] for way in ("to-device", "from-device") if way in made.links}
+def _link(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
+    """Return the rate of the link to the host, from the slower way."""
+    ways = {way: fits.links[way] for way in ("to-device", "from-device") if way in fits.links}
     if not ways:
         return []
-    rates, link = {way: item.rate / 1e9 for way, item in ways.items()}, made.part.pcie
+    rates, link = {way: fitted.rate / 1e9 for way, fitted in ways.items()}, fits.part.pcie
     return [
         MeasuredConstant(
             name="pcie",
@@ -170,25 +172,25 @@ def _link(made: RecordingFits, asked: MeasuredRequest) -> list[MeasuredConstant]
             after=min(rates.values()),
             low=min(rates.values()),
             high=max(rates.values()),
-            rows=sum(item.rows for item in ways.values()),
-            written=link is not None and _written("pcie", made, asked),
+            rows=sum(fitted.rows for fitted in ways.values()),
+            written=link is not None and _written("pcie", fits, request),
             note="; ".join(f"{way} {rate:.4g} GB/s" for way, rate in rates.items()),
         )
     ]
 
 
-def _errors(made: RecordingFits) -> list[KernelError]:
+def _errors(fits: RecordingFits) -> list[KernelError]:
     """Return every kernel beside its modelled times."""
-    fit, part = made.kernels, made.part
+    fit, part = fits.kernels, fits.part
     catalogue = None
     if part.training is not None:
-        own = {name: fit.values[name] for name in ("gemm", "small")}
-        catalogue = starting_values(part) | own
-    found = []
-    for group, timed in timed_groups(made.recording, part).items():
+        fitted = {name: fit.values[name] for name in ("gemm", "small")}
+        catalogue = starting_values(part) | fitted
+    errors = []
+    for group, timed in timed_groups(fits.recording, part).items():
         rows = kernel_errors(group, timed, fit.values, catalogue)
-        found += sorted(rows, key=lambda item: item.group != group)
+        errors += sorted(rows, key=lambda error: error.group != group)
     half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), 0.0) * 1e12
-    found += attention_errors(made.recording, made.any_rates, made.table, half)
+    errors += attention_errors(fits.recording, fits.any_rates, fits.table, half)
     plain = None if part.pcie is None else float(part.pcie.bandwidth.value) * 1e9
-    return found + copy_errors(made.recording, made.links, plain)
+    return errors + copy_errors(fits.recording, fits.links, plain)

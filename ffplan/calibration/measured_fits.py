@@ -28,7 +28,7 @@ FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
 """Constants that are fractions of a peak or of the memory bandwidth."""
 
 
-def usual_rates(part: Accelerator, units: float) -> AcceleratorRates:
+def default_rates(part: Accelerator, units: float) -> AcceleratorRates:
     """Return rates of an accelerator, with constants of the catalogue or usual ones.
 
     Args:
@@ -59,7 +59,7 @@ class RecordingFits:
     @property
     def any_rates(self) -> AcceleratorRates:
         """Rates of the accelerator, with constants of the catalogue or usual ones."""
-        return usual_rates(self.part, self.units)
+        return default_rates(self.part, self.units)
 
 
 def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: MeasuredSource) -> RecordingFits:
@@ -70,7 +70,7 @@ def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: M
         source: source of the figures.
 
     Raises:
-        FitError: where SciPy is missing, or nobody knows the multiprocessors.
+        FitError: if SciPy is missing, or nobody knows the multiprocessors.
     """
     table, rates = None, part.training
     if rates is not None and rates.kernels is not None:
@@ -88,5 +88,5 @@ def fits_of(catalog: Catalog, recording: Recording, part: Accelerator, source: M
         units=units,
         kernels=fit_kernels(recording, part),
         links=links,
-        attention=measured_attention(recording, part, table, usual_rates(part, units), source),
+        attention=measured_attention(recording, part, table, default_rates(part, units), source),
     )

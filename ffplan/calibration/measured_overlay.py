@@ -63,9 +63,9 @@ def figure_line(name: str, texts: tuple[str, str, str], note: str | None = None,
 
 def with_source(text: str, source: MeasuredSource) -> str:
     """Return the text of a part with the source among its sources, in place of an older one of its key."""
-    found = re.sub(rf"^  {KEY}: .*\n", "", text, flags=re.MULTILINE)
+    edited = re.sub(rf"^  {KEY}: .*\n", "", text, flags=re.MULTILINE)
     added = source.line + "\n"
-    return re.sub(r"^sources:.*\n", lambda match: match[0] + added, found, count=1, flags=re.MULTILINE)
+    return re.sub(r"^sources:.*\n", lambda match: match[0] + added, edited, count=1, flags=re.MULTILINE)
 
 
 def with_lines(text: str, section: str, lines: dict[str, str]) -> str:
@@ -79,14 +79,14 @@ def with_lines(text: str, section: str, lines: dict[str, str]) -> str:
     block = re.search(rf"^{section}:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", text, flags=re.MULTILINE)
     if block is None:
         return text.rstrip("\n") + f"\n{section}:\n" + "".join(f"{line}\n" for line in lines.values())
-    made = block[0]
+    edited = block[0]
     for name, line in lines.items():
-        own = re.compile(rf"^  {name}:.*\n(?:   .*\n)*", re.MULTILINE)
-        if own.search(made):
-            made = own.sub(lambda _, line=line: f"{line}\n", made, count=1)  # type: ignore[misc]
+        field = re.compile(rf"^  {name}:.*\n(?:   .*\n)*", re.MULTILINE)
+        if field.search(edited):
+            edited = field.sub(lambda _, line=line: f"{line}\n", edited, count=1)  # type: ignore[misc]
         else:
-            made = f"{made.rstrip()}\n{line}\n"
-    return text[: block.start()] + made + text[block.end() :]
+            edited = f"{edited.rstrip()}\n{line}\n"
+    return text[: block.start()] + edited + text[block.end() :]
 
 
 def _compute(figure: ComputeFigure) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def _table(table: AttentionTable) -> dict[str, Any]:
 def attention_file(part: AttentionRates) -> str:
     """Return a table of attention kernels as a file of a catalogue, a table a line."""
     lines = ["kind: attention-rates", *(f"{name}: {flow(getattr(part, name))}" for name in ("id", "name", "vendor"))]
-    sources = {key: item.model_dump(exclude_none=True) for key, item in part.sources.items()}
+    sources = {key: source.model_dump(exclude_none=True) for key, source in part.sources.items()}
     lines += ["sources:", *(f"  {key}: {flow(fields)}" for key, fields in sources.items())]
     lines += [f"note: {flow(part.note)}"] if part.note else []
     lines += [f"peak: {flow(_compute(part.peak))}", f"usual: {part.usual}", "tables:"]
@@ -114,14 +114,14 @@ def attention_file(part: AttentionRates) -> str:
 def merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
     """Return tables with the measured ones in place of others of the same kernel, width, mask and pass.
 
-    A table of both passes takes the place of those of single passes, which would stand before it.
+    A table of both passes replaces tables of single passes, which would come before it.
     """
     measured = tuple(measured)
 
     def replaced(table: AttentionTable) -> bool:
-        own = (table.kernel, table.head_dim, table.causal)
+        mark = (table.kernel, table.head_dim, table.causal)
         return any(
-            own == (new.kernel, new.head_dim, new.causal) and new.measured in (table.measured, "both")
+            mark == (new.kernel, new.head_dim, new.causal) and new.measured in (table.measured, "both")
             for new in measured
         )
 
@@ -138,11 +138,11 @@ def stack_lines(text: str, set_name: str, line: str) -> str:
     """
     head = rf"^  {re.escape(set_name)}:[ ]*\n"
     if re.search(rf"^constants:.*\n(?:[ \t#-].*\n)*?{head[1:]}", text, flags=re.MULTILINE):
-        own = re.compile(rf"({head})((?:    .*\n)*)", re.MULTILINE)
+        constants = re.compile(rf"({head})((?:    .*\n)*)", re.MULTILINE)
 
         def put(match: re.Match[str]) -> str:
             others = re.sub(r"^    memory:.*\n", "", match[2], flags=re.MULTILINE)
             return f"{match[1]}  {line}\n{others}"
 
-        return own.sub(put, text, count=1)
+        return constants.sub(put, text, count=1)
     return with_lines(text, "constants", {set_name: f"  {set_name}:\n  {line}"})

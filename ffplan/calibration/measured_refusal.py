@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.calibration.kernel_times import attention_operations
-from ffplan.calibration.measured_fits import usual_rates
+from ffplan.calibration.measured_fits import default_rates
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -30,17 +30,17 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
     device = recording.device
     faults = []
     if device.type == "cpu":
-        words = "times of a CPU show that the program runs, and are not fitted"
-        faults.append(document.finding(RULE, ("device", "type"), words, "run `ffplan measure run` on a GPU"))
+        message = "times of a CPU show that the program runs, and are not fitted"
+        faults.append(document.finding(RULE, ("device", "type"), message, "run `ffplan measure run` on a GPU"))
     elif device.pci_id is not None and part.pci_ids and device.pci_id not in part.pci_ids:
         parts = [catalog.entry(name).part for name in catalog.ids_of("accelerator")]
-        same = [item.id for item in parts if device.pci_id in getattr(item, "pci_ids", ())]
-        words = f"the device is {device.name} ({device.pci_id}), not `{part.id}`"
+        same = [candidate.id for candidate in parts if device.pci_id in getattr(candidate, "pci_ids", ())]
+        message = f"the device is {device.name} ({device.pci_id}), not `{part.id}`"
         remedy = did_you_mean(part.id, same, what="accelerator of this PCI id")
-        faults.append(document.finding(RULE, ("device", "pci_id"), words, f"give its own --accelerator; {remedy}"))
+        faults.append(document.finding(RULE, ("device", "pci_id"), message, f"give its own --accelerator; {remedy}"))
     elif not recording.rows:
-        words = "the recording holds no measured kernel"
-        faults.append(document.finding(RULE, (), words, "run `ffplan measure run` again, to its end"))
+        message = "the recording holds no measured kernel"
+        faults.append(document.finding(RULE, (), message, "run `ffplan measure run` again, to its end"))
     if not faults:
         faults = list(_impossible(recording, document, part))
     if faults:
@@ -49,17 +49,17 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
 
 def _impossible(recording: Recording, document: Document, part: Accelerator) -> Iterator[Finding]:
     """Yield a finding for each row whose rate is above the dense peak of the accelerator."""
-    at = usual_rates(part, 1.0)
+    rates = default_rates(part, 1.0)
     half = next((part.peak[name].value for name in ("bf16", "fp16") if name in part.peak), None)
     rows: list[tuple[tuple[str, int], Timing, float, float | None]] = []
     for position, gemm in enumerate(recording.gemms):
         peak = part.peak[gemm.dtype].value if gemm.dtype in part.peak else None
         rows.append((("gemms", position), gemm, gemm.operations, peak))
     for position, call in enumerate(recording.attention):
-        rows.append((("attention", position), call, attention_operations(call, at), half))
+        rows.append((("attention", position), call, attention_operations(call, rates), half))
     for path, row, operations, peak in rows:
         rate = operations / row.median_us / 1e6
         if peak is not None and rate > peak:
-            words = f"{rate:,.0f} TFLOP/s is more than the dense peak of `{part.id}`, {peak:,.0f}"
+            message = f"{rate:,.0f} TFLOP/s is more than the dense peak of `{part.id}`, {peak:,.0f}"
             remedy = "check the time, the sizes and the --accelerator"
-            yield document.finding(RULE, (*path, "median_us"), words, remedy)
+            yield document.finding(RULE, (*path, "median_us"), message, remedy)

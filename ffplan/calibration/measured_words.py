@@ -19,58 +19,58 @@ if TYPE_CHECKING:
 OWN_TIMES = {"gemm": "The own time of a GEMM", "small": "The time of a small kernel"}
 
 
-def remarks_of(made: RecordingFits) -> tuple[str, ...]:
-    """Return what the recording lacks, and what was left out."""
-    recording, part, found = made.recording, made.part, []
-    for name, reason in made.kernels.kept.items():
-        words = OWN_TIMES.get(name, name)
-        found.append(f"{words} is not measured: {reason}; the catalogue's {_kept(made, name)} is kept.")
+def remarks_of(fits: RecordingFits) -> tuple[str, ...]:
+    """Return remarks on gaps of the recording and on kernels left out."""
+    recording, part, remarks = fits.recording, fits.part, []
+    for name, reason in fits.kernels.kept.items():
+        label = OWN_TIMES.get(name, name)
+        remarks.append(f"{label} is not measured: {reason}; the catalogue's {_kept(fits, name)} is kept.")
     few = sum(int((~timed.used).sum()) for timed in timed_groups(recording, part).values())
     if few:
-        found.append(
+        remarks.append(
             f"{plural(few, 'GEMM has', 'GEMMs have')} fewer tiles than multiprocessors: shown, and not fitted."
         )
     strange = listed(dict.fromkeys(row.dtype for row in recording.gemms if row.dtype not in part.peak))
     if strange:
-        found.append(f"`{part.id}` has no peak for {strange}: these GEMMs are left out.")
-    if made.attention.partial:
-        names = listed(made.attention.partial)
-        found.append(f"Attention by {names} is not written: it needs causal passes, forward and backward.")
+        remarks.append(f"`{part.id}` has no peak for {strange}: these GEMMs are left out.")
+    if fits.attention.partial:
+        names = listed(fits.attention.partial)
+        remarks.append(f"Attention by {names} is not written: it needs causal passes, forward and backward.")
     if recording.skipped:
-        found.append(f"{plural(len(recording.skipped), 'kernel')} could not be timed, as the recording says.")
+        remarks.append(f"{plural(len(recording.skipped), 'kernel')} could not be timed, as the recording says.")
     if not recording.complete:
-        found.append("The run was interrupted: the recording has a part of the kernels.")
+        remarks.append("The run was interrupted: the recording has a part of the kernels.")
     if part.pcie is None and recording.copies:
-        found.append(f"`{part.id}` has no PCIe link in the catalogue: its rate is not written.")
-    return tuple(found)
+        remarks.append(f"`{part.id}` has no PCIe link in the catalogue: its rate is not written.")
+    return tuple(remarks)
 
 
-def _kept(made: RecordingFits, name: str) -> str:
-    value = made.kernels.values[name]
+def _kept(fits: RecordingFits, name: str) -> str:
+    value = fits.kernels.values[name]
     return f"{value * 100:.4g} %" if name in FRACTIONS else f"{value * 1e6:.3g} us"
 
 
-def doubts_of(made: RecordingFits, written: tuple[str, ...], kernels: list[KernelError]) -> tuple[str, ...]:
+def doubts_of(fits: RecordingFits, written: tuple[str, ...], kernels: list[KernelError]) -> tuple[str, ...]:
     """Return reasons not to use the constants.
 
     Args:
         written: constants that are to be written.
         kernels: errors of every kernel.
     """
-    found, recording = [], made.recording
+    doubts, recording = [], fits.recording
     if recording.origin == "synthetic":
-        found.append("the times were made up")
+        doubts.append("the times were made up")
     fractions = sorted(set(written) & set(MATRIX.values()))
     if fractions and recording.load != "sustained":
-        words = "short kernels" if recording.load == "short" else "kernels of unstated length"
-        found.append(f"{listed(fractions)}: measured on {words}, which need not show the power limit of long work")
+        kind = "short kernels" if recording.load == "short" else "kernels of unstated length"
+        doubts.append(f"{listed(fractions)}: measured on {kind}, which need not show the power limit of long work")
     used = {"stream", "kernel", *MATRIX.values()} & set(written)
-    for group in dict.fromkeys(item.group for item in kernels):
-        missed = [abs(item.error) for item in kernels if item.group == group and item.error is not None]
+    for group in dict.fromkeys(kernel.group for kernel in kernels):
+        missed = [abs(kernel.error) for kernel in kernels if kernel.group == group and kernel.error is not None]
         fitted = group in {f"gemm {dtype}" for dtype in MATRIX} and used
         if fitted and missed and float(np.mean(missed)) > LARGE:
-            found.append(f"{group} is missed by {np.mean(missed):.0%} in the mean, more than {LARGE:.0%}")
+            doubts.append(f"{group} is missed by {np.mean(missed):.0%} in the mean, more than {LARGE:.0%}")
     device = recording.device.multiprocessors
-    if device is not None and device != made.units:
-        found.append(f"the device has {device} multiprocessors, the catalogue {made.units:g}")
-    return tuple(found)
+    if device is not None and device != fits.units:
+        doubts.append(f"the device has {device} multiprocessors, the catalogue {fits.units:g}")
+    return tuple(doubts)

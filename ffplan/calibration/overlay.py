@@ -33,13 +33,13 @@ def _figure(name: str, value: float, source: str, note: str | None = None) -> st
     return f"  {name}: {{value: {figure_text(name, value)}, source: {source}{more}}}"
 
 
-def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: bool, set_name: str) -> list[str]:
+def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, same_part: bool, set_name: str) -> list[str]:
     """Return the lines of `training`.
 
     Args:
         base: constants that were not.
         units: multiprocessors, where `base` has none.
-        own: the constants of `base` are the part's own, and keep their sources.
+        same_part: the constants of `base` are the part's own, and keep their sources.
         set_name: name of the set.
     """
     lines = ["training:", f"  set: {scalar(set_name)}"]
@@ -55,7 +55,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, own: 
             note = kept.note
             if kept.low is not None or kept.high is not None:
                 note = f"{note or ''} range {figure_text(name, kept.range[0])} to {figure_text(name, kept.range[1])}"
-            known = own and kept.source not in (KEY, START)
+            known = same_part and kept.source not in (KEY, START)
             lines.append(_figure(name, kept.value, kept.source if known else START, note))
         elif name == "units":
             lines.append(_figure(name, units, KEY))
@@ -68,13 +68,13 @@ def with_training(text: str, sources: list[str], block: list[str]) -> str:
     Args:
         sources: lines to add under `sources`.
     """
-    found = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
-    found = re.sub(rf"^  (?:{KEY}|{START}): .*\n", "", found, flags=re.MULTILINE)
-    found = re.sub(
+    edited = re.sub(r"^training:.*\n(?:[ \t#-].*\n|\n(?=[ \t]))*", "", text, flags=re.MULTILINE)
+    edited = re.sub(rf"^  (?:{KEY}|{START}): .*\n", "", edited, flags=re.MULTILINE)
+    edited = re.sub(
         r"^sources:.*\n",
         lambda match: match[0] + "".join(f"{line}\n" for line in sources),
-        found,
+        edited,
         count=1,
         flags=re.MULTILINE,
     )
-    return found.rstrip("\n") + "\n" + "".join(f"{line}\n" for line in block)
+    return edited.rstrip("\n") + "\n" + "".join(f"{line}\n" for line in block)

@@ -34,11 +34,11 @@ class LatencyFigures:
     ) -> None:
         self.library, self.job, self.operation, self.protocol = library, job, operation, protocol
         self.measured = measured
-        """True for the time, False for the estimate by which the library chooses."""
+        """True for the time, False for the library's own estimate, its basis of choice."""
         self._key = key
 
     def _figure(self, place: str) -> float:
-        """Return a constant [s]; 0 where the library has none."""
+        """Return a constant [s]; 0 if the library has none."""
         tables = (self.library.measured, self.library.latency) if self.measured else (self.library.latency,)
         for table in tables:
             figures: Any = table.get(place, {}).get(self._key, {})  # type: ignore[call-overload]
@@ -66,12 +66,12 @@ class LatencyFigures:
         return self._figure("network") + (real(maximum(*extra)) if extra else 0.0)
 
 
-def anywhere(job: RankLayout) -> Truth:
+def always_possible(job: RankLayout) -> Truth:
     """Return True on any ranks."""
     return job.ranks > 0
 
 
-def as_it_likes(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
+def always_allowed(library: Library, job: RankLayout) -> Truth:  # noqa: ARG001
     """Return True for any library."""
     return job.ranks > 0
 
@@ -94,12 +94,12 @@ class Algorithm:
     latency: Callable[[LatencyFigures], Latency]
     """Its latency, in addition to the stream."""
     _: KW_ONLY
-    possible: Callable[[RankLayout], Truth] = anywhere
-    """True where it can run."""
-    allowed: Callable[[Library, RankLayout], Truth] = as_it_likes
-    """True where the library lets it run."""
+    possible: Callable[[RankLayout], Truth] = always_possible
+    """True for ranks that it can run on."""
+    allowed: Callable[[Library, RankLayout], Truth] = always_allowed
+    """True if the library lets it run."""
     channels: bool = False
-    """True where the number of channels grows with the message."""
+    """True if the number of channels grows with the message."""
     runs_on: str = ""
     """Ranks on which it can run, in words, for error messages."""
     protocols: tuple[str, ...] = SIMPLE
@@ -107,17 +107,17 @@ class Algorithm:
     figures: str = ""
     """Algorithm whose latency constants it takes; its own if empty."""
     trees: bool = False
-    """True where several flows meet at a NIC, and pieces pass nodes one after the other."""
+    """True if several flows meet at a NIC, and pieces pass nodes one after the other."""
     rings: bool = False
-    """True where pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
+    """True if pieces pass the ranks of a node one after the other, which fills a pipeline slot by slot."""
     on_request: bool = False
-    """True where it is timed only when asked for."""
+    """True if it is timed on request only."""
     in_network: bool = False
-    """True where the network's switches reduce (SHARP)."""
+    """True if the network's switches reduce (SHARP)."""
     bus_per_ll: Callable[[str, Number], Number] = half
-    """Bus bandwidth over message rate, by which the ceiling of protocol LL limits it."""
+    """Bus bandwidth over message rate, for the ceiling of protocol LL."""
     as_estimated: Callable[[Library, RankLayout], tuple[RankLayout, float]] | None = None
-    """The ranks as the library's own estimate sees them, and its correction; the true ones if omitted."""
+    """Ranks in the library's own estimate, and its correction; the true ranks if omitted."""
 
     @property
     def key(self) -> str:

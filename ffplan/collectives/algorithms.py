@@ -1,4 +1,4 @@
-"""Every algorithm between accelerators that NCCL may run: the one place where they are registered."""
+"""The registry of NCCL's algorithms between accelerators."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ffplan.collectives.switch_reduction import NVLS, NVLS_TREE, SHARP
 from ffplan.collectives.trees import TREE
 
 _REGISTERED = (RING, TREE, NVLS, NVLS_TREE, SHARP, HIERARCHICAL, RAIL, DIRECT, STAR, SEND, PAT)
-ALGORITHMS = {item.name: item for item in _REGISTERED}
-"""Algorithms by name, in the order in which the first of equals wins."""
+ALGORITHMS = {algorithm.name: algorithm for algorithm in _REGISTERED}
+"""Algorithms by name; the first of equals wins."""
 OF_TOKENS = ("node-limited", "straight")
 """Ways of sending tokens to experts, see `expert_dispatch`."""
 NAMES = (*ALGORITHMS, *OF_TOKENS)

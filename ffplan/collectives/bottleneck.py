@@ -42,10 +42,10 @@ class Line:
 
 
 def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: Number) -> Number:
-    """Return the message rate that a resource with one-way and both-way capacity allows.
+    """Return the message rate under a resource's one-way and both-way capacity.
 
     Args:
-        one_way: most it carries in one direction [GB/s].
+        one_way: capacity in one direction [GB/s].
         both_way_share: sum of both directions as a fraction of `one_way` [1].
         inward: bytes in per byte of message [1].
         outward: bytes out per byte of message [1].
@@ -72,18 +72,18 @@ def port_rate(one_way: Number, both_way_share: Number, inward: Number, outward: 
 
 def totals(lines: Iterable[Line]) -> dict[Key, tuple[Number, Number]]:
     """Return the use of each resource: the sum over its lines, in and out."""
-    found: dict[Key, tuple[Number, Number]] = {}
+    uses: dict[Key, tuple[Number, Number]] = {}
     sums: dict[tuple[int, ...], tuple[Any, ...]] = {}
     for line in lines:
-        before, new = found.get(line.resource), (line.inward, line.outward)
+        before, new = uses.get(line.resource), (line.inward, line.outward)
         if before is None:
-            found[line.resource] = new
+            uses[line.resource] = new
             continue
         mark = (id(before[0]), id(before[1]), id(new[0]), id(new[1]))  # alike resources share one sum
         if mark not in sums:
             sums[mark] = ((before[0] + new[0], before[1] + new[1]), before, new)  # kept, so that ids stay theirs
-        found[line.resource] = sums[mark][0]
-    return found
+        uses[line.resource] = sums[mark][0]
+    return uses
 
 
 def _mark(value: Number) -> float:
@@ -94,17 +94,23 @@ def _mark(value: Number) -> float:
 def _rates(
     known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool, at_line_rate: bool = False
 ) -> list[tuple[Number, bool]]:
-    """Return the rate that each loaded resource allows, alike ones once, and whether libraries know of its limit."""
+    """Return the rate limit of each loaded resource, equal ones once, and whether libraries know of it."""
     seen: dict[tuple[Any, ...], tuple[Number, bool]] = {}
     for key, (inward, outward) in totals(lines).items():
-        item = known.get(key)
-        if item is None:
+        resource = known.get(key)
+        if resource is None:
             continue
-        both = item.both_ways[1]
-        share = 1.0 if at_line_rate else item.under_trees if trees and item.under_trees is not None else item.sustained
-        mark = (item.name, item.known, id(item.one_way), _mark(both), _mark(share), id(inward), id(outward))
+        both = resource.both_ways[1]
+        share = (
+            1.0
+            if at_line_rate
+            else resource.under_trees
+            if trees and resource.under_trees is not None
+            else resource.sustained
+        )
+        mark = (resource.name, resource.known, id(resource.one_way), _mark(both), _mark(share), id(inward), id(outward))
         if mark not in seen:
-            seen[mark] = (port_rate(item.one_way[1] * share, both, inward, outward), item.known)
+            seen[mark] = (port_rate(resource.one_way[1] * share, both, inward, outward), resource.known)
     return list(seen.values())
 
 
@@ -114,29 +120,29 @@ def sustained_rate(
     """Return the rate of a long message under a ledger.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         trees: several flows meet at each NIC.
         at_line_rate: use line rates, as bounds do.
 
     Returns:
         Algorithm bandwidth [GB/s], in the shape of the ledger's uses.
     """
-    return minimum(*(found for found, _ in _rates(known, lines, trees=trees, at_line_rate=at_line_rate)), float("inf"))
+    return minimum(*(most for most, _ in _rates(known, lines, trees=trees, at_line_rate=at_line_rate)), float("inf"))
 
 
 def sustained_rates(known: dict[Key, Resource], lines: Iterable[Line], *, trees: bool) -> tuple[Number, Number]:
-    """Return the rate of a long message under a ledger, and what it is without the limits that libraries do not know.
+    """Return the rate of a long message under a ledger, with all limits and with the limits that libraries know.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         trees: several flows meet at each NIC.
 
     Returns:
         Two algorithm bandwidths [GB/s], in the shape of the ledger's uses.
     """
-    found = _rates(known, lines, trees=trees)
-    guess = minimum(*(most for most, public in found if public), float("inf"))
-    return minimum(*(most for most, public in found if not public), guess), guess
+    rates = _rates(known, lines, trees=trees)
+    guess = minimum(*(most for most, public in rates if public), float("inf"))
+    return minimum(*(most for most, public in rates if not public), guess), guess
 
 
 def lacking(host: Host, lines: Iterable[Line]) -> tuple[str, ...]:
@@ -153,7 +159,7 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     """Return the bound of one ledger, a term for each set of resources that are loaded and limited alike.
 
     Args:
-        known: the resources; a line on one that is not there does not count.
+        known: resources; lines on other resources do not count.
         lines: the ledger, of plain numbers.
         sustained: use the rates of long messages in place of line rates.
         trees: several flows meet at each NIC.
@@ -164,9 +170,16 @@ def solve(known: dict[Key, Resource], lines: Iterable[Line], *, sustained: bool 
     alike: dict[tuple[Any, ...], tuple[Any, list[Resource]]] = {}
     for key, use in totals(lines).items():
         if key in known and use[0] + use[1] > LEAST_USE:
-            item = known[key]
-            mark = (item.name, item.one_way, item.both_ways, item.sustained, max(use), min(use))  # either way round
-            alike.setdefault(mark, (use, []))[1].append(item)
+            resource = known[key]
+            mark = (
+                resource.name,
+                resource.one_way,
+                resource.both_ways,
+                resource.sustained,
+                max(use),
+                min(use),
+            )  # either way round
+            alike.setdefault(mark, (use, []))[1].append(resource)
     return bound(*(_term(items, use, sustained=sustained, trees=trees) for use, items in alike.values()))
 
 
@@ -175,35 +188,35 @@ def _label(items: list[Resource]) -> str:
     if first.name == "nic":
         return "NIC" if len(items) == 1 else f"{len(items)} NICs"
     if first.name == "pcie_switch":
-        one = f"uplink of the PCIe switch of {first.label}"
-        return one if len(items) == 1 else f"each of {len(items)} uplinks of PCIe switches"
+        uplink = f"uplink of the PCIe switch of {first.label}"
+        return uplink if len(items) == 1 else f"each of {len(items)} uplinks of PCIe switches"
     if first.name != "root_port":
         return first.label
     if len(items) == 1:
         return f"root port {'shared by' if '+' in first.label else 'of'} {first.label}"
-    kinds = {f"{name.rstrip('0123456789')}s" for item in items for name in item.label.split("+")}
+    kinds = {f"{name.rstrip('0123456789')}s" for resource in items for name in resource.label.split("+")}
     return f"each of {len(items)} root ports with {' or '.join(sorted(kinds))}"
 
 
 def _derivation(items: list[Resource], use: tuple[float, float], share: float) -> str:
     first, count = items[0], len(items)
-    one, both, most, total = first.one_way[1], first.both_ways[1], max(use), sum(use)
+    one_way, both, most, total = first.one_way[1], first.both_ways[1], max(use), sum(use)
     if first.name == "host_memory":
         return f"{first.basis} / {total * count:.4g} operations per byte"
     if first.name == "nic":
         return (
-            f"{one * count:g} GB/s line rate / {most * count:.4g} sent (and received) per byte; "
-            f"{rate(one * share, most):.4g} at {share:.0%} of line rate"
+            f"{one_way * count:g} GB/s line rate / {most * count:.4g} sent (and received) per byte; "
+            f"{rate(one_way * share, most):.4g} at {share:.0%} of line rate"
         )
     if abs(both - FULL) < LEAST_USE or min(use) < LEAST_USE:
-        return f"{first.basis or f'{one:.4g} GB/s one way'} / {most:.4g} per byte"
+        return f"{first.basis or f'{one_way:.4g} GB/s one way'} / {most:.4g} per byte"
     if both == 1:
-        return f"{one:.4g} GB/s shared by both ways / ({use[0]:.4g} in + {use[1]:.4g} out) per byte"
+        return f"{one_way:.4g} GB/s shared by both ways / ({use[0]:.4g} in + {use[1]:.4g} out) per byte"
     ideal = ""
     if first.name == "root_port" and both < 1:
-        ideal = f"; {port_rate(one, 1.0, *use):.4g} if both ways shared the one-way limit without loss"
+        ideal = f"; {port_rate(one_way, 1.0, *use):.4g} if both ways shared the one-way limit without loss"
     return (
-        f"{one:.4g} GB/s one way, {both:.4g} x {one:.4g} = {one * both:.4g} GB/s both ways together / "
+        f"{one_way:.4g} GB/s one way, {both:.4g} x {one_way:.4g} = {one_way * both:.4g} GB/s both ways together / "
         f"({use[0]:.4g} in + {use[1]:.4g} out) per byte{ideal}"
     )
 
@@ -230,19 +243,20 @@ def on_each(step: str, kind: str, ids: tuple[str, ...], inward: Number, outward:
 
 
 def on_nics(job: RankLayout, step: str, load: Number) -> list[Line]:
-    """All NICs of a node together carry `load` each way, fed over PCIe where GPUs do not send over it anyway; those of
-    the node with the fewest bind."""
+    """Return the load of all NICs of a node: together `load` each way, fed over PCIe unless GPUs send over it anyway.
+    The node with the fewest NICs binds."""
     host, nics = job.host, job.fewest_nics
     used = load * job.several
     lines = on_each(step, "nic", host.nic_ids, used / nics, used / nics)
     if host.joined:
+        # one GPU feeds a NIC, and a node may run fewer GPUs than it has NICs
         feeders = minimum(job.fewest, nics)
         lines += on_each("GPUs feed NICs", "pcie_link", host.gpus, used / feeders, used / feeders)
     return lines
 
 
 def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
-    """Return the load of every link cut: `load`, or the least that an allreduce moves without in-network reduction."""
+    """Return the load of every link cut: `load`, or an allreduce's minimum without in-network reduction."""
     lines = []
     for cut in job.cuts:
         crossed = (cut.sets > 1) * job.several
@@ -252,7 +266,7 @@ def on_cuts(job: RankLayout, load: Number | None) -> list[Line]:
 
 
 def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
-    """Every root port passes `gpus` each way where it has GPUs, and `nics` for each NIC.
+    """Return the load of every root port: `gpus` each way if it has GPUs, and `nics` for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """
@@ -264,7 +278,7 @@ def on_ports(job: RankLayout, gpus: Number, nics: Number) -> list[Line]:
 
 
 def on_nic_ports(port: Port, inward: Number, outward: Number, nics: Number) -> list[Line]:
-    """A root port, and the PCIe switch below it, pass flows of GPUs, and `nics` each way for each NIC.
+    """Return the load of a root port and the PCIe switch below it: flows of GPUs, and `nics` each way for each NIC.
 
     Behind a PCIe switch, GPU and NIC meet below the root port.
     """

@@ -54,8 +54,8 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     sent = (ranks - 1) / ranks - paired
     lines += on_each("over bridges", "nvlink_copy", tuple(gpu for pair in host.pairs for gpu in pair), paired, paired)
     lines += on_each("over PCIe", "pcie_peer", host.gpus, sent, sent)
-    each = inner * away / job.nics
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    per_nic = inner * away / job.nics
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     if host.sockets_with_gpus > 1:
         half = inner / 2 * (1.0 - bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
@@ -63,7 +63,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
         here, switched = minimum(len(port.gpus), inner), port.pcie_switch and port.gpus
         inside_node = here * ((inner if switched else ranks) - here) / ranks
         use = maximum(0.0, inside_node - unpaired_peers(job, port) / ranks) + (
-            0.0 if switched else each * len(port.nics)
+            0.0 if switched else per_nic * len(port.nics)
         )
         lines.append(Line("through root ports", ("root_port", port.id), use, use))
         lines.append(Line("between PCIe switches", ("pcie_switch", port.id), use, use))
@@ -89,12 +89,12 @@ def rail_all_to_all(operation: str, job: RankLayout) -> list[Line]:
 
 
 def _way(operation: str, use: Number) -> tuple[Number, Number]:
-    """Return what comes in at the root and what goes out: a gather brings, a scatter takes away."""
+    """Return the bytes into the root and out of it: a gather brings them in, a scatter sends them out."""
     return (use, 0.0 * use) if operation == "gather" else (0.0 * use, use)
 
 
-def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, each: Number) -> list[Line]:
-    """Return what the root GPU and its NIC pass through their root ports; in is towards the CPU."""
+def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, network: Number) -> list[Line]:
+    """Return the load of the root ports above the root GPU and its NIC; in is towards the CPU."""
     lines = []
     for port in job.host.ports:
         here, below = minimum(len(port.gpus), job.per_node), port.pcie_switch and port.gpus
@@ -102,7 +102,7 @@ def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, each
         if root in port.gpus:
             gpu = maximum(0.0, ((job.per_node if below else job.ranks) - here) / job.ranks - paired)
         if job.host.nic_ids[0] in port.nics and not below:
-            nic = each
+            nic = network
         (into, out), (to_root, from_root) = _way(operation, nic), _way(operation, gpu)
         lines += [
             Line("through root ports", ("root_port", port.id), into + from_root, out + to_root),
@@ -112,9 +112,9 @@ def _root_ports(operation: str, job: RankLayout, root: str, paired: Number, each
 
 
 def star(operation: str, job: RankLayout) -> list[Line]:
-    """Return the ledger of the root of a gather, to which every rank sends its piece, or of a scatter, the way back.
+    """Return the ledger of the root of a gather, which receives a piece from every rank, or of a scatter, the way back.
 
-    The root, a GPU with a bridge where there are bridges, takes alone what all others send, by its own NICs.
+    The root, a GPU with a bridge if there are any, alone receives all pieces, through its own NICs.
 
     Args:
         operation: gather or scatter.
@@ -131,8 +131,8 @@ def star(operation: str, job: RankLayout) -> list[Line]:
     host, ranks, inner = job.host, job.ranks, job.per_node
     away, inside = (ranks - inner) / ranks, (inner - 1) / ranks
     root = host.pairs[0][0] if host.pairs else host.gpus[0]
-    each = away / maximum(1.0, job.nics / inner)
-    lines = on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, each))
+    per_nic = away / maximum(1.0, job.nics / inner)
+    lines = on_each("other nodes and the root", "nic", host.nic_ids[:1], *_way(operation, per_nic))
     lines += on_each("in GPU memory", "hbm", (root,), *_way(operation, inside + away))
     for cut in job.cuts:
         lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" else 1.0
@@ -145,11 +145,11 @@ def star(operation: str, job: RankLayout) -> list[Line]:
     paired = bridged(job) / ranks
     lines += on_each("over a bridge", "nvlink_copy", (root,), *_way(operation, paired))
     lines += on_each("over PCIe", "pcie_peer", (root,), *_way(operation, inside - paired))
-    lines += on_each("GPU and NIC", "gpu_nic_peer", host.nic_ids[:1], *_way(operation, each))
+    lines += on_each("GPU and NIC", "gpu_nic_peer", host.nic_ids[:1], *_way(operation, per_nic))
     if host.sockets_with_gpus > 1:
         apart = inner / 2 / ranks * (1.0 - bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), *_way(operation, apart)))
-    return lines + _root_ports(operation, job, root, paired, each)
+    return lines + _root_ports(operation, job, root, paired, per_nic)
 
 
 def send_receive(operation: str, job: RankLayout) -> list[Line]:
@@ -168,19 +168,19 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
         [1]: sendrecv moves the message once.
     """
     host, crossing, whole = job.host, job.several, job.ranks * 0 + 1.0
-    each = crossing / maximum(1.0, job.nics / job.per_node)
-    lines = on_each("to the next node", "nic", host.nic_ids[:1], each, each) + on_cuts(job, crossing)
+    per_nic = crossing / maximum(1.0, job.nics / job.per_node)
+    lines = on_each("to the next node", "nic", host.nic_ids[:1], per_nic, per_nic) + on_cuts(job, crossing)
     lines += on_memory(job, whole, whole)
     if host.joined:
         lines += on_each("to the NIC", "pcie_link", host.gpus[:1], crossing, crossing)
         return lines + on_each("to the next GPU", "nvlink_copy", host.gpus, job.shared, job.shared)
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], each, each * 0)
-    return lines + ring_lines(job, "over PCIe", whole, each, bridge="nvlink_copy")
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids[:1], per_nic, per_nic * 0)
+    return lines + ring_lines(job, "over PCIe", whole, per_nic, bridge="nvlink_copy")
 
 
-def _latency(at: LatencyFigures) -> Latency:
-    inner = at.base + at.inside * at.job.shared
-    return inner + at.between * at.job.several, inner
+def _latency(figures: LatencyFigures) -> Latency:
+    inner = figures.base + figures.inside * figures.job.shared
+    return inner + figures.between * figures.job.several, inner
 
 
 RAIL = Algorithm(

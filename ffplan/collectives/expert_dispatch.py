@@ -88,10 +88,10 @@ def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Nu
 
 def _choose(pool: Number, drawn: int) -> Number:
     """Return the ways of drawing from a pool, whole or not [1]."""
-    found: Number = 1.0
+    ways: Number = 1.0
     for number in range(drawn):
-        found = found * maximum(0.0, pool - number) / (number + 1)
-    return found
+        ways = ways * maximum(0.0, pool - number) / (number + 1)
+    return ways
 
 
 def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) -> Number:
@@ -117,11 +117,11 @@ def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) ->
     """
     share = most / groups
     inside = expected_hits(bins * share, pool * share, pool / bins, draws)
-    held, found = groups / bins, 0.0 * bins
+    held, hits = groups / bins, 0.0 * bins
     for taken in range(1, most + 1):
         likely = _choose(held, taken) * _choose(groups - held, most - taken) / _choose(groups, most)
-        found = found + likely * expected_hits(1.0, pool * share, taken * pool / groups, draws)
-    met: Number = choose(bins >= groups, inside, bins * found)
+        hits = hits + likely * expected_hits(1.0, pool * share, taken * pool / groups, draws)
+    met: Number = choose(bins >= groups, inside, bins * hits)
     return met
 
 
@@ -145,8 +145,8 @@ def neighbours_reached(per_bin: Number, draws: int) -> Number:
     import numpy as np
 
     held = np.maximum(np.round(np.asarray(per_bin, dtype=float)), 1.0)
-    found: Number = 1.0 + (draws - np.gcd(draws, held.astype(np.int64))) / held
-    return found
+    reached: Number = 1.0 + (draws - np.gcd(draws, held.astype(np.int64))) / held
+    return reached
 
 
 def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
@@ -232,11 +232,12 @@ def counted_copies(job: RankLayout, routing: Routing, algorithm: str) -> Number:
 def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
     host = job.host
     out = network * job.per_node * job.several
-    each, feeders = out / job.nics, minimum(job.per_node, job.nics)
-    lines = [Line("tokens between nodes", ("nic", name), each, each) for name in host.nic_ids]
+    per_nic, feeders = out / job.nics, minimum(job.per_node, job.nics)
+    lines = [Line("tokens between nodes", ("nic", name), per_nic, per_nic) for name in host.nic_ids]
     lines += [Line("GPUs feed NICs", ("pcie_link", gpu), out / feeders, out / feeders) for gpu in host.gpus]
     for cut in job.cuts:
         members = job.nodes / cut.sets
+        # tokens for other nodes go to all of them alike, so this part crosses the cut
         leaving = members * out * (job.nodes - members) / maximum(job.nodes - 1, 1)
         lines.append(Line("tokens across a link cut", (cut.name, "0"), leaving, leaving))
     linked = inside * link_factor(job)
@@ -244,7 +245,7 @@ def _lines(job: RankLayout, network: Number, inside: Number) -> list[Line]:
 
 
 def copied(network: Number, inside: Number, sms: Number) -> Number:
-    """Return what each multiprocessor copies of a token, out of memory into a buffer or out of it.
+    """Return the copies of a token by each multiprocessor, from memory into a buffer or back.
 
     Args:
         network: times that the token crosses the network m [1].
@@ -284,8 +285,8 @@ def node_limited(job: RankLayout, routing: Routing) -> list[Line]:
     away = nodes * (job.nodes - 1) / job.nodes
     lines = _lines(job, away, gpus)
     if routing.sms is not None:
-        each = copied(away, gpus, routing.sms)
-        lines += [Line("tokens copied by multiprocessors", ("sm", gpu), 0.0, each) for gpu in job.host.gpus]
+        copies = copied(away, gpus, routing.sms)
+        lines += [Line("tokens copied by multiprocessors", ("sm", gpu), 0.0, copies) for gpu in job.host.gpus]
     return lines
 
 

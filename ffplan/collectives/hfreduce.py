@@ -128,7 +128,7 @@ def scale_up_groups(host: Host, *, nvlink: bool) -> tuple[int, ...]:
 
 
 def _share(host: Host, gpu: str, *, nvlink: bool) -> float:
-    """Part of a message that one GPU moves to host memory, and back."""
+    """Return the part of a message that one GPU moves to host memory, and back."""
     if nvlink and host.joined:
         return 1 / len(host.gpus)
     return 0.5 if nvlink and any(gpu in pair for pair in host.pairs) else 1.0
@@ -161,16 +161,18 @@ def hfreduce(
     host = job.host
     up, down = operation != "broadcast", operation != "reduce"
     ways = up + down
+    # the load of the trees is both ways of an allreduce; a reduce or a broadcast has one
     tree = ways * mean_tree_load(job.nodes) / 2
     groups = scale_up_groups(host, nvlink=nvlink)
     copies, widest = len(groups), max(groups)
+    # GDRCopy reads a result once per socket, MemcpyAsync once per copy
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
     lines = []
-    for item in _operations(operation, copies, reads, tree):
-        each = item.operations / len(host.cpus)
+    for access in _operations(operation, copies, reads, tree):
+        per_cpu = access.operations / len(host.cpus)
         for number in range(len(host.cpus)):
-            into, out = (each, 0.0) if item.kind == "write" else (0.0, each)
-            lines.append(Line(item.step, ("host_memory", str(number)), into, out))
+            into, out = (per_cpu, 0.0) if access.kind == "write" else (0.0, per_cpu)
+            lines.append(Line(access.step, ("host_memory", str(number)), into, out))
     count = len(host.nics)
     lines += [Line("double binary tree", ("nic", name), tree / count, tree / count) for name in host.nic_ids]
     root = dict.fromkeys(host.gpus, 0.0) | {host.gpus[0]: 1.0}
@@ -188,6 +190,7 @@ def hfreduce(
     for cut in job.cuts:
         use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
+    # the operations belong to the busiest node, though nodes stream at the mean load
     busiest = double_tree_load(job.nodes)
     return lines, _operations(operation, copies, reads, busiest if ways > 1 else busiest / 2)
 
@@ -199,7 +202,7 @@ def pipeline_hops(nodes: Number, zones: Number, zone_hops: Number, ways: int = 2
         nodes: nodes N [1].
         zones: zones that they sit in [1].
         zone_hops: stages that crossing zones adds there and back [1].
-        ways: 2 up and down the trees, 1 where a reduce or a broadcast goes one way [1].
+        ways: 2 up and down the trees, 1 if a reduce or a broadcast goes one way [1].
 
     Returns:
         Stages [1]; each passes on a chunk at the rate of the NIC.

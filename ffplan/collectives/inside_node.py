@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 def link_factor(job: RankLayout) -> Number:
-    """Return how often a byte of a ring counts on all links of a GPU, of which a job uses those to its own ranks.
+    """Return how often a byte of a ring counts on all links of a GPU; a job uses only links to its own ranks.
 
     Returns:
-        Factor [1]; 1 where a switch joins the GPUs.
+        Factor [1]; 1 if a switch joins the GPUs.
 
     Equation:
         mesh: (G - 1) / (p - 1) for p of G GPUs: p - 1 rings without a common link carry 1 / (p - 1) of it each; torus
@@ -37,6 +37,7 @@ def link_factor(job: RankLayout) -> Number:
     torus = job.host.torus
     if torus:
         spanned, opened, _ = axes_spanned(torus, job.per_node)
+        # an open axis carries half: its ring has no link home
         return len(torus) / (spanned - opened / 2)
     if job.host.links is not None:
         return job.host.links.most / job.host.links.rings
@@ -46,14 +47,14 @@ def link_factor(job: RankLayout) -> Number:
 
 
 def axes_spanned(torus: tuple[int, ...], ranks: Number) -> tuple[Number, Number, Number]:
-    """Return the axes of a torus that ranks span, filling one after the other, and what is left open.
+    """Return the axes of a torus that ranks fill one after the other, and the open part.
 
     Args:
         torus: accelerators along each axis d(i) [1].
         ranks: ranks p [1].
 
     Returns:
-        Axes s, 1 where the last of them is not full, and the ranks along it [1].
+        Axes s, 1 if the last of them is not full, and the ranks along it [1].
 
     Equation:
         s = 1 + the axes i > 1 with p > d(1) ... d(i - 1); ceil(p / (d(1) ... d(s - 1))) ranks along the last
@@ -78,7 +79,7 @@ def exchange_factor(job: RankLayout) -> Number:
     """Return how often a byte of an all-to-all counts on all links of a GPU.
 
     Returns:
-        Factor [1]; on a torus, and on single links, the hops of the mean pair, else that of rings.
+        Factor [1]; on a torus, and on single links, the hops of the mean pair, else the factor of rings.
 
     Equation:
         k over the axes spanned, as for rings, x max(1, sum of hops): d / 4 on a closed axis of d, n / 3 on an open one
@@ -94,16 +95,16 @@ def exchange_factor(job: RankLayout) -> Number:
         return link_factor(job)
     spanned, opened, along = axes_spanned(torus, job.per_node)
     hops: Number = opened * along / 3
-    for at, axis in enumerate(torus):
-        hops = hops + (spanned - opened > at) * axis / 4
+    for number, axis in enumerate(torus):
+        hops = hops + (spanned - opened > number) * axis / 4
     return link_factor(job) * maximum(1.0, hops)
 
 
 def bridged(job: RankLayout) -> Number:
-    """Return 1 where every rank sits beside its neighbour in a bridged pair, else 0.
+    """Return 1 if every rank sits beside its neighbour in a bridged pair, else 0.
 
     Args:
-        job: the ranks; those of a node take pairs first.
+        job: ranks; a node's ranks fill pairs first.
 
     Equation:
         p even, p <= 2 pairs, neighbours on adjacent GPUs
@@ -118,7 +119,7 @@ def bridged(job: RankLayout) -> Number:
 
 
 def one_pair(job: RankLayout) -> Number:
-    """Return 1 where the job is a single bridged pair, else 0 [1].
+    """Return 1 if the job is a single bridged pair, else 0 [1].
 
     Equation:
         bridged, p = 2, N = 1
@@ -152,12 +153,13 @@ def _ends(job: RankLayout, port: Port) -> tuple[int, int]:
     here = [gpu for gpu in port.gpus if gpu in first or gpu in second]
     out = sum(gpu in first and first[gpu] not in port.gpus for gpu in here)
     into = sum(gpu in second and second[gpu] not in port.gpus for gpu in here)
+    # a port with bridged GPUs has a chain even if it neither begins nor ends over a bridge there
     chains = max(out, into, 1) if here else 0
     return chains - out, chains - into
 
 
 def _flows(job: RankLayout, gpu: str) -> tuple[Number, Number]:
-    """Return what a GPU receives and sends over PCIe for a ring that carries one byte [1]."""
+    """Return a GPU's received and sent bytes over PCIe for each byte of a ring [1]."""
     both, alone = bridged(job), one_pair(job)
     if any(gpu == a for a, _ in job.host.pairs):
         return 1.0 - alone, 1.0 - both
@@ -228,6 +230,7 @@ def chain_lines(job: RankLayout, chain: Number, between: Number, nics: Number) -
     lines += [Line("over bridges", ("nvlink", gpu), both, both) for pair in job.host.pairs for gpu in pair]
     for port in job.host.ports:
         ends = sum(_ends(job, port)) if job.host.pairs else 0
+        # the first GPU is the head of the chain
         at_head = both * between * (1.0 if job.host.gpus[0] in port.gpus else 0.0)
         use = (1.0 - both) * chain * (1.0 if port.gpus else 0.0) + across * ends + at_head
         lines += on_nic_ports(port, use, use, nics)

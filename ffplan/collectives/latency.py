@@ -34,8 +34,8 @@ def ring_latency(
         between: of a hop between nodes [s].
         steps: hops that a piece makes [1].
         crossings: those between nodes [1].
-        overhead: least of a hop inside a node where the ring spans several [s].
-        plateau: factor where the ring spans several nodes [1].
+        overhead: least time of a hop inside a node, if the ring spans several [s].
+        plateau: factor of a ring over several nodes [1].
 
     Returns:
         Latency [s].
@@ -47,6 +47,7 @@ def ring_latency(
         [1].
     """
     several = crossings > 0
+    # the host's overhead counts only if the ring leaves the node
     hop = maximum(inside, overhead * several)
     return (base + (steps - crossings) * hop + crossings * between) * (1 + (plateau - 1) * several)
 
@@ -70,6 +71,7 @@ def tree_latency(base: Number, inside: Number, between: Number, ranks_per_node: 
     Source:
         [1].
     """
+    # up the tree and down again
     return base + 2 * ((ranks_per_node - 1) * inside + depth(nodes) * between)
 
 
@@ -141,7 +143,7 @@ def transfer_time(
         inner_most: most that filling inside a node takes F [s]: its hops, a slot each.
         hops: hops h between nodes that a piece passes one after the other [1].
         slot: largest piece that a hop holds, over all channels of a node [byte].
-        channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 where channels limit nothing.
+        channel_per_byte: time of one channel of a send for a byte c [s/byte]; 0 if channels limit nothing.
         channels_least: fewest channels k0 [1].
         channels_most: most channels k1 [1].
         part: piece of a message from which it takes twice as many channels p [byte].

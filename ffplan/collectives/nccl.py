@@ -59,9 +59,9 @@ class Choice:
     estimate_per_byte: Number
     """Value of the library's own cost model in place of `seconds_per_byte` [s/byte]."""
     possible: Truth
-    """True where it can run."""
+    """True for ranks that it can run on."""
     channel_per_byte: Number = 0.0
-    """Time of one channel of a send for a byte [s/byte]; 0 where channels limit nothing."""
+    """Time of one channel of a send for a byte [s/byte]; 0 if channels limit nothing."""
     channels_least: Number = 1.0
     """Fewest channels of a send [1]."""
     channels_most: Number = 1.0
@@ -75,15 +75,15 @@ def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
     rates = job.host.rates
     if rates is None or rates.ll is None:
         return float("inf")
-    one, two, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
+    single, pair, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
     nodes = job.nodes
-    busbw = one * (nodes == 1) + two * (nodes == 2) + more * (nodes > 2)
+    busbw = single * (nodes == 1) + pair * (nodes == 2) + more * (nodes > 2)
     most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
     return most
 
 
 def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
-    """Return the most that a ring over many nodes reaches where its pieces pass once [GB/s]."""
+    """Return the limit of a ring over many nodes whose pieces pass once [GB/s]."""
     rates = job.host.rates
     if library.ring_many is None or rates is None or rates.ring is None:
         return float("inf")
@@ -96,7 +96,7 @@ def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorith
 def _pair(library: Library, job: RankLayout) -> Number:
     """Return the fraction of a ring's rate that is left to two ranks behind a scale-up switch [1].
 
-    The rate of a ring is that of a whole node there; that of bridges is measured on two ranks.
+    The ring rate there belongs to a whole node; the rate of bridges is measured on two ranks.
     """
     share = library.ring_pair.value if library.ring_pair and job.host.joined else 1.0
     left: Number = choose((job.ranks == 2) & (job.nodes == 1), share, 1.0)
@@ -104,7 +104,7 @@ def _pair(library: Library, job: RankLayout) -> Number:
 
 
 def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
-    """Return the most that filling a ring inside a node takes [s]; without limit where no link is known."""
+    """Return the limit on the filling time of a ring inside a node [s]; infinite for unknown links."""
     rates = job.host.rates
     if rates is None or rates.links is None or rates.ring is None or library.slot is None:
         return float("inf")
@@ -114,7 +114,7 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
 
 
 def _filling(library: Library, operation: str, algorithm: Algorithm) -> Mapping[Protocol, FractionFigure]:
-    """Return the weight of the filling of pipelines, by protocol: of rings, of an exchange, or of all else."""
+    """Return the weight of pipeline filling by protocol: for rings, an exchange, or everything else."""
     if operation == "all-to-all":
         return library.fill_exchange or library.fill_ring or library.fill
     return (library.fill_ring or library.fill) if algorithm.rings or operation != "allreduce" else library.fill
@@ -128,9 +128,8 @@ def call_time(host: Host, operation: str) -> float:
 def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
     """Return the coefficients of a send's channels: few of them for a short message, doubled piece by piece.
 
-    There are as many channels as links, rounded up to a power of two. Every rank begins with as many as leave one for
-    each other rank. Between nodes a send has those of one
-    peer on one NIC, fewer still where all GPUs of a node send.
+    Channels equal links, rounded up to a power of two. Every rank begins with enough of them to leave one for each
+    other rank. A send between nodes has the channels of one peer on one NIC, and fewer if all GPUs of a node send.
     """
     sends = library.sends
     if sends is None or not job.host.joined:
@@ -140,14 +139,16 @@ def _channels(library: Library, job: RankLayout) -> dict[str, Number]:
     most = float(min((count for count in DOUBLED if count >= links), default=DOUBLED[-1]))
     most, least = min(most, float(sends.channels.value)), 1.0 + 0.0 * job.ranks
     for count in DOUBLED:
+        # the largest power of two that leaves a channel for every peer
         least = choose((most / job.ranks >= count) & (count <= most), float(count), least)
     whole = job.per_node >= len(job.host.gpus)
+    # a full node has a rank at every NIC, so each send has less of it
     away = choose(whole, sends.network_full.value, sends.network.value)
-    own = rates.send.value / most if rates and rates.send else 0.0
-    each = own or sends.channel.value
+    measured = rates.send.value / most if rates and rates.send else 0.0
+    channel = measured or sends.channel.value
     inside = job.several == 0
     return {
-        "channel_per_byte": 1e-9 / choose(inside, each, away),
+        "channel_per_byte": 1e-9 / choose(inside, channel, away),
         "channels_least": choose(inside, least, 1.0),
         "channels_most": choose(inside, most, 1.0),
         "part": sends.part.value,
@@ -168,9 +169,9 @@ def _rates(
 
 
 def _as_tuned(job: RankLayout) -> tuple[RankLayout, Truth]:
-    """Return the ranks as NCCL's cost model sees them, and where it sees bridges.
+    """Return the ranks as NCCL's cost model sees them, and whether it sees bridges.
 
-    It takes the slowest link of a graph for all of its hops, so that bridges count only where nothing else is crossed:
+    It takes the slowest link of a graph for all of its hops, so bridges count only if nothing else is crossed:
     NVIDIA/nccl v2.30.7, src/graph/tuning.cc (`typeIntra`, `bwIntra`).
     """
     if not job.host.pairs:
@@ -199,23 +200,24 @@ def choices_of(
     rate = rate * _pair(library, job) if algorithm.rings else rate
     plain, alone = _as_tuned(job)
     if plain is not job:
+        # the estimate only chooses; the time counts the bridges that are there
         guess = choose(alone, guess, _rates(library, plain, known, operation, algorithm)[1])
     shares: Any = library.share.get(algorithm.name, {})
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
     filling = _filling(library, operation, algorithm)
-    found = []
+    rows = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0
         ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
         fill = filling.get(protocol)  # type: ignore[call-overload]
-        at = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
-        latency, inner = algorithm.latency(at(job=job, measured=True))
-        tuned, _ = algorithm.latency(at(job=job, measured=False))
+        figures = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
+        latency, inner = algorithm.latency(figures(job=job, measured=True))
+        tuned, _ = algorithm.latency(figures(job=job, measured=False))
         if plain is not job:
-            tuned = choose(alone, tuned, algorithm.latency(at(job=plain, measured=False))[0])
-        found.append(
+            tuned = choose(alone, tuned, algorithm.latency(figures(job=plain, measured=False))[0])
+        rows.append(
             Choice(
                 algorithm=algorithm.name,
                 protocol=protocol,
@@ -228,13 +230,14 @@ def choices_of(
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
                 estimate_latency=launch + tuned,
                 estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
+                # LL128 needs NVLink between all ranks of a node: a switch, or the bridge of a lone pair
                 possible=algorithm.possible(job)
                 & algorithm.allowed(library, job)
                 & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
                 **(_channels(library, job) if algorithm.channels else {}),
             )
         )
-    return found
+    return rows
 
 
 def choices(
@@ -249,10 +252,10 @@ def choices(
         protocol: the only one allowed, or None.
     """
     known = resources(job.host, job.cuts, library.link_share.value if library.link_share else 1.0)
-    found = []
-    for item in ALGORITHMS.values():
-        asked = not item.on_request if algorithm is None else item.name == algorithm
-        if asked and operation in item.operations and (in_network or not item.in_network):
-            kinds = [kind for kind in item.protocols if protocol in (None, kind)]
-            found += choices_of(library, job, known, operation, item, kinds)
-    return found
+    rows = []
+    for candidate in ALGORITHMS.values():
+        allowed = not candidate.on_request if algorithm is None else candidate.name == algorithm
+        if allowed and operation in candidate.operations and (in_network or not candidate.in_network):
+            kinds = [kind for kind in candidate.protocols if protocol in (None, kind)]
+            rows += choices_of(library, job, known, operation, candidate, kinds)
+    return rows

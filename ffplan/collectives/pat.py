@@ -45,14 +45,14 @@ def pat(operation: str, job: RankLayout) -> list[Line]:
         lines.append(Line("across a link cut", (cut.name, "0"), across, across))
     if host.joined:
         return lines
-    each = load * job.several / job.nics
+    per_nic = load * job.several / job.nics
     lines += on_each("GPU to NIC over PCIe", "pcie_peer", host.gpus, load, load)
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    return lines + on_ports(job, load, each)
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    return lines + on_ports(job, load, per_nic)
 
 
-def _latency(at: LatencyFigures) -> Latency:
-    return log_latency(at.base, at.between, at.job.nodes), at.base + 0 * at.job.nodes
+def _latency(figures: LatencyFigures) -> Latency:
+    return log_latency(figures.base, figures.between, figures.job.nodes), figures.base + 0 * figures.job.nodes
 
 
 PAT = Algorithm(

@@ -15,7 +15,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
     """Return the ledger of a ring over pods of one GPU and one NIC each.
 
     A GPU and a NIC under one PCIe switch meet there; otherwise their traffic passes both root ports, and the links
-    between sockets where they are on different ones. Those links are shared by all pods that cross them.
+    between sockets if the ports are on different ones. All pods that cross these links share them.
 
     Args:
         host: the server that all pods share.
@@ -56,7 +56,7 @@ def offloaded_run_time(
     passes: Number,
     micro_steps: Number,
     message: Number,
-    each: Number,
+    gather: Number,
 ) -> Number:
     """Return the wall time of a ZeRO-3 job with offload: a common term plus exposed communication.
 
@@ -67,7 +67,7 @@ def offloaded_run_time(
         passes: times that all parameters move in a micro-step [1].
         micro_steps: micro-steps of the run [1].
         message: bytes gathered at once [byte].
-        each: time of one such gather [s].
+        gather: time of one such gather [s].
 
     Returns:
         Time [s].
@@ -78,4 +78,4 @@ def offloaded_run_time(
     Source:
         Rajbhandari et al., "ZeRO", SC'20 (three passes with stage 3); additive by assumption.
     """
-    return common + micro_steps * passes * parameters * width / message * each
+    return common + micro_steps * passes * parameters * width / message * gather

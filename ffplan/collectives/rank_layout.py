@@ -27,9 +27,9 @@ class RankLayout:
     sent_by: Number | None = None
     """NICs that the ranks of each of them use [1]; by the number of ranks if omitted."""
     adjacent: Number = 1.0
-    """1 where neighbouring ranks of a node sit on neighbouring GPUs, 0 where other groups sit between them [1]."""
+    """1 if neighbouring ranks of a node sit on neighbouring GPUs, 0 if other groups sit between them [1]."""
     last: Number | None = None
-    """Ranks on the last node, where it may hold fewer than the others [1]."""
+    """Ranks on the last node, if it may hold fewer than the others [1]."""
 
     @property
     def ranks(self) -> Number:
@@ -45,22 +45,22 @@ class RankLayout:
 
     @property
     def fewest_nics(self) -> Number:
-        """NICs it uses on the node that holds the fewest ranks: they carry as much as those of any other [1]."""
+        """NICs in use on the node with the fewest ranks: together they carry as much as any other node's [1]."""
         return nics_of(len(self.host.nics), len(self.host.gpus), self.fewest)
 
     @property
     def several(self) -> Number:
-        """1 where it spans several nodes, else 0."""
+        """1 for a job over several nodes, else 0."""
         return (self.nodes > 1) * 1.0
 
     @property
     def shared(self) -> Number:
-        """1 where a node holds several ranks, else 0."""
+        """1 if a node holds several ranks, else 0."""
         return (self.per_node > 1) * 1.0
 
     @property
     def detour(self) -> Number:
-        """1 where a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
+        """1 if a ring must leave a node by a NIC that its last GPU there reaches through the CPU alone, else 0.
 
         A ring leaves by the NIC that it came in by. Without forwarding over NVLink that takes two GPUs at one PCIe
         switch, and a group of r ranks on a node of G GPUs, spread evenly, has none where G / r is at least the GPUs at

@@ -46,17 +46,17 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     lines = on_nics(job, "ring between nodes", load)
     lines += on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
     lines += on_cuts(job, load)
-    each = load * job.several / job.nics
+    per_nic = load * job.several / job.nics
     if host.joined:
-        away = each * job.detour
+        away = per_nic * job.detour
         lines += on_each("last GPU to the NIC of the first", "gpu_nic_peer", host.nic_ids, 0.0 * away, away)
         linked = inside * link_factor(job)
         return lines + on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
-    lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, each, 0.0 * each)
+    lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, per_nic, 0.0 * per_nic)
     if host.sockets_with_gpus > 1:
         apart = inside * (1.0 - one_pair(job))
         lines.append(Line("ring between sockets", ("socket_fabric", "0"), apart, apart))
-    return lines + ring_lines(job, "ring over PCIe", load, each)
+    return lines + ring_lines(job, "ring over PCIe", load, per_nic)
 
 
 def hierarchical(operation: str, job: RankLayout) -> list[Line]:
@@ -79,32 +79,35 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
     if host.joined:
         linked = inside * link_factor(job)
         return lines + on_each("scatter and gather inside a node", "nvlink", host.gpus, linked, linked)
-    each = between / job.nics
-    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, each, each)
-    own = replace(job, nodes=job.nodes * 0 + 1)  # this ring stays in the node
-    return lines + ring_lines(own, "scatter and gather over PCIe", inside, each)
+    per_nic = between / job.nics
+    lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
+    alone = replace(job, nodes=job.nodes * 0 + 1)  # this ring stays in the node
+    return lines + ring_lines(alone, "scatter and gather over PCIe", inside, per_nic)
 
 
-def _ring_latency(at: LatencyFigures) -> Latency:
-    job, library, operation = at.job, at.library, at.operation
+def _ring_latency(figures: LatencyFigures) -> Latency:
+    job, library, operation = figures.job, figures.library, figures.operation
     steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
     vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
     least = library.overhead.get(vendor)
-    overhead: Number = (least.value if least else 0.0) * (3 if at.protocol == "simple" else 1)
-    large = operation == "allreduce" and at.protocol == "simple"
+    # NCCL counts the CPU's overhead three times with Simple
+    overhead: Number = (least.value if least else 0.0) * (3 if figures.protocol == "simple" else 1)
+    large = operation == "allreduce" and figures.protocol == "simple"
     plateau = library.ring_plateau.value if library.ring_plateau and large else 1.0
-    if operation != "allreduce" and library.ring_hop and at.measured:
+    if operation != "allreduce" and library.ring_hop and figures.measured:
         most = library.ring_hop_most.value if library.ring_hop_most else float("inf")
         hop = minimum(library.ring_hop.value * job.per_node, most)
-        small = 2.0 * maximum(at.inside, overhead)  # an allreduce of small messages holds this collective twice
-        overhead = maximum(overhead, minimum(hop, small) if at.protocol == "ll" else hop)
-    whole = ring_latency(at.base, at.inside, at.between, steps, crossings, overhead=overhead, plateau=plateau)
-    return whole, at.base + ring_steps(operation, job.per_node) * at.inside
+        small = 2.0 * maximum(figures.inside, overhead)  # an allreduce of small messages holds this collective twice
+        overhead = maximum(overhead, minimum(hop, small) if figures.protocol == "ll" else hop)
+    whole = ring_latency(
+        figures.base, figures.inside, figures.between, steps, crossings, overhead=overhead, plateau=plateau
+    )
+    return whole, figures.base + ring_steps(operation, job.per_node) * figures.inside
 
 
-def _hierarchical_latency(at: LatencyFigures) -> Latency:
-    inner = at.base + ring_steps(at.operation, at.job.per_node) * at.inside
-    return inner + ring_steps(at.operation, at.job.nodes) * at.job.several * at.between, inner
+def _hierarchical_latency(figures: LatencyFigures) -> Latency:
+    inner = figures.base + ring_steps(figures.operation, figures.job.per_node) * figures.inside
+    return inner + ring_steps(figures.operation, figures.job.nodes) * figures.job.several * figures.between, inner
 
 
 RING = Algorithm(

@@ -94,25 +94,25 @@ def sharp(operation: str, job: RankLayout) -> list[Line]:
     return nvls(operation, job, 1.0, IN_NETWORK)
 
 
-def _latency(at: LatencyFigures) -> Latency:
-    nodes = at.job.nodes
-    return switch_latency(at.inside, at.between, nodes), at.inside + 0 * nodes
+def _latency(figures: LatencyFigures) -> Latency:
+    nodes = figures.job.nodes
+    return switch_latency(figures.inside, figures.between, nodes), figures.inside + 0 * nodes
 
 
-def _sharp_latency(at: LatencyFigures) -> Latency:
-    nodes = at.job.nodes
-    return switch_latency(at.inside, at.between, nodes, in_network=True), at.inside + 0 * nodes
+def _sharp_latency(figures: LatencyFigures) -> Latency:
+    nodes = figures.job.nodes
+    return switch_latency(figures.inside, figures.between, nodes, in_network=True), figures.inside + 0 * nodes
 
 
 def _reduces(job: RankLayout) -> Truth:
-    """True where the switch of a node reduces, over more than one rank of it."""
+    """True if the switch of a node reduces, over more than one rank of it."""
     rates = job.host.rates
     in_switch = rates is not None and rates.nvls is not None and job.host.joined
     return (job.per_node > 1) & in_switch
 
 
 def _enough(library: Library, job: RankLayout) -> Truth:
-    """True where a node has as many ranks as the library reduces in its switch; with fewer it stays with rings."""
+    """True if a node has as many ranks as the library reduces in its switch; with fewer it stays with rings."""
     least = library.nvls_ranks
     return job.per_node >= (least.value if least else 1)
 

@@ -46,7 +46,7 @@ class CollectiveQuery:
     operation: str
     library: Library
     name: str = ""
-    """Name of the library for people, where it differs from its id."""
+    """Display name of the library, if it differs from its id."""
     nvlink: bool = False
     """HFReduce: reduce over NVLink first."""
     memcpy_async: bool = False
@@ -70,7 +70,7 @@ class TimingGrid:
     time: Floats
     """Time [s]: choice x scale x size."""
     estimate: Floats
-    """Time in the library's own cost model [s]: choice x scale x size; infinite where a choice cannot run."""
+    """Time in the library's own cost model [s]: choice x scale x size; infinite if a choice cannot run."""
     latency: Floats
     """Part of the time that does not grow with the message [s]: choice x scale x 1."""
     seconds_per_byte: Floats
@@ -78,7 +78,7 @@ class TimingGrid:
     chosen: Ints
     """Position of the library's choice: scale x size."""
     possible: Bools
-    """True where at least one choice can run: scale."""
+    """True if at least one choice can run: scale."""
 
     def pick(self, values: Floats) -> Floats:
         """Return the values of what is chosen: scale x size."""
@@ -140,13 +140,13 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     """
     assert query.routing is not None
     known = resources(job.host, job.cuts)
-    found = []
+    rows = []
     fixed = query.library.fixed.value if query.library.fixed else 0.0
-    wanted = query.algorithm or ("node-limited" if query.routing.sms is not None else None)
+    algorithm = query.algorithm or ("node-limited" if query.routing.sms is not None else None)
     for name in ("node-limited", "straight"):
-        if wanted in (None, name):
+        if algorithm in (None, name):
             spb = 1e-9 / sustained_rate(known, dispatch_ledger(query, job, name))
-            found.append(
+            rows.append(
                 Choice(
                     algorithm=name,
                     protocol="",
@@ -162,7 +162,7 @@ def _dispatch_choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
                     possible=job.ranks > 1,
                 )
             )
-    return found
+    return rows
 
 
 def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
@@ -182,14 +182,14 @@ def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     )
 
 
-def stack(found: list[Choice], scales: int) -> dict[str, Floats]:
+def stack(options: list[Choice], scales: int) -> dict[str, Floats]:
     """Return the coefficients of choices as arrays of choice x scale x 1."""
     import numpy as np
 
     def column(name: str) -> Floats:
-        rows = np.empty((len(found), scales))
-        for at, item in enumerate(found):
-            rows[at] = getattr(item, name)
+        rows = np.empty((len(options), scales))
+        for number, choice in enumerate(options):
+            rows[number] = getattr(choice, name)
         return rows[:, :, None]
 
     names = (*COEFFICIENTS, "estimate_latency", "estimate_per_byte", "possible")
@@ -214,14 +214,16 @@ def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None
         job: the ranks; its numbers are arrays of one axis, the scales.
 
     Returns:
-        None where the library has no such operation or algorithm.
+        None if the library has no such operation or algorithm.
     """
     import numpy as np
 
-    found = choices(query, job)
-    if not found:
+    options = choices(query, job)
+    if not options:
         return None
-    return Coefficients(tuple((item.algorithm, item.protocol) for item in found), stack(found, np.size(job.nodes)))
+    return Coefficients(
+        tuple((choice.algorithm, choice.protocol) for choice in options), stack(options, np.size(job.nodes))
+    )
 
 
 def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:
@@ -233,13 +235,13 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
         sizes: messages [byte], one axis.
 
     Returns:
-        The grid, or None where the library has no such operation or algorithm.
+        The grid, or None if the library has no such operation or algorithm.
     """
-    found = coefficients(query, job)
-    return None if found is None else grid_of(found, sizes)
+    known = coefficients(query, job)
+    return None if known is None else grid_of(known, sizes)
 
 
-def grid_of(found: Coefficients, sizes: Floats) -> TimingGrid:
+def grid_of(known: Coefficients, sizes: Floats) -> TimingGrid:
     """Return the times of messages, from what holds for messages of any size.
 
     Args:
@@ -247,17 +249,17 @@ def grid_of(found: Coefficients, sizes: Floats) -> TimingGrid:
     """
     import numpy as np
 
-    at = found.columns
+    columns = known.columns
     size = np.asarray(sizes, dtype=float)[None, None, :]
-    time = np.asarray(transfer_time(size, **{name: at[name] for name in COEFFICIENTS}))
-    runs = at["possible"] > 0
-    estimate = np.where(runs, at["estimate_latency"], np.inf) + size * at["estimate_per_byte"]
+    time = np.asarray(transfer_time(size, **{name: columns[name] for name in COEFFICIENTS}))
+    runs = columns["possible"] > 0
+    estimate = np.where(runs, columns["estimate_latency"], np.inf) + size * columns["estimate_per_byte"]
     return TimingGrid(
-        choices=found.choices,
+        choices=known.choices,
         time=time,
         estimate=estimate,
-        latency=at["latency"],
-        seconds_per_byte=at["seconds_per_byte"],
+        latency=columns["latency"],
+        seconds_per_byte=columns["seconds_per_byte"],
         chosen=estimate.argmin(axis=0),
         possible=np.asarray(runs[:, :, 0].any(axis=0)),
     )
@@ -287,25 +289,25 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
         job: the ranks, plain numbers.
         size: message [byte].
     """
-    found = []
-    for item in choices(query, job):
-        if item.possible:
-            coefficients = {name: getattr(item, name) for name in COEFFICIENTS}
-            found.append(
+    timed = []
+    for choice in choices(query, job):
+        if choice.possible:
+            coefficients = {name: getattr(choice, name) for name in COEFFICIENTS}
+            timed.append(
                 Timed(
-                    algorithm=item.algorithm,
-                    protocol=item.protocol,
+                    algorithm=choice.algorithm,
+                    protocol=choice.protocol,
                     time=float(transfer_time(size, **coefficients)),
-                    latency=float(item.latency),
-                    stream=float(size * item.seconds_per_byte),
-                    estimate=float(item.estimate_latency + size * item.estimate_per_byte),
+                    latency=float(choice.latency),
+                    stream=float(size * choice.seconds_per_byte),
+                    estimate=float(choice.estimate_latency + size * choice.estimate_per_byte),
                 )
             )
-    return found
+    return timed
 
 
 def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number:
-    """Return the time of what a library chooses [s], for one job or for arrays of them; infinite where none can run.
+    """Return the time of a library's choice [s], for one job or arrays of jobs; infinite if no algorithm can run.
 
     Args:
         query: operation, library and what is forced.
@@ -314,22 +316,22 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     """
     least: Number = float("inf")
     time: Number = float("inf")
-    for item in choices(query, job):
-        estimate = choose(item.possible, item.estimate_latency + size * item.estimate_per_byte, float("inf"))
-        takes = transfer_time(size, **{name: getattr(item, name) for name in COEFFICIENTS})
+    for choice in choices(query, job):
+        estimate = choose(choice.possible, choice.estimate_latency + size * choice.estimate_per_byte, float("inf"))
+        takes = transfer_time(size, **{name: getattr(choice, name) for name in COEFFICIENTS})
         time = choose(estimate < least, takes, time)
         least = minimum(least, estimate)
     return time
 
 
-def chosen(found: list[Timed]) -> Timed:
-    """Return what the library chooses: the least in its own cost model, the first of equals."""
-    return min(found, key=lambda item: item.estimate)
+def chosen(timed: list[Timed]) -> Timed:
+    """Return the library's choice: the least estimate of its cost model, the first of equals."""
+    return min(timed, key=lambda choice: choice.estimate)
 
 
-def fastest(found: list[Timed]) -> Timed:
-    """Return what takes least, the first of equals."""
-    return min(found, key=lambda item: item.time)
+def fastest(timed: list[Timed]) -> Timed:
+    """Return the fastest choice, the first of equals."""
+    return min(timed, key=lambda choice: choice.time)
 
 
 def bus_bandwidth(operation: str, ranks: Number, algbw: Floats) -> Floats:

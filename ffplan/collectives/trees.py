@@ -48,18 +48,18 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
     if host.joined:
         linked = chain * link_factor(job)
         return lines + on_each("chain inside a node", "nvlink", host.gpus, linked, linked)
-    each = between / job.nics
-    lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, each, each)
+    per_nic = between / job.nics
+    lines += on_each("GPU at the head to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     if host.sockets_with_gpus > 1:
         apart = job.shared * (1.0 - one_pair(job))
         lines.append(Line("chain between sockets", ("socket_fabric", "0"), apart, apart))
-    return lines + chain_lines(job, chain, between, each)
+    return lines + chain_lines(job, chain, between, per_nic)
 
 
-def _latency(at: LatencyFigures) -> Latency:
-    inner = at.job.per_node
-    whole = tree_latency(at.base, at.inside, at.between, inner, at.job.nodes)
-    return whole, at.base + 2 * (inner - 1) * at.inside
+def _latency(figures: LatencyFigures) -> Latency:
+    inner = figures.job.per_node
+    whole = tree_latency(figures.base, figures.inside, figures.between, inner, figures.job.nodes)
+    return whole, figures.base + 2 * (inner - 1) * figures.inside
 
 
 def _as_estimated(library: Library, job: RankLayout) -> tuple[RankLayout, float]:

@@ -54,6 +54,7 @@ def bus_factor(operation: str, ranks: Number) -> Number:
         return ring_factor(ranks)
     if operation in IN_PIECES:
         return (ranks - 1) / ranks
+    # in the shape of `ranks`
     return 0 * ranks + 1.0
 
 

@@ -1,6 +1,6 @@
-"""Families of fabrics: counts, wiring, routing, names and link cuts of each. The one place where they are registered.
+"""Registry of fabric families: counts, wiring, routing, names and link cuts of each.
 
-Modules that need arrays are imported when they are used: counting needs no arrays.
+Modules with arrays are imported on use: counting needs no arrays.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def plan_fabric(design: ResolvedDesign) -> FabricPlan:
     """Return the fabric that the design needs.
 
     Raises:
-        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
+        InputError: if the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
     return FAMILIES[design.spec.fabric.family].count(design)

@@ -1,4 +1,4 @@
-"""The networks beside the compute fabric, sized as fabrics of their own."""
+"""Networks beside the compute fabric, sized as separate fabrics."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ def plan_networks(design: ResolvedDesign, fabric: FabricPlan) -> tuple[NetworkPl
     """Return the networks of a design beside its compute fabric, in their order.
 
     Raises:
-        InputError: where a network cannot hold what joins it.
+        InputError: if a network cannot hold its nodes.
     """
-    found: list[NetworkPlan] = []
+    planned: list[NetworkPlan] = []
     for network in design.networks:
-        switches = fabric.switches + switches_of(found)
+        switches = fabric.switches + switches_of(planned)
         seen = network_design(design, network, switches)
-        found.append(NetworkPlan(network, seen, plan_fabric(seen)))
-    return tuple(found)
+        planned.append(NetworkPlan(network, seen, plan_fabric(seen)))
+    return tuple(planned)
 
 
 def storage_network(design: ResolvedDesign, fabric: FabricPlan) -> NetworkPlan | None:
-    """Return the network that carries the storage; None where the compute fabric does."""
-    return next((found for found in plan_networks(design, fabric) if found.name == "storage"), None)
+    """Return the network that carries the storage; None if the compute fabric does."""
+    return next((network for network in plan_networks(design, fabric) if network.name == "storage"), None)
 
 
 def switches_of(networks: Iterable[NetworkPlan]) -> int:

@@ -1,4 +1,4 @@
-"""The figures of a comparison that stand in no assessment: ratios, the job, and the run in money."""
+"""Figures that only a comparison has: ratios, the job, and the run in money."""
 
 from __future__ import annotations
 

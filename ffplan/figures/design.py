@@ -1,4 +1,4 @@
-"""The figures of an assessment that no derivation takes apart."""
+"""Figures of an assessment without a derivation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _line(line: CostLine) -> Figure:
         of=("quantity", "unit_price", "low", "high"),
         part="cost.price_book",
         evidence=(f"items.{line.part}",),
-        said=lambda item: [f"a price {dated(item.date)}; {item.grade}, {item.status}"],
+        said=lambda row: [f"a price {dated(row.date)}; {row.grade}, {row.status}"],
     )
 
 

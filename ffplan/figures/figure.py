@@ -15,7 +15,7 @@ from ffplan.base.record import record
 class Figure:
     """How a field of a record follows, and from what.
 
-    Names in `of` are fields of the record, or of one that holds it; a field of a range stands for its likely value.
+    Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
     """
 
     _: KW_ONLY
@@ -28,7 +28,7 @@ class Figure:
     inputs: tuple[str, ...] = ()
     """Inputs of the account behind it: names, or their start with a dot."""
     part: str = ""
-    """Field, here or above, that names the part of the catalogue behind it; empty where every part may be."""
+    """Field, here or above, that names the part of the catalogue behind it; empty if every part may be."""
     evidence: tuple[str, ...] = ()
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None

@@ -47,7 +47,7 @@ def unit_of(meaning: str, currency: str = "currency") -> str:
     """Return the unit that a description names in brackets; an empty text for pure numbers, and for bare amounts.
 
     Args:
-        currency: currency of amounts, where it is known.
+        currency: currency of amounts, if known.
     """
     unit = _UNIT.search(meaning.replace("[currency", f"[{currency}"))
     return "" if unit is None or unit[1] in ("1", "currency") else unit[1]
@@ -66,9 +66,9 @@ def said(row: InputRow, currency: str) -> str:
     return f"{row.label}: {number(row.likely, 5)}{unit}{span} ({row.source}{dated}; {row.status})"
 
 
-def evidence(item: Evidence) -> str:
+def evidence(row: Evidence) -> str:
     """Return a figure of the catalogue with source, date, grade and status."""
-    return f"{item.part}, {item.path}: {item.value} ({item.source}, {item.date}; {item.grade}, {item.status})"
+    return f"{row.part}, {row.path}: {row.value} ({row.source}, {row.date}; {row.grade}, {row.status})"
 
 
 def _places(value: Any, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
@@ -76,32 +76,32 @@ def _places(value: Any, path: str, above: tuple[tuple[str, Any], ...]) -> Iterat
     ahead = f"{path}." if path else ""
     inside: Iterable[tuple[str, str, Any]] = ()
     if is_dataclass(value):
-        inside = ((item.name, f"{ahead}{item.name}", getattr(value, item.name)) for item in fields(value))
-    for name, full, item in inside:
-        yield from _leaves(item, name, full, ((path, value), *above))
+        inside = ((inner.name, f"{ahead}{inner.name}", getattr(value, inner.name)) for inner in fields(value))
+    for name, full, inner in inside:
+        yield from _leaves(inner, name, full, ((path, value), *above))
 
 
-def _leaves(item: Any, name: str, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
-    if is_dataclass(item):
-        yield from _places(item, path, above)
-    elif isinstance(item, dict):
-        for key, inner in item.items():
+def _leaves(value: Any, name: str, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
+    if is_dataclass(value):
+        yield from _places(value, path, above)
+    elif isinstance(value, dict):
+        for key, inner in value.items():
             yield from _leaves(inner, name, f"{path}.{key}", above)
-    elif isinstance(item, list | tuple):
-        for at, inner in enumerate(item):
-            yield from _leaves(inner, name, f"{path}[{at}]", above)
-    elif isinstance(item, int | float) and not isinstance(item, bool):
+    elif isinstance(value, list | tuple):
+        for position, inner in enumerate(value):
+            yield from _leaves(inner, name, f"{path}[{position}]", above)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, _Place(name, above)
 
 
 def figure_of(holder: Any, field: str) -> Figure:
-    """Return what the table has of a field of a record; a figure that says nothing where it has none."""
+    """Return the table's figure for a field of a record; an empty figure without an entry."""
     entry = FIGURES.get(type(holder), {}).get(field, _PLAIN)
     return entry if isinstance(entry, Figure) else entry(holder)
 
 
 def figure_at(value: Any, path: str) -> Figure:
-    """Return what the table has of a path of a result."""
+    """Return the table's figure for a path of a result."""
     holder, field = value, path
     for step in re.findall(r"[^.\[\]]+", path):
         if is_dataclass(value):
@@ -128,17 +128,17 @@ class Origins:
         Args:
             described: path, number and description of every number of it.
             sources: figures of the catalogue behind it.
-            derivation: takes a figure apart by path, value and meaning; None where no derivation is known.
+            derivation: takes a figure apart by path, value and meaning; None if no derivation is known.
         """
         self.value, self.sources, self.derivation = value, tuple(sources), derivation
-        self.found: Mapping[str, tuple[float, str]] = {path: (amount, words) for path, amount, words in described}
+        self.found: Mapping[str, tuple[float, str]] = {path: (amount, text) for path, amount, text in described}
         self._at = dict(_places(value, "", ()))
         self._labels: tuple[str, ...] = getattr(value, "labels", ())
 
     def shown(self, path: str) -> str:
         """Return a figure with its unit."""
-        value, words = self.found[path]
-        return f"{number(value, 5)} {unit_of(words, self._currency(path))}".rstrip()
+        value, text = self.found[path]
+        return f"{number(value, 5)} {unit_of(text, self._currency(path))}".rstrip()
 
     def of(self, path: str) -> Origin:
         """Return where a figure comes from.
@@ -169,7 +169,7 @@ class Origins:
         )
 
     def _figure(self, place: _Place) -> tuple[Figure, str]:
-        """Return what the table has of a number, and the quantile of a range that it is."""
+        """Return the table's figure for a number, and the number's quantile in a range."""
         field, holder, quantile = place.field, place.above[0][1], ""
         if isinstance(holder, Band):
             quantile = field if field in QUANTILES else ""
@@ -178,29 +178,29 @@ class Origins:
         return figure_of(holder, field), quantile
 
     def _parts(self, figure: Figure, place: _Place, path: str) -> Iterator[str]:
-        """Yield what a figure is made of, a line each."""
+        """Yield the parts of a figure, a line each."""
         for name in figure.of:
-            yield from (f"{found} = {self.shown(found)}" for found in self._named(name, place) if found != path)
+            yield from (f"{near} = {self.shown(near)}" for near in self._named(name, place) if near != path)
         if figure.said is not None:
-            holders = [item for _, item in place.above if not isinstance(item, Band)]
+            holders = [holder for _, holder in place.above if not isinstance(holder, Band)]
             yield from figure.said(holders[0])
         yield from (said(row, self._currency(path)) for row in self._inputs(place, figure.inputs))
         if figure.evidence:
             part = self._above(place, figure.part) if figure.part else None
-            for item in self.sources:
-                if (not figure.part or item.part == part) and item.path.startswith(figure.evidence):
-                    yield evidence(item)
+            for source in self.sources:
+                if (not figure.part or source.part == part) and source.path.startswith(figure.evidence):
+                    yield evidence(source)
 
     def _named(self, name: str, place: _Place) -> list[str]:
         """Return the paths of a figure by its name here, or in what holds it."""
         for start, _ in place.above:
             path = f"{start}.{name}" if start else name
             if name.endswith(".*"):
-                found = [other for other in self.found if other.startswith(path[:-1])]
+                paths = [known for known in self.found if known.startswith(path[:-1])]
             else:
-                found = [other for other in (path, f"{path}.likely") if other in self.found]
-            if found:
-                return found
+                paths = [known for known in (path, f"{path}.likely") if known in self.found]
+            if paths:
+                return paths
         return []
 
     def _above(self, place: _Place, name: str) -> Any:
@@ -232,8 +232,8 @@ class Origins:
 
     def _currency(self, path: str) -> str:
         """Return the currency of the amounts beside a figure."""
-        found = self._above(self._at[path], "currency") or self._above(self._at[path], "cost.currency")
-        return str(found) if found else "currency"
+        currency = self._above(self._at[path], "currency") or self._above(self._at[path], "cost.currency")
+        return str(currency) if currency else "currency"
 
     def _design(self, path: str) -> str:
         """Return the label of the design that a figure of a comparison is of."""
@@ -246,9 +246,9 @@ class Origins:
 
 
 def _steps(steps: Iterable[Derivation], above: str = "") -> Iterator[str]:
-    """Yield what a figure is made of, one line for each value, those below it after it."""
+    """Yield the derivation of a figure, one line a value, parents before children."""
     for step in steps:
         value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".rstrip()
-        words = "; ".join(text for text in (step.formula and f"= {step.formula}", step.source) if text)
-        yield f"{above}{step.label}: {value}{'; binds' if step.binds else ''}{f' ({words})' if words else ''}"
+        derived = "; ".join(text for text in (step.formula and f"= {step.formula}", step.source) if text)
+        yield f"{above}{step.label}: {value}{'; binds' if step.binds else ''}{f' ({derived})' if derived else ''}"
         yield from _steps(step.steps, f"{step.label}, ")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _T = "ffplan.training"
 _ROOFS = {"tensor": "tensor_parallel_ways", "fsdp": "sharded_tokens", "experts": "expert_parallel_tokens"}
-"""Function of `training.rooflines` by start of a roofline's name; that of data parallelism where there is none."""
+"""Function of `training.rooflines` by start of a roofline's name; the default is data parallelism's."""
 _STEP = ("step_s", "plan.batch", "plan.sequence", "plan.gpus")
 _STAGE = Figure(place=f"{_T}.memory:stage_bytes")
 

@@ -42,8 +42,8 @@ def _draw_groups(canvas: Canvas, fabric: WiredFabric, top: float) -> None:
     shown = min(shape.groups, _MOST_GROUPS)
     height = 44.0 + -(-shape.routers // _ROUTERS_ACROSS) * (SQUARE + GAP)
     inside = shape.routers * (shape.routers - 1) // 2
-    join = "links join" if shape.each > 1 else "link joins"
-    canvas.text(PAD, top + 6, f"{inside:,} links inside a group; {shape.each} {join} two groups", "s")
+    join = "links join" if shape.pair_links > 1 else "link joins"
+    canvas.text(PAD, top + 6, f"{inside:,} links inside a group; {shape.pair_links} {join} two groups", "s")
     radius_x = max(_GROUP_WIDTH, shown * (_GROUP_WIDTH + 60) / (2 * pi)) if shown > 2 else _GROUP_WIDTH
     radius_y = max(height, shown * (height + 60) / (2 * pi)) if shown > 2 else 0.0
     middle = (PAD + radius_x + _GROUP_WIDTH / 2, top + 34 + radius_y + height / 2)

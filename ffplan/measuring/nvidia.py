@@ -17,26 +17,26 @@ WAIT = 20
 
 
 def answer(gpu: str, fields: tuple[str, ...]) -> list[str] | None:
-    """Return what nvidia-smi answers; None where it cannot be asked.
+    """Return nvidia-smi's answer; None if it cannot run.
 
     Args:
         gpu: UUID or number of the GPU.
         fields: names of its fields.
     """
-    words = ["nvidia-smi", "-i", gpu, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
+    command = ["nvidia-smi", "-i", gpu, f"--query-gpu={','.join(fields)}", "--format=csv,noheader,nounits"]
     try:
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=WAIT)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=WAIT)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    found = [item.strip() for item in done.stdout.strip().split(",")]
-    return found if done.returncode == 0 and len(found) == len(fields) else None
+    values = [value.strip() for value in done.stdout.strip().split(",")]
+    return values if done.returncode == 0 and len(values) == len(fields) else None
 
 
-def _read(gpu: str, wanted: dict[str, str]) -> dict[str, float | str]:
-    """Return readings by our names; what is no number, such as [N/A], is left out."""
-    found = answer(gpu, tuple(wanted.values()))
+def _read(gpu: str, fields: dict[str, str]) -> dict[str, float | str]:
+    """Return readings by our names, without values that are no numbers, such as [N/A]."""
+    texts = answer(gpu, tuple(fields.values()))
     readings: dict[str, float | str] = {}
-    for name, text in zip(wanted, found or (), strict=False):
+    for name, text in zip(fields, texts or (), strict=False):
         if name in TEXTS:
             readings[name] = text
             continue

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ffplan.measuring.kernels import Direction, GemmType, MemoryOperation
 
 GROUPS = ("gemm", "attention", "memory", "pcie")
-"""Groups of kernels, in the order in which they run."""
+"""Groups of kernels, in running order."""
 TOKENS = 4096
 """Rows of the first GEMMs: tokens of a micro-batch [1]."""
 POWERS = (256, 512, 1024, 2048, 4096)
@@ -46,7 +46,7 @@ LARGE = (
 )
 """Shapes of other precisions."""
 HIDDEN, BATCH_TOKENS = 2048, 16384
-"""Width and tokens of a call of attention: those of FlashAttention's own benchmark [1]."""
+"""Width and tokens of an attention call, as in FlashAttention's own benchmark [1]."""
 LENGTHS = (512, 1024, 2048, 4096, 8192, 16384)
 MIB = 2**20
 
@@ -64,7 +64,7 @@ class KernelPlan:
     warm: float
     """Time for which each runs beforehand [s]."""
     soak: float
-    """Time for which a large GEMM runs first, until clocks and temperature are those of long work [s]."""
+    """Duration of a large GEMM before the plan, until clocks and temperature settle as under long work [s]."""
 
     @property
     def total(self) -> float:
@@ -122,7 +122,7 @@ def _copies(sizes: Iterable[int]) -> tuple[HostCopy, ...]:
     return tuple(HostCopy(direction=way, bytes=size) for way in ways for size in sizes)
 
 
-def usual_plan() -> KernelPlan:
+def default_plan() -> KernelPlan:
     """Return the plan for a GPU: a few minutes."""
     squares = [(TOKENS, n, k) for k in POWERS for n in POWERS]
     kernels: dict[str, tuple[Kernel, ...]] = {
@@ -145,5 +145,5 @@ def tiny_plan() -> KernelPlan:
     return KernelPlan(name="tiny", kernels=kernels, seconds=0.02, warm=0.01, soak=0.05)
 
 
-PLANS = {"usual": usual_plan, "tiny": tiny_plan}
+PLANS = {"usual": default_plan, "tiny": tiny_plan}
 """Plans by name."""

@@ -167,7 +167,7 @@ def read_recording(file: str) -> tuple[Recording, Document]:
         file: path of the file.
 
     Raises:
-        InputError: where it is no recording, with one located finding for each fault.
+        InputError: for a file that is no recording, with one located finding for each fault.
     """
     document = read_document(Path(file), file)
     return validate(Recording, document), document

@@ -53,7 +53,7 @@ class Prepared(Protocol):
             times: repetitions [1].
 
         Raises:
-            UnsupportedKernelError: where the device cannot run the kernel.
+            UnsupportedKernelError: if the device cannot run the kernel.
         """
 
 
@@ -61,7 +61,7 @@ class Device(Protocol):
     """A device that runs kernels."""
 
     def facts(self) -> DeviceFacts:
-        """Return what it is."""
+        """Return the facts of the device."""
 
     def state(self, when: str) -> DeviceState:
         """Return its clocks and power now."""
@@ -70,7 +70,7 @@ class Device(Protocol):
         """Return a kernel with its data.
 
         Raises:
-            UnsupportedKernelError: where the device cannot run it.
+            UnsupportedKernelError: if the device cannot run it.
         """
 
 
@@ -104,8 +104,8 @@ def _heated(prepared: Prepared, seconds: float) -> int:
     while (spent < seconds and rounds < MOST) or rounds < 2:
         took = prepared.run(times)
         spent, rounds = spent + took, rounds + 1
-        each = took / times
-        times = min(MOST_TIMES, max(1, math.ceil(BATCH / each))) if each > 0 else min(MOST_TIMES, times * 10)
+        call = took / times
+        times = min(MOST_TIMES, max(1, math.ceil(BATCH / call))) if call > 0 else min(MOST_TIMES, times * 10)
     return times
 
 
@@ -118,24 +118,24 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
         warm: time for which it runs beforehand [s].
 
     Raises:
-        UnsupportedKernelError: where the device cannot run the kernel, or its clock saw no time pass.
+        UnsupportedKernelError: if the device cannot run the kernel, or its clock saw no time pass.
     """
-    found: list[float] = []
+    microseconds: list[float] = []
     times, spent = _heated(prepared, warm), 0.0
-    while (spent < seconds or len(found) < FEWEST) and len(found) < MOST:
+    while (spent < seconds or len(microseconds) < FEWEST) and len(microseconds) < MOST:
         took = prepared.run(times)
         spent += took
-        found.append(took / (times * prepared.calls) * 1e6)
-    low, median, high = (percentile(found, fraction) for fraction in (0.1, 0.5, 0.9))
+        microseconds.append(took / (times * prepared.calls) * 1e6)
+    low, median, high = (percentile(microseconds, fraction) for fraction in (0.1, 0.5, 0.9))
     if not median > 0:
         raise UnsupportedKernelError("the clock of the device saw no time pass")
     return Timing(
-        median_us=_rounded(median), low_us=_rounded(low or median), high_us=_rounded(high), batches=len(found)
+        median_us=_rounded(median), low_us=_rounded(low or median), high_us=_rounded(high), batches=len(microseconds)
     )
 
 
 def _rounded(value: float) -> float:
-    """Return a time with six digits, rounded alike wherever it stands in order."""
+    """Return a time of six digits; low, median and high keep their order."""
     return float(f"{value:.6g}")
 
 
@@ -146,7 +146,7 @@ def run_plan(
 
     Args:
         plan: kernels and times.
-        device: where they run.
+        device: device that runs them.
         head: title and date of the recording.
         progress: callback with kernels done, of how many, and the next one.
     """
@@ -171,7 +171,7 @@ def run_plan(
             states.append(device.state(f"after {group}"))
     except KeyboardInterrupt:
         complete = False
-    kept: dict[str, Any] = {FIELDS[group]: tuple(found) for group, found in rows.items()}
+    kept: dict[str, Any] = {FIELDS[group]: tuple(timings) for group, timings in rows.items()}
     return Recording(
         kind="kernel-recording",
         version=VERSION,

@@ -34,12 +34,12 @@ def _torch() -> ModuleType:
 class _Timed:
     """Calls with a clock around them."""
 
-    def __init__(self, device: TorchDevice, made: KernelCalls) -> None:
-        self._device, self._made = device, made
-        self._replay: Callable[[], Any] = made.step
-        self.calls = made.calls
-        if device.gpu and made.capture:
-            self._replay = device.captured(made.step)
+    def __init__(self, device: TorchDevice, calls: KernelCalls) -> None:
+        self._device, self._made = device, calls
+        self._replay: Callable[[], Any] = calls.step
+        self.calls = calls.calls
+        if device.gpu and calls.capture:
+            self._replay = device.captured(calls.step)
 
     def run(self, times: int) -> float:
         """Run repetitions; return their time [s]."""
@@ -60,13 +60,13 @@ class TorchDevice:
             gpu: the first visible GPU; else the CPU, whose times tell nothing of a GPU.
 
         Raises:
-            NoDeviceError: where PyTorch or a GPU is missing.
+            NoDeviceError: if PyTorch or a GPU is missing.
         """
         self.torch = torch = _torch()
         self.gpu = gpu
         if gpu and not torch.cuda.is_available():
-            words = "a build without CUDA or ROCm" if not (torch.version.cuda or torch.version.hip) else "no GPU"
-            raise NoDeviceError(f"PyTorch {torch.__version__} sees {words}; --device cpu shows that the program runs")
+            lacking = "a build without CUDA or ROCm" if not (torch.version.cuda or torch.version.hip) else "no GPU"
+            raise NoDeviceError(f"PyTorch {torch.__version__} sees {lacking}; --device cpu shows that the program runs")
         self.name = "cuda" if gpu else "cpu"
         self._asked = "0"
         if gpu:
@@ -74,7 +74,7 @@ class TorchDevice:
             self._asked = f"GPU-{uuid}" if uuid else "0"
 
     def facts(self) -> DeviceFacts:
-        """Return what it is."""
+        """Return the facts of the device."""
         torch = self.torch
         version = str(torch.__version__)
         if not self.gpu:
@@ -99,14 +99,14 @@ class TorchDevice:
         return DeviceState(when=when, **read)
 
     def cache(self) -> int:
-        """Return the size of its last cache [byte]; 0 where it says none."""
+        """Return the size of the device's last cache [byte]; 0 if unknown."""
         return int(getattr(self.torch.cuda.get_device_properties(0), "L2_cache_size", 0)) if self.gpu else 0
 
     def prepare(self, kernel: Kernel) -> _Timed:
         """Return a kernel with its data.
 
         Raises:
-            UnsupportedKernelError: where the device cannot run it, such as for want of memory.
+            UnsupportedKernelError: if the device cannot run it, such as for want of memory.
         """
         if self.gpu:
             self.torch.cuda.empty_cache()

@@ -38,9 +38,9 @@ class KernelCalls:
     calls: int
     """Calls of a step [1]."""
     capture: bool
-    """True where a graph can hold the step."""
+    """True if a graph can hold the step."""
     around: Callable[[], AbstractContextManager[Any]] = nullcontext
-    """Context in which it runs."""
+    """Context of the calls."""
 
 
 def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -> KernelCalls:
@@ -49,10 +49,10 @@ def prepared_calls(torch: ModuleType, device: str, kernel: Kernel, cache: int) -
     Args:
         torch: PyTorch.
         device: its name of the device.
-        cache: size of the last cache; 0 where unknown [byte].
+        cache: size of the last cache; 0 if unknown [byte].
 
     Raises:
-        RuntimeError: where the device cannot hold the data, or cannot run the kernel.
+        RuntimeError: if the device cannot hold the data, or cannot run the kernel.
     """
     if isinstance(kernel, Gemm):
         return _gemm(torch, device, kernel, cache or USUAL_CACHE)

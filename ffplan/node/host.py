@@ -79,11 +79,11 @@ class Host:
     ports: tuple[Port, ...]
     pairs: tuple[tuple[str, str], ...]
     joined: bool
-    """True where a scale-up switch, a mesh or other links, or a torus join all GPUs."""
+    """True if a scale-up switch, a mesh or other links, or a torus join all GPUs."""
     domain_nodes: int
     """Nodes that one scale-up switch joins."""
     pcie: Range | None
-    """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None where unknown."""
+    """PCIe link of a GPU, one way: low end, value and high end of the known range [GB/s]; None if unknown."""
     nics: tuple[Nic, ...]
     """NICs on the fabric."""
     nic_ids: tuple[str, ...]
@@ -91,27 +91,27 @@ class Host:
     nic_gbyte_s: tuple[float, ...]
     """Rate of each NIC with its link and switch port [GB/s]."""
     peer_through_cpu: bool
-    """True where a NIC of the fabric and its nearest GPU meet only in the CPU."""
+    """True if a NIC of the fabric and its nearest GPU meet only in the CPU."""
     sockets_with_gpus: int
     channels: int
     memory_gbyte_s: Range
     """Practical host memory bandwidth over all sockets: low end, value and high end of the known range [GB/s]."""
     mesh: bool = False
-    """True where links between every two GPUs join them, and no switch."""
+    """True if links between every two GPUs join them, and no switch."""
     links: LinkGraph | None = None
-    """Links between single GPUs, where nothing else joins them; None without."""
+    """Links between single GPUs, without a switch, mesh or torus; None without links."""
     torus: tuple[int, ...] = ()
     """GPUs along each axis of a torus that joins them; empty without one."""
     scale_up_name: str = "NVLink"
     """Name of the scale-up network."""
     drives: Drives | None = None
-    """Data drives of the node; None where it has none, or they are unknown."""
+    """Data drives of the node; None without them, or if unknown."""
     forwarding: bool = True
-    """True where NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
+    """True if NCCL reaches the NIC of another GPU over NVLink (PXN), as from 2.12 on."""
 
     @property
     def nics_built_in(self) -> bool:
-        """True where every NIC on the fabric is inside a GPU, and a scale-up network joins the GPUs."""
+        """True if every NIC on the fabric is inside a GPU, and a scale-up network joins the GPUs."""
         return self.joined and bool(self.nics) and all(nic.built_in for nic in self.nics)
 
     @property
@@ -126,7 +126,7 @@ class Host:
 
     @property
     def rates(self) -> CollectiveRates | None:
-        """Rates of collectives between its accelerators; None where they were not measured."""
+        """Rates of collectives between its accelerators; None if unmeasured."""
         return self.accelerator.collectives if self.accelerator else None
 
     @property
@@ -148,7 +148,7 @@ class Host:
         """Return the CPUs of root ports whose limit is unknown, each once: a gap that is no limit of zero cost.
 
         Args:
-            ports: root ports that are asked about; those with GPUs if omitted.
+            ports: root ports to consider; all with GPUs if omitted.
         """
         used = set(ports) if ports is not None else {port.id for port in self.ports if port.gpus}
         return tuple(dict.fromkeys(port.cpu for port in self.ports if port.limits is None and port.id in used))
@@ -159,7 +159,8 @@ class Host:
 
 
 def with_first_nics(host: Host, count: int) -> Host:
-    """Return a node of which a library uses the first `count` NICs only."""
+    """Return a node with only the first `count` NICs, as a library uses it."""
+    # ports lose the other NICs too, else their load would count
     kept = host.nic_ids[:count]
     ports = tuple(replace(port, nics=tuple(name for name in port.nics if name in kept)) for port in host.ports)
     return replace(host, nics=host.nics[:count], nic_ids=kept, nic_gbyte_s=host.nic_gbyte_s[:count], ports=ports)
@@ -245,6 +246,7 @@ def host_of(
         nics=tuple(nic for _, nic, _ in nics),
         nic_ids=tuple(name for name, _, _ in nics),
         nic_gbyte_s=tuple(rate for _, _, rate in nics),
+        # one NIC that shares no PCIe switch with a GPU is enough
         peer_through_cpu=len(switched_ports) < len(with_nics),
         sockets_with_gpus=sockets,
         channels=sum(socket.memory.channels.value for socket in server.sockets),
@@ -261,7 +263,7 @@ def host(group: ResolvedGroup, port_gbyte_s: float) -> Host:
         port_gbyte_s: rate of a switch port with its link [GB/s].
 
     Raises:
-        TypeError: where the group's server is not a compute server (a bug of the caller).
+        TypeError: if the group's server is not a compute server (a bug of the caller).
     """
     server = group.server
     if not isinstance(server, Server):

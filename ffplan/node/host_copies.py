@@ -24,7 +24,7 @@ class HostCopies:
 
 
 def pcie_line_rate(generation: float, lanes: float) -> float:
-    """Return what the lanes of a PCIe link carry, packets included.
+    """Return the rate of a PCIe link's lanes, packets included.
 
     Args:
         generation: 1 to 6 [1].
@@ -41,6 +41,7 @@ def pcie_line_rate(generation: float, lanes: float) -> float:
         PCI Express base specification: generation 4 of 16 lanes carries 31.5 GB/s.
     """
     if generation < 3:
+        # 8b/10b coding below generation 3, 128b/130b from there on
         return float(lanes * 2.0 ** (generation - 1) * 2.5 * 8 / 10 / 8)
     return float(lanes * 2.0 ** (generation - 3) * 8 * 128 / 130 / 8)
 
@@ -54,13 +55,13 @@ def _below(host: Host, port: Port, running: Number) -> Number:
 
 
 def host_shares(host: Host, running: Number) -> dict[str, Number]:
-    """Return what every resource between accelerators and host memory leaves to each, while all copy at once.
+    """Return each accelerator's share of every resource on the way to host memory, while all copy at once.
 
     Args:
         running: accelerators of the node that run, its first [1].
 
     Returns:
-        Rates of an accelerator, one direction [GB/s], by the resource's name; those that are unknown are left out.
+        Rates of an accelerator, one direction [GB/s], by the resource's name; unknown rates are left out.
 
     Equation:
         PCIe link L; PCIe switch L / n, root port P / n with n below it that run; host memory M / running
@@ -70,23 +71,24 @@ def host_shares(host: Host, running: Number) -> dict[str, Number]:
         PCIe switch has the lanes of one accelerator to the CPU (recalled of DGX A100, p4d and servers of L40S).
     """
     ports = [port for port in host.ports if port.gpus]
-    found: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
+    shares: dict[str, Number] = {"host memory": host.memory_gbyte_s[1] / running}
     if host.pcie is not None:
-        found["PCIe link"] = link = host.pcie[1]
+        shares["PCIe link"] = link = host.pcie[1]
+        # a switch above one accelerator is no narrower than its link
         switches = [port for port in ports if port.pcie_switch and len(port.gpus) > 1]
         if switches:
-            found["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))
+            shares["PCIe switch"] = minimum(*(link / _below(host, port, running) for port in switches))
     limits = [(port, port.limits.one_way.value) for port in ports if port.limits is not None]
     if limits:
-        found["root port"] = minimum(*(rate / _below(host, port, running) for port, rate in limits))
-    return found
+        shares["root port"] = minimum(*(rate / _below(host, port, running) for port, rate in limits))
+    return shares
 
 
 def host_copies(host: Host) -> HostCopies | None:
     """Return the rates of copies between accelerators and host memory.
 
     Returns:
-        Rates of an accelerator [GB/s]; None where its PCIe link is unknown.
+        Rates of an accelerator [GB/s]; None if its PCIe link is unknown.
 
     Equation:
         min over `host_shares` of one accelerator, and of all of a node
@@ -96,6 +98,6 @@ def host_copies(host: Host) -> HostCopies | None:
     """
     if host.pcie is None or not host.gpus:
         return None
-    one, every = host_shares(host, 1), host_shares(host, len(host.gpus))
+    alone, every = host_shares(host, 1), host_shares(host, len(host.gpus))
     binds = min(every, key=lambda name: every[name])
-    return HostCopies(minimum(*one.values()), minimum(*every.values()), binds)
+    return HostCopies(minimum(*alone.values()), minimum(*every.values()), binds)

@@ -21,24 +21,24 @@ class LinkGraph:
     rings: int
     """Links of every GPU that rings may use at once, at most [1]."""
     fewest: int
-    """Links between two linked GPUs, where they are fewest [1]."""
+    """Fewest links between two linked GPUs [1]."""
     hops: float
-    """Links on the shortest way between two GPUs, in the mean over pairs [1]."""
+    """Links on the shortest way between two GPUs, mean over pairs [1]."""
     connected: bool
-    """True where links join every GPU with every other, be it over others."""
+    """True if links join every GPU with every other, be it over others."""
 
 
 def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]:
     """Return the links on the shortest way from a GPU to every one that it reaches."""
-    found, edge = {first: 0}, [first]
+    distance, edge = {first: 0}, [first]
     while edge:
         following = []
         for gpu in edge:
-            for other in sorted(weights[gpu].keys() - found.keys()):
-                found[other] = found[gpu] + 1
-                following.append(other)
+            for neighbour in sorted(weights[gpu].keys() - distance.keys()):
+                distance[neighbour] = distance[gpu] + 1
+                following.append(neighbour)
         edge = following
-    return found
+    return distance
 
 
 def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
@@ -48,7 +48,7 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
         weights: links of every GPU to each other one [1].
 
     Returns:
-        Links [1]; 0 where some GPUs have no way to others.
+        Links [1]; 0 if some GPUs have no way to others.
 
     Equation:
         min over cuts (A, B) of the links between A and B
@@ -66,14 +66,15 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
             best = min(best, tight[following]) if len(tight) == 1 else best
             del tight[following]
             order.append(following)
-            for other, count in left[following].items():
-                if other in tight:
-                    tight[other] += count
+            for neighbour, count in left[following].items():
+                if neighbour in tight:
+                    tight[neighbour] += count
+        # the cut around the last GPU is counted, so it merges with the one before
         kept, gone = order[-2], order[-1]
-        for other, count in left.pop(gone).items():
-            del left[other][gone]
-            if other != kept:
-                left[kept][other] = left[other][kept] = left[kept].get(other, 0) + count
+        for neighbour, count in left.pop(gone).items():
+            del left[neighbour][gone]
+            if neighbour != kept:
+                left[kept][neighbour] = left[neighbour][kept] = left[kept].get(neighbour, 0) + count
     return best
 
 
@@ -83,7 +84,7 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     Args:
         gpus: all GPUs of the node.
         links: two GPUs each, that links join.
-        counts: links of each two [1]; one each where it is empty.
+        counts: links of each pair [1]; one each if empty.
 
     Returns:
         Counts of links [1].
@@ -97,16 +98,17 @@ def link_graph(gpus: Sequence[str], links: Sequence[tuple[str, str]], counts: Se
     if not links:
         return None
     weights: dict[str, dict[str, int]] = {gpu: {} for gpu in gpus}
-    for (one, two), count in zip(links, counts or [1] * len(links), strict=True):
-        weights[one][two] = weights[two][one] = count
-    each = [sum(others.values()) for others in weights.values()]
+    for (first, second), count in zip(links, counts or [1] * len(links), strict=True):
+        weights[first][second] = weights[second][first] = count
+    degrees = [sum(others.values()) for others in weights.values()]
     distances = [_distances(gpu, weights) for gpu in gpus]
-    ways = [value for found in distances for value in found.values() if value]
+    ways = [value for reached in distances for value in reached.values() if value]
     return LinkGraph(
-        most=max(each),
-        mean=sum(each) / len(each),
+        most=max(degrees),
+        mean=sum(degrees) / len(degrees),
+        # a ring takes two links of the cut, and a link serves one ring each way
         rings=max(1, 2 * (smallest_cut(weights) // 2)),
         fewest=min(counts, default=1),
         hops=sum(ways) / len(ways),
-        connected=all(len(found) == len(gpus) for found in distances),
+        connected=all(len(reached) == len(gpus) for reached in distances),
     )

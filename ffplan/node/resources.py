@@ -36,9 +36,9 @@ class Resource:
     under_trees: float | None = None
     """Fraction of `one_way` where several flows meet, as under trees [1]."""
     known: bool = True
-    """False where libraries' cost models exclude it."""
+    """False if libraries' cost models exclude it."""
     basis: str = ""
-    """Derivation of its capacity, where it is more than the figure."""
+    """Derivation of the capacity, if it is more than the figure."""
 
 
 def _scale_up(host: Host, link_share: float) -> list[Resource]:
@@ -46,7 +46,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
     if accelerator is None or accelerator.nvlink is None or not (host.joined or host.pairs):
         return []
     rates, full = host.rates, accelerator.nvlink.range[1]
-    found = []
+    rows = []
     kinds = {
         "nvlink": rates and rates.ring,
         "nvlink_copy": rates and rates.peer,
@@ -63,20 +63,21 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
         if links and name == "nvlink_copy" and not figure:  # two GPUs share what joins them, at least one link
             low, value, high = (end / links for end in spread(accelerator.nvlink))
             ends, label = (link_share * low, link_share * value, high), f"{host.scale_up_name} link between two GPUs"
-        found += [Resource(name, gpu, label, ends) for gpu in host.gpus]
+        rows += [Resource(name, gpu, label, ends) for gpu in host.gpus]
     if rates is not None and rates.channel is not None:
         label, channel, shared = "multiprocessors that copy tokens", spread(rates.channel), (1.0, 1.0, 1.0)
-        one = isinstance(channel[1], int | float)  # arrays of many designs need no words
-        each = f"{channel[1]:g} GB/s of a multiprocessor" if one else ""
-        found += [Resource("sm", gpu, label, channel, both_ways=shared, basis=each) for gpu in host.gpus]
+        single = isinstance(channel[1], int | float)  # arrays of many designs need no words
+        basis = f"{channel[1]:g} GB/s of a multiprocessor" if single else ""
+        rows += [Resource("sm", gpu, label, channel, both_ways=shared, basis=basis) for gpu in host.gpus]
     if rates is not None and rates.nvls is not None and host.joined:
         ranks = rates.nvls.ranks.value
+        # busbw counts 2 (p - 1) / p a byte, yet the switch moves (p + 1) / p through each GPU
         per_busbw = (ranks + 1) / ranks / (2 * (ranks - 1) / ranks)
         carried = tuple(value * per_busbw for value in spread(rates.nvls.busbw))
         label = f"{host.scale_up_name} of a GPU under reduction in the switch"
         ends = (carried[0], carried[1], maximum(full, carried[1]))
-        found += [Resource("nvls", gpu, label, ends) for gpu in host.gpus]
-    return found
+        rows += [Resource("nvls", gpu, label, ends) for gpu in host.gpus]
+    return rows
 
 
 def _over_pcie(host: Host, link: Range) -> Range:
@@ -90,43 +91,44 @@ def _over_pcie(host: Host, link: Range) -> Range:
 
 def _of_gpus(host: Host) -> list[Resource]:
     """Return the memory of GPUs, their PCIe links, and PCIe switches between them."""
-    found = []
+    rows = []
     if host.accelerator is not None:
         memory, shared = spread(host.accelerator.memory_bandwidth), (1.0, 1.0, 1.0)
-        found += [Resource("hbm", gpu, "memory of a GPU", memory, both_ways=shared) for gpu in host.gpus]
+        rows += [Resource("hbm", gpu, "memory of a GPU", memory, both_ways=shared) for gpu in host.gpus]
     if host.pcie is None or host.nics_built_in:  # what leaves such a GPU never crosses PCIe
-        return found
+        return rows
     peer = _over_pcie(host, host.pcie)
-    found += [Resource("pcie_link", gpu, "PCIe link of a GPU", host.pcie) for gpu in host.gpus]
-    found += [Resource("pcie_peer", gpu, "PCIe between GPUs", peer) for gpu in host.gpus]
-    found += [Resource("pcie_switch", port.id, port.devices, peer) for port in host.ports if port.pcie_switch]
-    return found
+    rows += [Resource("pcie_link", gpu, "PCIe link of a GPU", host.pcie) for gpu in host.gpus]
+    rows += [Resource("pcie_peer", gpu, "PCIe between GPUs", peer) for gpu in host.gpus]
+    rows += [Resource("pcie_switch", port.id, port.devices, peer) for port in host.ports if port.pcie_switch]
+    return rows
 
 
 def _of_cpus(host: Host) -> list[Resource]:
     """Return root ports, host memory, and the links between sockets."""
-    found = []
+    rows = []
     for port in host.ports:
         if port.limits is not None:
             one_way, both = spread(port.limits.one_way), spread(port.limits.both_way_share)
-            found.append(Resource("root_port", port.id, port.devices, one_way, both_ways=both, known=False))
+            rows.append(Resource("root_port", port.id, port.devices, one_way, both_ways=both, known=False))
     sockets = len(host.cpus)
+    # every socket has its own memory channels
     low, value, high = (end / sockets for end in host.memory_gbyte_s)
     practical = host.memory_gbyte_s[1]
-    one = isinstance(practical, int | float)  # arrays of many designs need no words
-    basis = f"{practical:g} GB/s practical over {host.channels} channels" if one else ""
-    found += [
+    single = isinstance(practical, int | float)  # arrays of many designs need no words
+    basis = f"{practical:g} GB/s practical over {host.channels} channels" if single else ""
+    rows += [
         Resource("host_memory", str(number), "host memory", (low, value, high), both_ways=(1.0, 1.0, 1.0), basis=basis)
         for number in range(sockets)
     ]
     links = [cpu.socket_fabric for cpu in host.cpus if cpu.socket_fabric is not None]
     if sockets > 1 and links:
-        found.append(Resource("socket_fabric", "0", "links between sockets", spread(links[0])))
-    return found
+        rows.append(Resource("socket_fabric", "0", "links between sockets", spread(links[0])))
+    return rows
 
 
 def _network(host: Host) -> list[Resource]:
-    found = []
+    rows = []
     alike: dict[tuple[int, float], tuple[Number, Number, Number]] = {}  # NICs that share what they carry count once
     for name, nic, rate in zip(host.nic_ids, host.nics, host.nic_gbyte_s, strict=True):
         tree = nic.tree_efficiency.value if nic.tree_efficiency else nic.line_efficiency.value
@@ -134,15 +136,17 @@ def _network(host: Host) -> list[Resource]:
         if mark not in alike:
             alike[mark] = (minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0], rate, rate)
         line = nic.line_efficiency.value
-        found.append(Resource("nic", name, "NIC", alike[mark], sustained=line, under_trees=tree))
+        rows.append(Resource("nic", name, "NIC", alike[mark], sustained=line, under_trees=tree))
     proxies = [nic.proxy_message for nic in host.nics if nic.proxy_message is not None]
     if proxies:
         low, value, high = spread(max(proxies, key=lambda time: time.value))
+        # times become rates: the longest time is the low end
         billions = (1e-9 / high, 1e-9 / value, 1e-9 / low)
         label, basis = "messages that the host posts", f"{1e-6 / value:g} million messages a second"
-        found += [Resource("proxy", gpu, label, billions, basis=basis) for gpu in host.gpus]
+        rows += [Resource("proxy", gpu, label, billions, basis=basis) for gpu in host.gpus]
     peers = [cpu for cpu in host.cpus if cpu.gpu_nic_peer is not None]
     if peers and (host.peer_through_cpu or not host.forwarding):
+        # the slowest CPU limits every flow, and equal CPUs need no choice
         kinds = list({cpu.id: cpu for cpu in peers}.values())
         slowest = kinds[0]
         if len(kinds) > 1:
@@ -151,8 +155,8 @@ def _network(host: Host) -> list[Resource]:
         share = slowest.gpu_nic_peer_both_way_share
         label, one_way = "GPU to NIC peer-to-peer through the CPU", spread(slowest.gpu_nic_peer)
         both = spread(share) if share else FULL_DUPLEX
-        found += [Resource("gpu_nic_peer", name, label, one_way, both_ways=both, known=False) for name in host.nic_ids]
-    return found
+        rows += [Resource("gpu_nic_peer", name, label, one_way, both_ways=both, known=False) for name in host.nic_ids]
+    return rows
 
 
 def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.0) -> dict[tuple[str, str], Resource]:
@@ -163,9 +167,9 @@ def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.
         cuts: links between leaves and between zones.
         link_share: fraction of the scale-up links' rate that is used where no measurement exists [1].
     """
-    found = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
-    for item in cuts:
-        plain = item.name not in ("bisection", "group_links") and isinstance(item.gbyte_s, int | float)
-        basis = f"{item.links:,} links x {item.gbyte_s / item.links:g} GB/s" if plain else ""
-        found.append(Resource(item.name, "0", item.label, (item.gbyte_s,) * 3, basis=basis))
-    return {(item.name, item.id): item for item in found}
+    rows = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
+    for cut in cuts:
+        plain = cut.name not in ("bisection", "group_links") and isinstance(cut.gbyte_s, int | float)
+        basis = f"{cut.links:,} links x {cut.gbyte_s / cut.links:g} GB/s" if plain else ""
+        rows.append(Resource(cut.name, "0", cut.label, (cut.gbyte_s,) * 3, basis=basis))
+    return {(cut.name, cut.id): cut for cut in rows}

@@ -25,7 +25,7 @@ def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
 
 
 def _described(
-    value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", words: str = ""
+    value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", above: str = ""
 ) -> Iterator[tuple[str, float, str]]:
     """Yield (path, number, description) of every number, as the schema describes it or what holds it."""
     if "$ref" in node:
@@ -37,16 +37,16 @@ def _described(
             node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
     if isinstance(value, dict):
         others = node.get("additionalProperties")
-        for key, item in value.items():
+        for key, inner in value.items():
             child = node.get("properties", {}).get(key) or (others if isinstance(others, dict) else {})
             full = f"{path}.{key}" if path else key
-            own = child.get("description", words)
-            if value.keys() >= BAND and words and own != words:
-                own = f"{words} {own}"  # a quantile says what it is of
-            yield from _described(item, child, schema, full, own)
+            text = child.get("description", above)
+            if value.keys() >= BAND and above and text != above:
+                text = f"{above} {text}"  # a quantile says what it is of
+            yield from _described(inner, child, schema, full, text)
     elif isinstance(value, list):
         items = node.get("items")
-        for at, item in enumerate(value):
-            yield from _described(item, items if isinstance(items, dict) else {}, schema, f"{path}[{at}]", words)
+        for position, inner in enumerate(value):
+            yield from _described(inner, items if isinstance(items, dict) else {}, schema, f"{path}[{position}]", above)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, value, words
+        yield path, value, above

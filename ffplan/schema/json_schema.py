@@ -102,18 +102,18 @@ def _field_docs(model: type) -> dict[str, str]:
 
 
 def _classes(base: type[Frozen]) -> list[type[Frozen]]:
-    """Return a class and those below it that stand in a module; others are made while ffplan runs, without a source."""
-    found: list[type[Frozen]] = [base]
+    """Return a class and its subclasses in modules; classes made at run time have no source."""
+    classes: list[type[Frozen]] = [base]
     for child in base.__subclasses__():
         if getattr(sys.modules[child.__module__], child.__name__, None) is child:
-            found += _classes(child)
-    return found
+            classes += _classes(child)
+    return classes
 
 
 def _known_classes() -> dict[str, type]:
     known: dict[str, type] = {model.__name__: model for model in _classes(Frozen)}
     for module in OWNERS:
-        known |= {n: item for n, item in vars(module).items() if is_dataclass(item) and isinstance(item, type)}
+        known |= {n: member for n, member in vars(module).items() if is_dataclass(member) and isinstance(member, type)}
     return known | {"Finding": Finding}
 
 

@@ -31,7 +31,7 @@ SOURCES = (
 APART = ("announced", "note")
 """Fields of an example that say nothing of another part."""
 FITTED = ("training", "constants")
-"""Fields that a fit to measured runs writes (`ffplan calibrate`): those of another part are not right."""
+"""Fields that a fit to measured runs writes (`ffplan calibrate`); values of another part are wrong."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")
@@ -39,39 +39,39 @@ HEAD = ("kind", "id", "name", "vendor", "sources")
 
 
 def _entries(catalog: Catalog, kind: str, like: str | None) -> list[Any]:
-    """Return the data of parts of a kind: the one that is named, then those with most fields."""
-    found = {}
+    """Return the data of parts of a kind: the named part first, then parts with most fields."""
+    entries = {}
     for name in catalog.ids_of(kind):
         try:
-            found[name] = catalog.entry(name).document.data
+            entries[name] = catalog.entry(name).document.data
         except InputError:
             continue
-    first = [found.pop(like)] if like in found else []
-    return [*first, *sorted(found.values(), key=lambda data: (-len(data), str(data.get("id"))))]
+    first = [entries.pop(like)] if like in entries else []
+    return [*first, *sorted(entries.values(), key=lambda data: (-len(data), str(data.get("id"))))]
 
 
 def _mended(value: Any) -> Any:
-    """Return example data whose figures and settings name our source, without the evidence of their own part."""
+    """Return example data whose figures and settings name our source, without their part's evidence."""
     if isinstance(value, dict):
         if isinstance(value.get("source"), str):
-            kept = {name: _mended(item) for name, item in value.items() if name not in EVIDENCE}
+            kept = {name: _mended(inner) for name, inner in value.items() if name not in EVIDENCE}
             return {**kept, "source": SOURCE}
-        return {name: _mended(item) for name, item in value.items()}
-    return [_mended(item) for item in value] if isinstance(value, list) else value
+        return {name: _mended(inner) for name, inner in value.items()}
+    return [_mended(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _flow(value: Any) -> str:
     """Return a value in one line of YAML."""
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{scalar(str(key))}: {_flow(item)}' for key, item in value.items())}}}"
+        return f"{{{', '.join(f'{scalar(str(key))}: {_flow(inner)}' for key, inner in value.items())}}}"
     if isinstance(value, list):
-        return f"[{', '.join(_flow(item) for item in value)}]"
+        return f"[{', '.join(_flow(inner) for inner in value)}]"
     return scalar(value) if isinstance(value, str) else json.dumps(value)
 
 
 def _comment(text: str, indent: str = "") -> list[str]:
-    words = " ".join(text.split())
-    return [f"{indent}# {line}" for line in wrap(words, WIDTH - len(indent))]
+    flat = " ".join(text.split())
+    return [f"{indent}# {line}" for line in wrap(flat, WIDTH - len(indent))]
 
 
 def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
@@ -84,17 +84,17 @@ def fields_of_kind(schema: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def _value(name: str, value: Any, *, optional: bool) -> Iterator[str]:
-    """Yield the lines of a field, commented out where it may be left out."""
+    """Yield the lines of a field, commented out if it is optional."""
     mark = "# " if optional else ""
     mended = SOURCE if name == "recipe" else _mended(value)
     if isinstance(mended, list) and mended and isinstance(mended[0], dict):
         yield f"{mark}{name}:"
-        for item in mended:
-            yield f"{mark}  - {_flow(item)}"
+        for inner in mended:
+            yield f"{mark}  - {_flow(inner)}"
     elif isinstance(mended, dict) and "source" not in mended and len(_flow(mended)) > WIDTH:
         yield f"{mark}{name}:"
-        for key, item in mended.items():
-            yield f"{mark}  {key}: {_flow(item)}"
+        for key, inner in mended.items():
+            yield f"{mark}  {key}: {_flow(inner)}"
     else:
         yield f"{mark}{name}: {_flow(mended)}"
 
@@ -109,9 +109,9 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
         like: id of the part whose values come first.
 
     Raises:
-        KeyError: where there is no such kind.
+        KeyError: for an unknown kind.
     """
-    found = fields_of_kind(json_schema("catalog"), kind)
+    schema = fields_of_kind(json_schema("catalog"), kind)
     examples = _entries(catalog, kind, like)
     example = examples[0]
     lines = [
@@ -125,12 +125,12 @@ def part_template(kind: str, identity: str, catalog: Catalog, like: str | None =
         *_comment(SOURCES, "  "),
         f'  {SOURCE}: {{title: "TODO: publication, section, page", date: "2026", grade: estimate, status: R}}',
     ]
-    names = [name for name in found["properties"] if name not in HEAD]
+    names = [name for name in schema["properties"] if name not in HEAD]
     shown = set(example) - {*APART, *FITTED}
-    required = [name for name in names if name in found["required"] or name in shown]
+    required = [name for name in names if name in schema["required"] or name in shown]
     for name in [*required, *(name for name in names if name not in required)]:
-        own = next((data[name] for data in examples if name in data), NONE.get(name, ""))
-        lines += ["", *_comment(found["properties"][name].get("description", ""))]
+        default = next((data[name] for data in examples if name in data), NONE.get(name, ""))
+        lines += ["", *_comment(schema["properties"][name].get("description", ""))]
         optional = name not in required
-        lines += list(_value(name, example.get(name, own), optional=optional))
+        lines += list(_value(name, example.get(name, default), optional=optional))
     return "\n".join(lines) + "\n"

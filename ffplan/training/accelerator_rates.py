@@ -1,4 +1,4 @@
-"""Rates that an accelerator reaches in training, as plain numbers that what-if questions can scale."""
+"""Training rates of an accelerator, as plain numbers that what-if questions can scale."""
 
 from __future__ import annotations
 
@@ -39,35 +39,35 @@ class AcceleratorRates:
     memory: float
     """Rate of memory-bound kernels [byte/s]."""
     stream: float
-    """Rate at which a GEMM, or an optimizer, streams what it reads and writes [byte/s]."""
+    """Rate of a GEMM's, or an optimizer's, reads and writes [byte/s]."""
     units: float
     """Multiprocessors [1]."""
     kernel: float
     """Time that a GEMM takes beyond its operations, with the small kernels around it [s]."""
     launch: float
-    """Time in which the host launches a layer, forward and backward [s]."""
+    """Launch time of a layer on the host, forward and backward [s]."""
     launch_parallel: float
     """Extra time to launch a layer with tensor parallelism [s]."""
     launch_step: float
-    """Time in which the host launches the rest of a micro-batch [s]."""
+    """Launch time of the rest of a micro-batch on the host [s]."""
     peak: float
     """Dense peak at the plan's precision, for MFU [FLOP/s]."""
     peak_16: float = 0.0
-    """Dense peak at 16 bits; 0 where it has none [FLOP/s]."""
+    """Dense peak at 16 bits; 0 without one [FLOP/s]."""
     curve: AttentionCurve | None = None
-    """Rates of the kernel of fused attention, measured; without them it has one rate, `attention`."""
+    """Measured rates of the fused attention kernel; without them `attention` is its one rate."""
     stack: str = ""
-    """Catalogue id of the software stack; empty where none is known."""
-    own: bool = False
-    """True where the stack has constants of this accelerator."""
+    """Catalogue id of the software stack; empty if unknown."""
+    of_stack: bool = False
+    """True if the stack has constants of this accelerator."""
     dispatcher: str = "alltoall"
     """How the stack sends tokens to experts."""
     accumulation: str = "fused"
     """How the stack adds gradients of weights up."""
     sharding_calls: float = 0.0
-    """Calls by which ZeRO 3 gathers the tensors of a layer; 0 where it gathers a unit by one [1]."""
+    """Calls for ZeRO 3 to gather the tensors of a layer; 0 for one call a unit [1]."""
     overlap: float = 0.0
-    """Fraction of a hidden collective's time by which computing slows down [1]."""
+    """Slowdown of computing under a hidden collective, over the collective's time [1]."""
 
     def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
@@ -75,10 +75,10 @@ class AcceleratorRates:
         if name in ("host", "kernels"):
             kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
             return replace(self, **{key: getattr(self, key) / factor for key in kept})
-        made = replace(self, **{key: getattr(self, key) * factor for key in names[name]})
-        if name == "matrix" and made.curve is not None:
-            made = replace(made, curve=replace(made.curve, peak=made.curve.peak * factor))
-        return made
+        rates = replace(self, **{key: getattr(self, key) * factor for key in names[name]})
+        if name == "matrix" and rates.curve is not None:
+            rates = replace(rates, curve=replace(rates.curve, peak=rates.curve.peak * factor))
+        return rates
 
 
 def accelerator_rates(
@@ -93,12 +93,12 @@ def accelerator_rates(
 
     Args:
         precision: precision of GEMMs.
-        stack: the software; its constants stand before the accelerator's.
-        kernels: measured rates of attention kernels of its generation; its one rate of attention without.
-        kernel: kernel of fused attention; that of the stack, or the table's usual one, if empty.
+        stack: software; its constants override the accelerator's.
+        kernels: measured rates of attention kernels of its generation; without them it has one attention rate.
+        kernel: kernel of fused attention; the stack's, or the table's default, if empty.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants at this precision.
+        UncalibratedError: if the accelerator has no training constants at this precision.
     """
     rates = part.training
     if rates is None:
@@ -111,11 +111,12 @@ def accelerator_rates(
     if share is None:
         raise UncalibratedError(f"nothing was calibrated for training at {precision} on `{part.id}`")
     half = next((part.peak[name].value for name in SIXTEEN if name in part.peak), peak * 1e-12) * 1e12
+    # GEMMs outside a plan's low precision run at 16 bits; TF32 is its own
     plain = half * rates.matrix.value if precision != "tf32" else peak * share.value
     fused = half * rates.attention.value if rates.attention and precision != "tf32" else plain
-    own = stack.constants.get(rates.set) if stack else None
-    memory = own.memory if own is not None and own.memory is not None else rates.memory
-    host: StackRates | TrainingRates = rates if own is None else own
+    constants = stack.constants.get(rates.set) if stack else None
+    memory = constants.memory if constants is not None and constants.memory is not None else rates.memory
+    host: StackRates | TrainingRates = rates if constants is None else constants
     return AcceleratorRates(
         products=peak * share.value,
         attention=fused,
@@ -131,7 +132,7 @@ def accelerator_rates(
         peak_16=next((part.peak[name].value * 1e12 for name in SIXTEEN if name in part.peak), 0.0),
         curve=_curve(part, half, stack, kernels if precision != "tf32" else None, kernel),
         stack=stack.id if stack else "",
-        own=own is not None,
+        of_stack=constants is not None,
         dispatcher=stack.dispatcher if stack else "alltoall",
         accumulation=stack.accumulation if stack else "fused",
         sharding_calls=float(stack.sharding_calls.value) if stack and stack.sharding_calls else 0.0,
@@ -142,10 +143,10 @@ def accelerator_rates(
 def _curve(
     part: Accelerator, half: float, stack: SoftwareStack | None, kernels: AttentionRates | None, kernel: str
 ) -> AttentionCurve | None:
-    """Return the rates of the kernel of attention, of a 16-bit peak [FLOP/s]; None without a table.
+    """Return the rates of the attention kernel, from a 16-bit peak [FLOP/s]; None without a table.
 
     Raises:
-        UncalibratedError: where the table has none of this kernel.
+        UncalibratedError: if the table lacks this kernel.
     """
     if kernels is None:
         if kernel:
@@ -153,8 +154,8 @@ def _curve(
             raise UncalibratedError(what, "leave `attention` out, or write unfused")
         return None
     name = kernel or (stack.attention.get(kernels.id) if stack else None) or kernels.usual
-    found = attention_curve(kernels, name, half)
-    if found is None:
-        known = ", ".join(dict.fromkeys(item.kernel for item in kernels.tables))
+    curve = attention_curve(kernels, name, half)
+    if curve is None:
+        known = ", ".join(dict.fromkeys(table.kernel for table in kernels.tables))
         raise UncalibratedError(f"`{kernels.id}` has no rates of {name} for `{part.id}`", f"it has {known}")
-    return found
+    return curve

@@ -18,7 +18,7 @@ Line = tuple[tuple[float, ...], tuple[float, ...]]
 
 @record
 class AttentionCurve:
-    """What one kernel reaches on one accelerator."""
+    """Rates of one kernel on one accelerator."""
 
     kernel: str
     """Kernel."""
@@ -32,39 +32,40 @@ class AttentionCurve:
         return tuple(sorted(width for width, mask, behind in self.lines if (mask, behind) == (causal, back)))
 
 
-def attention_curve(table: AttentionRates, kernel: str, peak: float) -> AttentionCurve | None:
-    """Return the rates of one kernel; None where the file has none of it.
+def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> AttentionCurve | None:
+    """Return the rates of one kernel; None if the file lacks it.
 
     Args:
-        table: measured rates of a generation.
+        rates: measured rates of a generation.
         kernel: kernel, such as fa2.
-        peak: dense 16-bit peak of the accelerator, of which it reaches the same fraction [FLOP/s].
+        peak: dense 16-bit peak of the accelerator; the kernel's fraction of it carries over [FLOP/s].
     """
-    mine = [item for item in table.tables if item.kernel == kernel]
+    mine = [table for table in rates.tables if table.kernel == kernel]
     lines: dict[tuple[int, bool, bool], Line] = {}
-    for item in _single_passes_last(mine):
-        scale = item.longest.value / item.tflops[-1] / table.peak.value
-        line = (tuple(map(float, item.lengths)), tuple(rate * scale for rate in item.tflops))
-        for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[item.measured]:
-            lines[(item.head_dim, item.causal, back)] = line
+    for table in _single_passes_last(mine):
+        scale = table.longest.value / table.tflops[-1] / rates.peak.value
+        line = (tuple(map(float, table.lengths)), tuple(rate * scale for rate in table.tflops))
+        for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[table.measured]:
+            lines[(table.head_dim, table.causal, back)] = line
+    # a training step needs both passes under a causal mask
     whole = all(any(key[1:] == (True, back) for key in lines) for back in (False, True))
     return AttentionCurve(kernel, peak, lines) if whole else None
 
 
 def _single_passes_last(tables: Iterable[AttentionTable]) -> list[AttentionTable]:
-    """Return tables with those of one pass behind those of both, which they replace."""
-    return sorted(tables, key=lambda item: item.measured != "both")
+    """Return tables of both passes, then tables of one pass, which override them."""
+    return sorted(tables, key=lambda table: table.measured != "both")
 
 
 def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:
     """Return the rate of a kernel.
 
     Args:
-        curve: what it reaches.
+        curve: measured rates of the kernel.
         width: width of a head d [1].
         length: tokens of the sequence s on a rank [1].
-        causal: with a causal mask, whose removed operations are not counted; where a kernel was measured with one
-            only, that stands for both.
+        causal: with a causal mask, whose removed operations are not counted; a kernel measured only with a mask has
+            one rate for both.
         back: of the backward pass.
 
     Returns:
@@ -81,11 +82,11 @@ def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, caus
 
     mask = causal if curve.widths(causal=causal, back=back) else True
     known = curve.widths(causal=mask, back=back)
-    at = np.log(np.maximum(np.asarray(length, dtype=float), 1.0))
+    logs = np.log(np.maximum(np.asarray(length, dtype=float), 1.0))
     heads = np.asarray(width, dtype=float)
-    found = np.stack(
+    rates = np.stack(
         [
-            np.interp(at, np.log(lengths), fractions)
+            np.interp(logs, np.log(lengths), fractions)
             for lengths, fractions in (curve.lines[(wide, mask, back)] for wide in known)
         ]
     )
@@ -93,10 +94,10 @@ def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, caus
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, len(known) - 1)
     narrow = np.minimum(1.0, heads / known[0])
-    shape = np.broadcast_shapes(at.shape, heads.shape)
-    place, low, high, narrow = (np.broadcast_to(item, shape) for item in (place, low, high, narrow))
-    found = np.stack([np.broadcast_to(line, shape) for line in found])
-    below = np.take_along_axis(found, low[None], axis=0)[0]
-    above = np.take_along_axis(found, high[None], axis=0)[0]
+    shape = np.broadcast_shapes(logs.shape, heads.shape)
+    place, low, high, narrow = (np.broadcast_to(array, shape) for array in (place, low, high, narrow))
+    rates = np.stack([np.broadcast_to(line, shape) for line in rates])
+    below = np.take_along_axis(rates, low[None], axis=0)[0]
+    above = np.take_along_axis(rates, high[None], axis=0)[0]
     rate: Number = curve.peak * narrow * (below + (place - low) * (above - below))
     return rate

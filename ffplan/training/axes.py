@@ -42,7 +42,7 @@ class Reason:
     label: str
     """The rule for people."""
     broken: Callable[..., Truth]
-    """True where plans break it, given model and plans."""
+    """True if plans break it, given model and plans."""
     explain: Callable[..., tuple[str, str]]
     """Message and remedy, given model and one plan of plain numbers."""
 
@@ -52,7 +52,7 @@ class Axis:
     """One row: an axis along which plans differ."""
 
     field: str
-    """Field of plan files and of reports, and column of measured runs."""
+    """Field in plan files and reports, and column of measured runs."""
     option: str
     """Option of the command line."""
     help: str
@@ -61,12 +61,12 @@ class Axis:
     """Field of `ParallelPlans`."""
     _: KW_ONLY
     ranks: bool = False
-    """True where its size multiplies the accelerators of a plan."""
+    """True if the axis multiplies the accelerators of a plan."""
     values: Callable[..., tuple[int, ...]] | None = None
-    """Values that a search tries, given the model, the accelerators available, and those that a scale-up switch joins;
-    0 stands for the default of the field. None where they follow from the other axes."""
+    """Values that a search tries, by model, accelerators available, and accelerators behind a scale-up switch; 0 is the
+    field's default. None if the other axes determine them."""
     named: bool = True
-    """True where the nearest plan that runs always names it above 1."""
+    """True if the nearest plan that runs always names it above 1."""
     reason: Reason | None = None
     """Rule of the axis."""
 
@@ -77,7 +77,7 @@ def divisors(number: int, most: int) -> tuple[int, ...]:
 
 
 def _inside(size: int, gpus: int, domain: int) -> bool:
-    """Return whether groups of a size divide a node, or the part of it that a job takes, so that each stays on one.
+    """Return whether groups of a size divide a node, or a job's part of it, so that no group leaves its node.
 
     Of scale-up domains over several nodes also powers of two count: the rest of 72 stays idle.
     """
@@ -112,8 +112,8 @@ def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Truth:
 
 
 def _uncut(shape: ModelShape, plans: ParallelPlans) -> tuple[str, str]:
-    words = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
-    return f"{words} into two equal pieces a rank", "take a power of two"
+    message = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
+    return f"{message} into two equal pieces a rank", "take a power of two"
 
 
 AXES = (
@@ -158,7 +158,7 @@ AXES = (
         values=lambda shape, *_: divisors(int(shape.layers), int(shape.layers)),
     ),
 )
-"""Every axis, in the order in which a search nests them."""
+"""Every axis, in the nesting order of a search."""
 STRUCTURE = tuple(axis.array for axis in AXES if axis.values is not None)
 """Axes of the structure of plans, which a search tries."""
 OPTIONS = {"recompute": (0, 1, 2, 3, 4, 5), "sequence_parallel": (0, 1), "zero": (0, 1, 2, 3), "gradient_bytes": (4, 2)}
@@ -194,27 +194,27 @@ class ParallelPlans:
     expert: Number = 1
     """EP size."""
     by_heads: bool = False
-    """True where context parallelism exchanges heads by all-to-all, and passes no keys and values around."""
+    """True if context parallelism exchanges heads by all-to-all, and passes no keys and values around."""
     expert_tensor: Number = 1
     """TP size within experts."""
     recompute: Number = 0
     """Position in `RECOMPUTE`."""
     sequence_parallel: Number = 0
-    """1 where tensor parallelism also splits the activations between the GEMMs."""
+    """1 if tensor parallelism also splits the activations between the GEMMs."""
     zero: Number = 0
     """ZeRO stage; 3 is FSDP."""
     shard: Number = 0
-    """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ones."""
+    """Ranks that ZeRO shards over (HSDP); 0 for all data-parallel ranks."""
     unit_layers: Number = 1
     """Layers that ZeRO 3 gathers together, its unit."""
     gradient_bytes: Number = 2.0
     """Bytes of a gradient as kept [byte]."""
     reduced_bytes: Number = 0.0
-    """Bytes of a gradient as reduced; 0 for those as kept [byte]."""
+    """Bytes of a gradient in its reduction; 0 for the bytes in memory [byte]."""
     optimizer_bytes: Number = 12.0
     """Bytes of the optimizer's states of a parameter: its own copy and two moments [byte]."""
     casts: bool = False
-    """True where ZeRO 3 casts the optimizer's own copy of the weights as it gathers them, and keeps no other."""
+    """True if ZeRO 3 casts the optimizer's copy of the weights as it gathers them, and keeps no other copy."""
     again: frozenset[str] = frozenset()
     """Parts of every layer that are recomputed: norms, latent, activation, and operators of `recompute.OPERATORS`."""
     precision: str = "bf16"
@@ -222,13 +222,13 @@ class ParallelPlans:
     schedule: str = "1f1b"
     """Schedule of the pipeline; interleaved follows from `chunks`."""
     fused_attention: bool = True
-    """False where the scores of attention go through memory."""
+    """False if the scores of attention go through memory."""
     dispatcher: str = ""
-    """alltoall, allgather, deepep or hybrid: how tokens reach experts; empty for that of the stack."""
+    """alltoall, allgather, deepep or hybrid: how tokens reach experts; empty for the stack's dispatcher."""
     dispatch_bytes: float = 2.0
-    """Bytes of a number on its way to experts; those on their way back have 16 bits [byte]."""
+    """Bytes of a number on its way to experts; numbers on the way back have 16 bits [byte]."""
     dispatch_sms: float = 0.0
-    """Multiprocessors that the dispatcher takes; 0 where copies have no limit and hiding costs the usual [1]."""
+    """Multiprocessors of the dispatcher; 0 for copies without a limit and the default cost of hiding [1]."""
     mtp_layers: float = 0.0
     """Layers that predict further tokens, on the last stage [1]."""
     in_turn: bool = False
@@ -236,27 +236,27 @@ class ParallelPlans:
     imbalance: float = 1.0
     """Tokens of the fullest rank's experts over the mean [1]."""
     eager: bool = False
-    """True where kernels are unfused: every operation is a separate kernel."""
+    """True if kernels are unfused: every operation is a separate kernel."""
     causal_skip: bool = True
-    """True where fused attention skips the masked half of a causal mask."""
+    """True if fused attention skips the masked half of a causal mask."""
     overlap: frozenset[str] = frozenset()
     """Collectives overlapped with computing: gradients, parameters, tensor, pipeline, experts."""
     scatter_gather: bool = True
-    """True where tensor-parallel ranks send a shard each to the next stage."""
+    """True if tensor-parallel ranks send a shard each to the next stage."""
     order: tuple[str, ...] = RANK_ORDER
     """Axes of ranks, innermost first."""
     offload: str = "none"
-    """none, optimizer or parameters: what host memory holds."""
+    """none, optimizer or parameters: contents of host memory."""
     on_drives: bool = False
-    """True where the drives of the node hold it, and not host memory."""
+    """True if the drives of the node hold them instead of host memory."""
     offload_layers: Number = 0.0
     """Layers of each stage whose activations wait in host memory [1]."""
 
     @property
     def ranks(self) -> Number:
-        """Product of the sizes of all axes of ranks [1]."""
-        found: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
-        return found
+        """Product of the sizes of all rank axes [1]."""
+        ranks: Number = prod(getattr(self, axis.array) for axis in AXES if axis.ranks)
+        return ranks
 
     @property
     def micro_batches(self) -> Number:

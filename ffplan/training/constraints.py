@@ -1,4 +1,4 @@
-"""Constraints of plans: a code of the first broken one for every plan of an array, and words for each code."""
+"""Constraints of plans: the code of every plan's first broken constraint, and a message for each code."""
 
 from __future__ import annotations
 
@@ -81,16 +81,16 @@ FIELDS = {
 """Fields of a plan that bring about each fault."""
 
 COUNTED = 2
-"""Embedding and output layer, which frameworks count as layers where a pipeline is uneven."""
+"""Embedding and output layer, which frameworks count as layers of an uneven pipeline."""
 
 
 def _whole(value: Number) -> Bools:
-    found: Bools = np.asarray(value) == np.floor(value)
-    return found
+    integral: Bools = np.asarray(value) == np.floor(value)
+    return integral
 
 
 def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
-    """Return where layers do not fill pieces, with or without what else may count as layers.
+    """Return a mask of plans whose layers do not fill their pieces, with or without embedding and output layer.
 
     Args:
         layers: layers of the model [1].
@@ -104,7 +104,7 @@ def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
 def violations(
     shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
 ) -> dict[str, Truth]:
-    """Return which plans have which fault, True where they have it.
+    """Return a mask over plans for each fault, True if the plan has it.
 
     Args:
         limit: device memory [byte]; not checked if omitted.
@@ -112,7 +112,7 @@ def violations(
     """
     p = plans
     m = p.batch / (p.data * p.micro)
-    found: dict[str, Truth] = {
+    faults: dict[str, Truth] = {
         "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
         "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
@@ -125,34 +125,37 @@ def violations(
         "shard": (np.asarray(p.shard) > 0) & ~_whole(p.reducing / np.maximum(p.shard, 1)),
     }
     if p.by_heads:
-        found["heads"] = found["heads"] | (shape.heads % (p.tensor * p.context) != 0)
+        faults["heads"] = faults["heads"] | (shape.heads % (p.tensor * p.context) != 0)
     if shape.experts is not None:
-        found["experts"] = shape.experts.routed % p.expert != 0
-        found["widths"] = found["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        faults["experts"] = shape.experts.routed % p.expert != 0
+        faults["widths"] = faults["widths"] | (shape.experts.ffn % p.expert_tensor != 0)
+        # experts have fewer replicas, so their shard may be smaller
         mine = np.minimum(np.maximum(p.shard, 1), p.expert_data)
-        found["shard"] = found["shard"] | ((np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9)))
-        found["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
+        faults["shard"] = faults["shard"] | (
+            (np.asarray(p.shard) > 0) & ~_whole(p.expert_data / np.maximum(mine, 1e-9))
+        )
+        faults["expert-ranks"] = (p.expert_data < 1) | ~_whole(p.expert_data)
     else:
-        found["experts"] = np.asarray(p.expert) > 1
+        faults["experts"] = np.asarray(p.expert) > 1
     if p.schedule == "dualpipe":
-        found["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
+        faults["schedule"] = (np.asarray(p.pipeline) % 2 != 0) | (m < 2 * p.pipeline) | (m % 2 != 0)
     elif p.schedule != "1f1b":
         folded = p.schedule in FOLDED
-        found["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
+        faults["schedule"] = (m < p.pipeline) | (folded & (2 * p.pipeline > shape.layers + COUNTED))
     if limit is not None:
-        found["memory"] = peak_bytes(shape, plans) > limit
+        faults["memory"] = peak_bytes(shape, plans) > limit
     if host_limit is not None and (p.offload != "none" or bool(np.any(np.asarray(p.offload_layers) > 0))):
-        found["host-memory"] = host_bytes(shape, plans) > host_limit
-    return found
+        faults["host-memory"] = host_bytes(shape, plans) > host_limit
+    return faults
 
 
-def reason_codes(found: Mapping[str, Truth]) -> Ints:
-    """Return the code of the first fault of every plan, 0 where there is none."""
-    shape = np.broadcast_shapes(*(np.shape(item) for item in found.values()))
+def reason_codes(faults: Mapping[str, Truth]) -> Ints:
+    """Return the code of every plan's first fault, 0 for a plan without faults."""
+    shape = np.broadcast_shapes(*(np.shape(broken) for broken in faults.values()))
     code = np.zeros(shape, dtype=np.int8)
-    for at, name in enumerate(REASONS):
-        if name in found:
-            code = np.where((code == 0) & np.broadcast_to(found[name], shape), np.int8(at), code)
+    for number, name in enumerate(REASONS):
+        if name in faults:
+            code = np.where((code == 0) & np.broadcast_to(faults[name], shape), np.int8(number), code)
     return code
 
 
@@ -169,10 +172,10 @@ class RefusedError(ValueError):
         self.why = why
         """The message without its lead, for a place that says so already."""
         self.infeasible = infeasible
-        """True where the plan is sound but does not fit the machine."""
+        """True if the plan is sound but does not fit the machine."""
 
 
-def multiples(value: int, each: int) -> str:
-    """Return the nearest multiples of a number below and above a value, as they are typed; 0 is left out."""
-    low = value // each * each
-    return " or ".join(f"{near}" for near in (low, low + each) if near > 0)
+def multiples(value: int, divisor: int) -> str:
+    """Return the nearest multiples of a divisor below and above a value, as typed; 0 is left out."""
+    low = value // divisor * divisor
+    return " or ".join(f"{near}" for near in (low, low + divisor) if near > 0)

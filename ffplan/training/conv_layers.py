@@ -51,11 +51,11 @@ def image_flops(layers: Sequence[Convolution]) -> float:
     return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
 
 
-def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
+def gradient_bytes(layers: Sequence[Convolution], width: float = 4.0) -> float:
     """Return the bytes of all gradients.
 
     Args:
-        each: bytes of a gradient [byte].
+        width: bytes of a gradient [byte].
 
     Returns:
         Size [byte].
@@ -66,18 +66,18 @@ def gradient_bytes(layers: Sequence[Convolution], each: float = 4.0) -> float:
     Source:
         Definition.
     """
-    return each * float(sum(convolution_parameters(layer) for layer in layers))
+    return width * float(sum(convolution_parameters(layer) for layer in layers))
 
 
 def convolution_times(
-    layer: Convolution, images: Number, at: AcceleratorRates, width: float
+    layer: Convolution, images: Number, rates: AcceleratorRates, width: float
 ) -> tuple[Number, Number, Number]:
     """Return the times of convolutions of one kind: forward, backward for inputs, and for weights.
 
     Args:
         layer: the convolutions: C channels in, N out, kernel k, size s.
         images: images of a pass b [1].
-        at: rates.
+        rates: rates.
         width: bytes of a number w [byte].
 
     Returns:
@@ -88,24 +88,25 @@ def convolution_times(
         128 x 64; each no less than w (M (C + N) + C N k^2) bytes take
 
     Source:
-        [3]: the inner dimension is split over multiprocessors where there are few tiles; an input counts as large as
+        [3]: with few tiles, the inner dimension is split over multiprocessors; an input counts as large as
         the output, which strides make wrong.
     """
     rows, square = images * layer.size**2, layer.kernel**2
     weights = square * layer.inputs * layer.outputs
-    least = width * (rows * (layer.inputs + layer.outputs) + weights) / at.stream
+    least = width * (rows * (layer.inputs + layer.outputs) + weights) / rates.stream
 
     def product(height: Number, columns: Number, inner: Number) -> Number:
         filled = TALL * ceil_div(height, TALL) * WIDE * ceil_div(columns, WIDE)
-        return maximum(2.0 * filled * inner / at.products, least)
+        return maximum(2.0 * filled * inner / rates.products, least)
 
     ahead = product(rows, layer.outputs, square * layer.inputs)
     inputs = product(rows, layer.inputs, square * layer.outputs)
+    # gradients of weights sum over all positions of all images
     return ahead, inputs, product(layer.outputs, square * layer.inputs, rows)
 
 
 def behind_bytes(layer: Convolution, width: float) -> tuple[float, float]:
-    """Return the bytes that the operations behind a convolution move for each number out, forward and backward.
+    """Return the bytes that the operations after a convolution move for each output number, forward and backward.
 
     Args:
         layer: the convolution: with rectifier, batch norm, addition, bias, a pooling of p x p, or without.
@@ -143,19 +144,19 @@ def conv_kept_bytes(layers: Sequence[Convolution], width: float) -> float:
         Every convolution keeps its input, a norm its own, a pooling positions of 8 bytes; rectifiers work in place. The
         image counts at the size of the first output.
     """
-    found = width * layers[0].inputs * layers[0].size ** 2
+    total = width * layers[0].inputs * layers[0].size ** 2
     for layer in layers:
         out = layer.outputs * layer.size**2
-        found += width * layer.count * out * (2 if layer.norm else 1)
-        found += (layer.pool > 1) * (width + INDEX) * out / layer.pool**2
-    return found
+        total += width * layer.count * out * (2 if layer.norm else 1)
+        total += (layer.pool > 1) * (width + INDEX) * out / layer.pool**2
+    return total
 
 
-def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tuple[float, int]]:
-    """Return the buckets that gradients are reduced in, in the order in which they are full.
+def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[tuple[float, int]]:
+    """Return the reduction buckets of gradients, in the order of filling.
 
     Args:
-        each: bytes of a gradient [byte].
+        width: bytes of a gradient [byte].
         least: size from which a bucket is full [byte].
 
     Returns:
@@ -169,20 +170,20 @@ def buckets(layers: Sequence[Convolution], each: float, least: float) -> list[tu
         [2], section 3.2.3, takes 25 MiB by default; that PyTorch's first bucket is full from 1 MiB on
         is left out.
     """
-    found: list[tuple[float, int]] = []
+    filled: list[tuple[float, int]] = []
     held, position = 0.0, sum(layer.count for layer in layers)
     for layer in reversed(layers):
         for _ in range(layer.count):
             position -= 1
-            held += each * convolution_parameters(layer) / layer.count
+            held += width * convolution_parameters(layer) / layer.count
             if held >= least or position == 0:
-                found.append((held, position))
+                filled.append((held, position))
                 held = 0.0
-    return found
+    return filled
 
 
 def queue_end(ready: Sequence[Number], times: Sequence[Number]) -> Number:
-    """Return when the last of several collectives ends that run one after the other.
+    """Return the end of the last of several collectives in sequence.
 
     Args:
         ready: when each can begin, in order [s].

@@ -47,7 +47,7 @@ TAKEN = (
 )
 """Fields of a plan that a convolutional network takes."""
 NEUTRAL = {"zero": 0, "sequence": 1}
-"""Values of other fields that have no effect, where they are not the defaults."""
+"""Values without effect for the other fields, if they differ from the defaults."""
 BESIDE = {"gradients", "parameters"}
 """Overlaps that a plan may name; there are no parameters to gather."""
 WEIGHT, MOMENTUM = 4.0, 4.0
@@ -88,10 +88,10 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
         gpus: accelerators.
 
     Raises:
-        RefusedError: where it asks for more than data parallelism, or the batch does not divide.
+        RefusedError: for other parallelism than data parallelism, or a batch that does not divide.
     """
-    given = plan.model_fields_set
-    for name in sorted(given - set(TAKEN)):
+    fields = plan.model_fields_set
+    for name in sorted(fields - set(TAKEN)):
         value, plain = getattr(plan, name), NEUTRAL.get(name, type(plan).model_fields[name].default)
         if value != plain and not (name == "overlap" and set(value) <= BESIDE):
             shown = f"[{', '.join(value)}]" if isinstance(value, tuple) else value
@@ -104,16 +104,18 @@ def conv_plan(model: Model, plan: PlanFields, gpus: int) -> PlanFields:
             infeasible=False,
             fields=("data",),
         )
-    if plan.batch is None and "micro_batch" not in given:
+    if plan.batch is None and "micro_batch" not in fields:
         raise RefusedError(
             "no batch: give --micro-batch, the images of a rank, or --batch, those of all", infeasible=False
         )
     batch = plan.batch or plan.micro_batch * gpus
-    micro = plan.micro_batch if "micro_batch" in given else max(1, batch // gpus)
+    micro = plan.micro_batch if "micro_batch" in fields else max(1, batch // gpus)
     if batch % (micro * gpus):
         near = multiples(batch, micro * gpus)
-        words = f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
-        raise RefusedError(f"{words}; take {near}", infeasible=False, fields=("micro_batch", "batch"))
+        message = (
+            f"a batch of {batch:,} is no whole number of micro-batches of {micro} for {gpus:,} data-parallel ranks"
+        )
+        raise RefusedError(f"{message}; take {near}", infeasible=False, fields=("micro_batch", "batch"))
     return plan.model_copy(update={"batch": batch, "micro_batch": micro, "zero": 0, "data": gpus, "sequence": 1})
 
 
@@ -139,29 +141,29 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
     Args:
         run: network, plans and machine.
     """
-    p, at, width = run.plans, run.speeds, run.plans.width
+    p, rates, width = run.plans, run.speeds, run.plans.width
     zero = 0.0 * np.asarray(p.gpus, dtype=float)
     products, moved = zero, zero
     behind: list[Number] = []  # the backward pass of every layer, from the first on
     for layer in run.layers:
         numbers = p.micro * layer.outputs * layer.size**2
-        ahead, inputs, weights = convolution_times(layer, p.micro, at, width)
-        more, less = (moves * numbers / at.memory for moves in behind_bytes(layer, width))
+        ahead, inputs, weights = convolution_times(layer, p.micro, rates, width)
+        more, less = (moves * numbers / rates.memory for moves in behind_bytes(layer, width))
         products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
-        behind += [inputs + weights + less + (KERNELS - 1) * at.kernel] * layer.count
-    _, unneeded, _ = convolution_times(run.layers[0], p.micro, at, width)  # the gradient of the image
-    products, behind[0] = products - unneeded, behind[0] - unneeded - at.kernel
+        behind += [inputs + weights + less + (KERNELS - 1) * rates.kernel] * layer.count
+    _, unneeded, _ = convolution_times(run.layers[0], p.micro, rates, width)  # the gradient of the image
+    products, behind[0] = products - unneeded, behind[0] - unneeded - rates.kernel
     gradients = _reduced(run, behind)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
-    casts = CAST_BYTES * parameters / at.memory if width < WEIGHT else 0.0
-    found = dict.fromkeys(PARTS, zero) | {
+    casts = CAST_BYTES * parameters / rates.memory if width < WEIGHT else 0.0
+    parts = dict.fromkeys(PARTS, zero) | {
         "products": m * products,
         "memory": m * (moved + casts),
         "gradients": gradients + zero,
-        "kernels": m * (KERNELS * len(behind) - 1) * at.kernel + zero,
-        "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / at.stream + zero,
+        "kernels": m * (KERNELS * len(behind) - 1) * rates.kernel + zero,
+        "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / rates.stream + zero,
     }
-    return {name: np.asarray(found[name], dtype=float) for name in PARTS}
+    return {name: np.asarray(parts[name], dtype=float) for name in PARTS}
 
 
 def conv_memory(run: ConvRun, micro: Number) -> dict[str, Number]:
@@ -190,15 +192,15 @@ def check_memory(run: ConvRun, limit: float) -> None:
         limit: device memory [byte].
 
     Raises:
-        RefusedError: where it does not; says how many images would.
+        RefusedError: for a plan that does not fit; names the number of images that would.
     """
     need, fixed = (float(sum(conv_memory(run, micro).values())) for micro in (run.plans.micro, 0.0))
     if need <= limit:
         return
     most = max(0, int((limit - fixed) / (need - fixed) * run.plans.micro))
     remedy = f"take at most {most:,} images a rank" if most else "no micro-batch fits"
-    words = f"it needs {gib(need)} a rank of {gib(limit)}, {gib(need - limit)} too much; {remedy}"
-    raise RefusedError(words, infeasible=True, lead=f"{CANNOT}: ")
+    message = f"it needs {gib(need)} a rank of {gib(limit)}, {gib(need - limit)} too much; {remedy}"
+    raise RefusedError(message, infeasible=True, lead=f"{CANNOT}: ")
 
 
 def without_host(speeds: AcceleratorRates) -> AcceleratorRates:

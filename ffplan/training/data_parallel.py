@@ -11,7 +11,7 @@ from ffplan.base.array_math import minimum
 from ffplan.node.host_copies import host_shares
 from ffplan.training import overlap
 from ffplan.training.fsdp import ExposedCollectives, UnitCollectives, fsdp_exposed, unit_collectives
-from ffplan.training.group_collectives import by_row, group_time, hidden_fraction
+from ffplan.training.group_collectives import by_machine, group_time, hidden_fraction
 from ffplan.training.memory import rank_parameters
 from ffplan.training.train_run import inner_stride, pace_fraction, placement_of
 
@@ -37,34 +37,34 @@ def _group(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> Uni
     return replace(unit, scatter=scatter, across=np.where((zero > 0) & (not direct), unit.across, 0.0))
 
 
-def data_parallel_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
+def data_parallel_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the exposed time of gradient reduction and parameter all-gather [s]."""
     fully = np.asarray(run.plans.zero) == 3
     if fully.all():
-        return fsdp_exposed(run, each, count, extra)
-    plain = _reduced(run, each, count, extra)
+        return fsdp_exposed(run, micro, count, extra)
+    plain = _reduced(run, micro, count, extra)
     if not fully.any():
         return plain
-    third = fsdp_exposed(run, each, count, extra)
+    third = fsdp_exposed(run, micro, count, extra)
     return ExposedCollectives(
         np.where(fully, third.gradients, plain.gradients), np.where(fully, third.gathers, plain.gathers)
     )
 
 
-def _reduced(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
+def _reduced(run: TrainRun, micro: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the exposed time for plans below ZeRO 3.
 
     Collectives that overlap the same computing are summed before they are compared with it.
     """
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, pieces, zero = inner_stride(p), count + (np.asarray(extra) > 0), np.asarray(p.zero)
-    found = _group(run, parts.layer * count + extra, p.reducing, stride)
+    group = _group(run, parts.layer * count + extra, p.reducing, stride)
     if run.shape.experts is not None:
-        found = found.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
-    forward, back, m = count * each.ahead, count * each.behind, p.micro_batches
+        group = group.plus(_group(run, parts.experts * count, p.expert_data, stride * p.expert))
+    forward, back, m = count * micro.ahead, count * micro.behind, p.micro_batches
     again = np.where(zero == 2, m, 1.0)  # ZeRO 2 keeps no gradients but its own: it reduces every time
-    once, across = found.scatter, found.across
-    gather: Number = np.where(zero > 0, found.gather, 0.0)
+    once, across = group.scatter, group.across
+    gather: Number = np.where(zero > 0, group.gather, 0.0)
     share = run.hiding
     if "gradients" in p.overlap:
         reducing = hidden_fraction(run.system, placement_of(run, p.reducing, stride), run.speeds.overlap)
@@ -83,8 +83,10 @@ def host_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rate of a rank to its host while all ranks send, and its host memory bandwidth [byte/s]."""
     running = _running(run)
     if run.system.rows:
-        link = by_row(run.system, lambda machine: minimum(*host_shares(machine.host, running).values()))
-        return link * 1e9, by_row(run.system, lambda machine: host_shares(machine.host, running)["host memory"]) * 1e9
+        link = by_machine(run.system, lambda machine: minimum(*host_shares(machine.host, running).values()))
+        return link * 1e9, by_machine(
+            run.system, lambda machine: host_shares(machine.host, running)["host memory"]
+        ) * 1e9
     shares = host_shares(run.system.host, running)
     return minimum(*shares.values()) * 1e9, shares["host memory"] * 1e9
 
@@ -93,12 +95,12 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     """Return the rates at which a rank reads and writes the drives of its node while all ranks on it do [byte/s].
 
     Raises:
-        ValueError: where the node has no drives, or their rates are unknown.
+        ValueError: if the node has no drives, or their rates are unknown.
     """
     if run.system.rows:
         read, write = (
-            by_row(run.system, lambda machine, at=at: drive_rates(replace(run, system=machine))[at])  # type: ignore[misc]
-            for at in (0, 1)
+            by_machine(run.system, lambda machine, way=way: drive_rates(replace(run, system=machine))[way])  # type: ignore[misc]
+            for way in (0, 1)
         )
         return read, write
     host = run.system.host
@@ -124,6 +126,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
     if p.on_drives:  # states pass through host memory in pieces, read, updated and written side by side
         read, write = drive_rates(run)
         time = np.maximum(time, overlap.drive_time(states * mine, read, write) + weights * mine / write)
+        # weights go to the device for the forward and for the backward pass
         time = time + 2 * p.micro_batches * weights * mine / np.minimum(link, read)
     else:
         time = time + 2 * p.micro_batches * weights * mine / link

@@ -47,10 +47,12 @@ def exchange_time(run: TrainRun, computing: Number) -> Number:
         return 0.0
     full = (fraction_again(shape, p, "up") > 0) * 1.0  # an exchange is whole
     pair = _gathered(run) if layer.dispatcher_of(p, run.speeds) == "allgather" else _sent(run)
+    # forward, backward, and once more for experts that run again
     both: Number = pace_fraction(shape, p) * (2 + full) * pair
     if "experts" not in p.overlap:
         return both
     share = overlap.exchange_cost(run.hiding, p.dispatch_sms, run.speeds.units)
+    # four pieces: to the experts and back, forward and backward
     return overlap.exposed(both, computing, 4, share)
 
 
@@ -60,14 +62,16 @@ def _sent(run: TrainRun) -> Number:
     inside = np.where(np.asarray(p.expert_tensor) > 1, inner_stride(p), strides(p)["tensor"])
     rows = p.width * layer.expert_rows(shape, p) * shape.hidden
     placement = placement_of(run, p.expert, inside)
-    own = rows / p.expert_tensor
-    sent = own * network_copies(run, placement.nodes)
+    share = rows / p.expert_tensor
+    sent = share * network_copies(run, placement.nodes)
     there, home = (
         group_time(system, "all-to-all", placement, part * sent) for part in (p.dispatch_bytes / p.width, 1.0)
     )
     if p.dispatch_sms > 0:
+        # a message of one byte has the latency alone
         call = group_time(system, "all-to-all", placement, 0.0 * sent + 1.0)
-        moved = np.where(np.asarray(p.expert) > 1, own * copying_time(run, placement.nodes), 0.0)
+        moved = np.where(np.asarray(p.expert) > 1, share * copying_time(run, placement.nodes), 0.0)
+        # multiprocessors copy while the network carries: the slower of both counts
         there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
@@ -103,7 +107,7 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Fraction [1]; 1 where every copy goes by itself, or within one node.
+        Fraction [1]; 1 if every copy goes by itself, or within one node.
 
     Equation:
         M / k, M expected nodes by `grouped_hits`; `neighbours_reached` where experts take turns, at most N, whatever
@@ -121,14 +125,14 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
 
 
 def copying_time(run: TrainRun, nodes: Number) -> Number:
-    """Return the time in which DeepEP's multiprocessors copy tokens, for every byte of all copies of them.
+    """Return the time of DeepEP's multiprocessors to copy tokens, a byte over all copies.
 
     Args:
         run: workload, plans and machine: k of E experts on e ranks.
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Time [s/byte]; 0 for other dispatchers, and where the plan names no number of multiprocessors.
+        Time [s/byte]; 0 for other dispatchers, and for a plan without a number of multiprocessors.
 
     Equation:
         (m (N - 1) / N + 2 g) / (k s c): m nodes and g ranks that a token meets, s multiprocessors of c each

@@ -2,7 +2,7 @@
 
 A unit is one layer or several. Embeddings are the root: gathered before anything can run, scattered after everything.
 Every unit is freed after its forward pass and gathered again for the backward one. One communicator carries gathers and
-scatters in the order in which they are issued, gathers one unit ahead.
+scatters in the order of issue, gathers one unit ahead.
 
 Sources:
     [1] Rajbhandari et al., "ZeRO", SC'20, arXiv 1910.02054 (gathers and scatters).
@@ -42,9 +42,9 @@ class UnitCollectives:
     across: Number
     """Reducing gradients between replicas of a shard, once a step."""
 
-    def plus(self, other: UnitCollectives) -> UnitCollectives:
+    def plus(self, more: UnitCollectives) -> UnitCollectives:
         """Return the sum of two."""
-        return UnitCollectives(self.gather + other.gather, self.scatter + other.scatter, self.across + other.across)
+        return UnitCollectives(self.gather + more.gather, self.scatter + more.scatter, self.across + more.across)
 
 
 @record
@@ -95,24 +95,26 @@ def backward_wait(gather: Number, scatter: Number, computing: Number, units: Num
         [2]. The gather of the first unit is exposed. Then, unit by unit, computing overlaps the gradients of the unit
         before and the parameters of the next. A test compares it with a simulation of the events.
     """
-    each = computing / units
-    between = maximum(0.0, gather - each) + maximum(0.0, scatter - each)
-    between = between + (units - 2) * maximum(0.0, gather + scatter - each)
+    unit = computing / units
+    # the first unit computes beside a gather only, the last beside a scatter only, the others beside both
+    between = maximum(0.0, gather - unit) + maximum(0.0, scatter - unit)
+    between = between + (units - 2) * maximum(0.0, gather + scatter - unit)
     return gather + (units > 1) * between + scatter
 
 
 def unit_collectives(run: TrainRun, weights: Number, ranks: Number, stride: Number) -> UnitCollectives:
     """Return the collectives of `weights` parameters over the ranks that shard them."""
-    p, own = run.plans, run.system.sharder
+    p, sharder = run.plans, run.system.sharder
     fully = np.asarray(p.zero) == 3
-    found = _collectives(run, run.system, weights, ranks, stride)
-    if own is None or not fully.any():
-        return found
-    fewer = _collectives(run, own, weights, ranks, stride)
+    plain = _collectives(run, run.system, weights, ranks, stride)
+    if sharder is None or not fully.any():
+        return plain
+    # plans with and without ZeRO 3 share the arrays; only the former use the sharder's NICs
+    fewer = _collectives(run, sharder, weights, ranks, stride)
     return UnitCollectives(
-        gather=np.where(fully, fewer.gather, found.gather),
-        scatter=np.where(fully, fewer.scatter, found.scatter),
-        across=np.where(fully, fewer.across, found.across),
+        gather=np.where(fully, fewer.gather, plain.gather),
+        scatter=np.where(fully, fewer.scatter, plain.scatter),
+        across=np.where(fully, fewer.across, plain.across),
     )
 
 
@@ -124,30 +126,31 @@ def _collectives(run: TrainRun, system: Cluster, weights: Number, ranks: Number,
     return UnitCollectives(
         group_time(system, "all-gather", placement, p.width * weights),
         group_time(system, "reduce-scatter", placement, p.wire_bytes * weights),
+        # replicas of a shard reduce only the part that each rank holds
         group_time(system, "allreduce", outer, p.wire_bytes * weights / shared),
     )
 
 
 def _pieces(run: TrainRun, count: Number) -> tuple[Number, Number]:
-    """Return the pieces of a chunk that are gathered one by one, and the layers of each: units, or tensors of a layer.
+    """Return the pieces of a chunk that ZeRO 3 gathers separately, units or tensors of a layer, and their layers.
 
-    DeepSpeed of 2021 gathers each tensor by a call of its own, one ahead of those that compute.
+    DeepSpeed of 2021 gathers each tensor by a separate call, one ahead of the tensors that compute.
     """
     calls = run.speeds.sharding_calls
     return (count / run.plans.chunks * calls, 1.0 / calls) if calls else units_of(count, run.plans)
 
 
-def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
+def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number) -> ExposedCollectives:
     """Return the exposed time of the collectives of ZeRO 3 in a step.
 
     Args:
         run: workload, plans and machine.
-        each: a micro-batch in one layer.
+        micro: times of a micro-batch in one layer.
         count: layers of a rank [1].
         extra: parameters outside the layers [1].
 
     Raises:
-        ValueError: where a library lacks a collective.
+        ValueError: if a library lacks a collective.
     """
     p, parts = run.plans, rank_parameters(run.shape, run.plans, pace_fraction(run.shape, run.plans))
     stride, (units, layers) = inner_stride(p), _pieces(run, count)
@@ -155,7 +158,7 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
     if run.shape.experts is not None:
         unit = unit.plus(unit_collectives(run, layers * parts.experts, p.expert_data, stride * p.expert))
     root, v, m = unit_collectives(run, extra, p.reducing, stride), p.chunks, p.micro_batches
-    ahead, behind, share = count * each.ahead / v, count * each.behind / v, run.hiding
+    ahead, behind, share = count * micro.ahead / v, count * micro.behind / v, run.hiding
     hide_gathers, hide_gradients = "parameters" in p.overlap, "gradients" in p.overlap
     gathers = units * unit.gather
     forward = root.gather + v * gathers
@@ -174,4 +177,5 @@ def fsdp_exposed(run: TrainRun, each: MicroBatch, count: Number, extra: Number) 
 
     again, scatters = backward(unit.scatter, root.scatter)
     last, scatters_last = backward(unit.scatter + unit.across, root.scatter + root.across)
+    # replicas reduce in the last micro-batch only
     return ExposedCollectives((m - 1) * scatters + scatters_last, m * forward + (m - 1) * again + last)

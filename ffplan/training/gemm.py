@@ -24,7 +24,13 @@ TILE = 128
 
 
 def matrix_time(
-    rows: Number, columns: Number, inner: Number, at: AcceleratorRates, count: Number = 1, *, rate: Number | None = None
+    rows: Number,
+    columns: Number,
+    inner: Number,
+    rates: AcceleratorRates,
+    count: Number = 1,
+    *,
+    rate: Number | None = None,
 ) -> Number:
     """Return the time of the operations of GEMMs that run together.
 
@@ -32,7 +38,7 @@ def matrix_time(
         rows: rows of a result M [1].
         columns: columns of a result N [1].
         inner: inner dimension K [1].
-        at: rates: of large GEMMs, and u multiprocessors.
+        rates: rates: of large GEMMs, and u multiprocessors.
         count: GEMMs that run as one, such as the GEMMs of a rank's experts [1].
         rate: of large GEMMs, in place of that at the plan's precision [FLOP/s].
 
@@ -47,28 +53,29 @@ def matrix_time(
         tile. A part-filled tile, or wave, takes as long as a full one.
     """
     tiles = count * ceil_div(rows, TILE) * ceil_div(columns, TILE)
-    waves = ceil_div(tiles, at.units) * at.units
-    return 2.0 * waves * TILE * TILE * inner / (at.products if rate is None else rate)
+    # the last wave takes a full turn, however few multiprocessors it fills
+    waves = ceil_div(tiles, rates.units) * rates.units
+    return 2.0 * waves * TILE * TILE * inner / (rates.products if rate is None else rate)
 
 
 def gemm_time(
     rows: Number,
     columns: Number,
     inner: Number,
-    at: AcceleratorRates,
+    rates: AcceleratorRates,
     *,
     read: Number,
     written: Number,
     count: Number = 1,
     rate: Number | None = None,
 ) -> Number:
-    """Return the time of GEMMs that run together, with what they read and write; without the time of a kernel.
+    """Return the time of GEMMs that run together, with their reads and writes; without the time of a kernel.
 
     Args:
         rows: rows of a result M [1].
         columns: columns of a result N [1].
         inner: inner dimension K [1].
-        at: rates: of large GEMMs, of streams, and multiprocessors.
+        rates: rates: of large GEMMs, of streams, and multiprocessors.
         read: size of the operands [byte].
         written: size of the results [byte].
         count: GEMMs that run as one [1].
@@ -85,8 +92,9 @@ def gemm_time(
         the times of 4,096 x n by depth (openxla/xla, matmul_interpolator_data.h; DeepGEMM's README) are lines whose
         foot is the size of the result at 3 TB/s.
     """
-    operations = matrix_time(rows, columns, inner, at, count, rate=rate)
-    return maximum(operations, read / at.stream) + written / at.stream
+    operations = matrix_time(rows, columns, inner, rates, count, rate=rate)
+    # results are written after the last step of the inner dimension, so they do not overlap
+    return maximum(operations, read / rates.stream) + written / rates.stream
 
 
 def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
@@ -94,7 +102,7 @@ def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
 
     Args:
         accumulation: how: fused, added or cast.
-        plans: the plans: bytes of a number w and of a sum of gradients g, micro-batches m, ZeRO stage.
+        plans: plans with bytes w a number and g a gradient sum, micro-batches m, and ZeRO stage.
 
     Returns:
         Size [byte].
@@ -103,8 +111,8 @@ def accumulation_bytes(accumulation: str, plans: ParallelPlans) -> Number:
         fused 2 g; added 2 w + (2 - 1 / m) g, from ZeRO 2 on 2 w + g; cast 2 w + 4 g
 
     Source:
-        Counted. Fused, the GEMM reads and writes the sum. Else it writes a gradient of its own. PyTorch copies that of
-        the first micro-batch, and reads the others beside the sum; from ZeRO 2 on each is copied for its reduction.
+        Counted. Fused, the GEMM reads and writes the sum. Else it writes a separate gradient. PyTorch copies the first
+        micro-batch's, and reads the others beside the sum; from ZeRO 2 on each is copied for its reduction.
         DeepSpeed's BF16_Optimizer writes it once more at the sum's width before it adds
         (`hp_grad.add_(grad.to(hp_grad.dtype))`, recalled).
     """
@@ -121,7 +129,7 @@ def both_ways(
     rows: Number,
     columns: Number,
     inner: Number,
-    at: AcceleratorRates,
+    rates: AcceleratorRates,
     plans: ParallelPlans,
     count: Number = 1,
     *,
@@ -133,7 +141,7 @@ def both_ways(
         rows: tokens M [1].
         columns: columns of the weights N [1].
         inner: rows of the weights K [1].
-        at: rates.
+        rates: rates.
         plans: bytes of a number w and of a gradient g.
         count: GEMMs that run as one [1].
         plain: at 16 bits.
@@ -148,16 +156,16 @@ def both_ways(
     Source:
         Backpropagation: dX = dY W^T, dW = X^T dY.
     """
-    rate, w = at.plain if plain else at.products, plans.width
+    rate, w = rates.plain if plain else rates.products, plans.width
     read = w if plain else plans.operand_width
     results, inputs, weights = count * rows * columns, count * rows * inner, count * columns * inner
 
     def time(first: Number, second: Number, depth: Number, operands: Number, written: Number) -> Number:
-        return gemm_time(first, second, depth, at, read=read * operands, written=written, count=count, rate=rate)
+        return gemm_time(first, second, depth, rates, read=read * operands, written=written, count=count, rate=rate)
 
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)
-    added = accumulation_bytes(at.accumulation, plans) * weights
+    added = accumulation_bytes(rates.accumulation, plans) * weights
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 

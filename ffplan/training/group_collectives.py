@@ -30,22 +30,22 @@ MOST = 2_000_000
 
 @record
 class GroupPlacement:
-    """Placement of the ranks of a group; numbers of any shape."""
+    """Placement of a group's ranks; numbers of any shape."""
 
-    each: Number
+    per_node: Number
     """Ranks on each node [1]."""
     nodes: Number
     """Nodes [1]."""
     apart: Number = 1.0
     """Nodes from one of them to the next [1]; 1 for adjacent nodes."""
     adjacent: Number = 1.0
-    """1 where neighbouring ranks of a node sit on neighbouring GPUs, else 0 [1]."""
+    """1 if neighbouring ranks of a node sit on neighbouring GPUs, else 0 [1]."""
 
 
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
 """Groups within a node; groups with one rank on each of their nodes; all others."""
 STREAMS = "streams"
-"""Marks what is known of groups for messages of any size."""
+"""Mark of known coefficients, which hold for messages of any size."""
 
 
 @record
@@ -55,7 +55,7 @@ class Cluster:
     host: Host
     """A node."""
     library: Library
-    """The library of every collective but those named below."""
+    """Library of every collective except the ones below."""
     reducer: Library
     """The library that reduces gradients."""
     crossed: CutsCrossed | None = None
@@ -65,11 +65,11 @@ class Cluster:
     paths: int = 1
     """Ports of a NIC, one to every plane [1]."""
     sharder: Cluster | None = None
-    """The machine as the collectives of ZeRO 3 see it, where their library uses fewer NICs."""
+    """Machine of ZeRO 3's collectives, if their library uses fewer NICs."""
     rows: tuple[Cluster, ...] = ()
-    """Machines that one plan, repeated, runs on side by side, one for each row of its arrays; they differ by rates."""
+    """Machines of different rates for one repeated plan, one for each row of its arrays."""
     variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
-    """Machines made of it with one resource faster, by resource and factor."""
+    """Variants of the machine with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
     """Times found before, by place of the groups, collective, groups and sizes; and coefficients, by `STREAMS`,
     collective, library and groups."""
@@ -81,7 +81,7 @@ class Cluster:
 
     @property
     def scatters(self) -> bool:
-        """True where the library for gradients scatters them; HFReduce has allreduce alone."""
+        """True if the library for gradients scatters them; HFReduce has allreduce alone."""
         return self.reducer.method != "hfreduce"
 
     @property
@@ -90,31 +90,31 @@ class Cluster:
         return self.host.domain_gpus
 
 
-def sharing(system: Cluster, other: Cluster) -> Cluster:
+def with_known_times(system: Cluster, source: Cluster) -> Cluster:
     """Return a machine that knows the times of collectives that another, like it, has found before."""
-    return replace(system, known=dict(other.known), variants={})
+    return replace(system, known=dict(source.known), variants={})
 
 
 def with_library(system: Cluster, part: Library) -> Cluster:
-    """Return a machine with a changed library in place of that of its id, which knows no times."""
-    library, reducer = (part if part.id == own.id else own for own in (system.library, system.reducer))
+    """Return a machine with a changed library in place of its namesake, without known times."""
+    library, reducer = (part if part.id == current.id else current for current in (system.library, system.reducer))
     return replace(system, library=library, reducer=reducer, known={}, variants={})
 
 
-def alike(system: Cluster, other: Cluster) -> bool:
-    """Return whether every collective timed on one machine takes as long on another, which then knows its times."""
+def same_times(system: Cluster, machine: Cluster) -> bool:
+    """Return whether all collectives timed on one machine take the same time on another, which learns their times."""
     for mark, known in system.known.items():
         if mark[0] != STREAMS:
             _, operation, reducing, shape, *rows = mark
             *where, sizes = (np.frombuffer(row).reshape(shape) for row in rows)
-            library = other.reducer if reducing else other.library
-            found = other.known[mark] = _group_times(other, library, operation, where, sizes)
-            if not np.array_equal(known, found):
+            library = machine.reducer if reducing else machine.library
+            times = machine.known[mark] = _group_times(machine, library, operation, where, sizes)
+            if not np.array_equal(known, times):
                 return False
     return True
 
 
-def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
+def by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     """Return a figure of each row of plans on its own machine.
 
     Args:
@@ -125,22 +125,22 @@ def by_row(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
     for machine in system.rows:
         if id(machine) not in known:
             known[id(machine)] = np.broadcast_to(find(machine), (len(system.rows),))
-    return np.array([known[id(machine)][at] for at, machine in enumerate(system.rows)])
+    return np.array([known[id(machine)][row] for row, machine in enumerate(system.rows)])
 
 
-def side_by_side(systems: Sequence[Cluster]) -> Cluster:
-    """Return machines that differ by rates as those of the rows of one plan, repeated."""
+def merged_clusters(systems: Sequence[Cluster]) -> Cluster:
+    """Return one machine that holds machines of different rates, one for each row of a repeated plan."""
     sharders = [system.sharder for system in systems if system.sharder is not None]
-    own = side_by_side(sharders) if sharders else None
-    return replace(systems[0], rows=tuple(systems), sharder=own, known={}, variants={})
+    sharder = merged_clusters(sharders) if sharders else None
+    return replace(systems[0], rows=tuple(systems), sharder=sharder, known={}, variants={})
 
 
-def sharded_over(system: Cluster, nics: int | None) -> Cluster:
-    """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all where None."""
+def with_sharding_nics(system: Cluster, nics: int | None) -> Cluster:
+    """Return a machine on which the collectives of ZeRO 3 use the first NICs of a node only; all if None."""
     if nics is None or nics >= len(system.host.nics):
         return system
-    own = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
-    return replace(system, sharder=own, variants={})
+    sharder = replace(system, host=with_first_nics(system.host, nics), known={}, variants={})
+    return replace(system, sharder=sharder, variants={})
 
 
 def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> GroupPlacement:
@@ -152,14 +152,14 @@ def place_group(system: Cluster, gpus: Number, size: Number, inside: Number) -> 
         inside: ranks between neighbours of the group [1].
     """
     domain = np.minimum(system.domain, gpus)
-    each, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
-    return GroupPlacement(each, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
+    per_node, nodes = placed(size, inside, domain, aligned=system.host.domain_nodes > 1)
+    return GroupPlacement(per_node, nodes, np.maximum(inside / domain, 1.0), (np.asarray(inside) == 1) * 1.0)
 
 
 def overlap_cost(system: Cluster, share: float) -> float:
-    """Return the fraction of a hidden collective's time by which computing slows down [1].
+    """Return the slowdown of computing under a hidden collective, over the collective's time [1].
 
-    None where no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
+    None if no fabric joins the accelerators of a node: channels that wait for PCIe occupy few multiprocessors, and
     GPT-2 under FSDP on Fire-Flyer 2 shows none (An et al., arXiv 2408.14158, Fig. 9).
 
     Args:
@@ -169,11 +169,11 @@ def overlap_cost(system: Cluster, share: float) -> float:
 
 
 def hidden_fraction(system: Cluster, placement: GroupPlacement, share: float) -> Number:
-    """Return the fraction of a hidden reduction's time by which computing slows down [1].
+    """Return the slowdown of computing under a hidden reduction, over the reduction's time [1].
 
-    HFReduce adds on the host, which costs none; where groups do not fill nodes NCCL reduces in its place.
+    HFReduce adds on the host, which costs no computing time; for groups that do not fill nodes, NCCL reduces instead.
     """
-    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.each) >= len(system.host.gpus))
+    on_host = (system.reducer.method == "hfreduce") & (np.asarray(placement.per_node) >= len(system.host.gpus))
     return np.where(on_host, 0.0, overlap_cost(system, share))
 
 
@@ -187,7 +187,7 @@ def contention(gpus: Number, nics: Number, per_node: Number, nodes: Number) -> N
         nodes: nodes of a group [1].
 
     Returns:
-        Factor [1] by which a message counts.
+        Factor on the size of a message [1].
 
     Equation:
         max(1, G / (NICs r)) over several nodes, else 1
@@ -205,7 +205,7 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
     Args:
         gpus: accelerators of a node G [1].
         nics: NICs of a node [1].
-        placement: where the group lies: r ranks on a node, d nodes apart.
+        placement: r ranks of the group on a node, d nodes apart.
         below: nodes, or scale-up domains, below the link cut b [1].
 
     Returns:
@@ -215,10 +215,10 @@ def cut_fraction(gpus: int, nics: int, placement: GroupPlacement, below: Number)
         min(1, r / G) / min(d, b) x contention
 
     Source:
-        G / r groups of every node cross the link cut, and the nodes between those of one group belong to others.
+        G / r groups of every node cross the link cut; nodes between the nodes of one group belong to other groups.
     """
-    mine = np.minimum(1.0, placement.each / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
-    return mine * contention(gpus, nics, placement.each, placement.nodes)
+    mine = np.minimum(1.0, placement.per_node / gpus) / np.minimum(placement.apart, np.maximum(below, 1.0))
+    return mine * contention(gpus, nics, placement.per_node, placement.nodes)
 
 
 def group_time(
@@ -235,58 +235,62 @@ def group_time(
         reducing: the library for gradients does it.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
-    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.each, placement.nodes))
+    # a NIC that groups share carries their messages one after the other
+    scaled = np.asarray(size * contention(system.domain, system.host.domain_nics, placement.per_node, placement.nodes))
+    # distance counts only across a fabric: without one, more groups share a known time
     apart = np.where(np.asarray(placement.nodes) > 1, placement.apart, 1.0) if system.crossed else 1.0
     beside = placement.adjacent if system.host.pairs else 1.0
     *where, sizes = np.broadcast_arrays(
-        *(np.asarray(v, dtype=float) for v in (placement.each, placement.nodes, apart, beside, scaled))
+        *(np.asarray(v, dtype=float) for v in (placement.per_node, placement.nodes, apart, beside, scaled))
     )
     if system.rows:  # they are of one plan
         *where, sizes = (np.atleast_1d(array)[:1] for array in (*where, sizes))
     inside, alone = bool((where[1] <= 1).all()), bool((where[0] <= 1).all())
     place = INSIDE if inside else APART if alone and not reducing else MIXED
+    # times follow from these arrays alone, so their bytes are the key
     mark = (place, operation, reducing, sizes.shape, *(array.tobytes() for array in (*where, sizes)))
     machines = system.rows or (system,)
     for machine in machines:
         if mark not in machine.known:
             library = machine.reducer if reducing else machine.library
             machine.known[mark] = _group_times(machine, library, operation, where, sizes)
-    found: list[Floats] = [machine.known[mark] for machine in machines]
-    return np.concatenate(found) if system.rows else found[0]
+    times: list[Floats] = [machine.known[mark] for machine in machines]
+    return np.concatenate(times) if system.rows else times[0]
 
 
 def _group_times(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
-    """Return times in the shape of the sizes [s]; `where` are ranks on a node, nodes, nodes apart, and adjacency.
+    """Return times, shaped like the sizes [s]; `where` holds ranks on a node, nodes, nodes apart, and adjacency.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     if sizes.size == 1:
         return _single_time(system, library, operation, where, sizes)
     keys, key = _distinct([array.ravel() for array in where])
-    values, at = np.unique(sizes.ravel(), return_inverse=True)
+    values, column = np.unique(sizes.ravel(), return_inverse=True)
     time = np.zeros((keys.shape[1], len(values)))
     several = np.flatnonzero(keys[0] * keys[1] >= 2)
+    # parts bound the memory of one evaluation
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
         time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
-    return _without_call(system, operation, sizes, time[key, at.ravel()].reshape(sizes.shape))
+    return _without_call(system, operation, sizes, time[key, column.ravel()].reshape(sizes.shape))
 
 
 def _without_call(system: Cluster, operation: str, sizes: Floats, time: Floats) -> Floats:
-    """Return times without that of the call itself, in the shape of the sizes [s]; 0 where there is no message."""
-    found: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
-    return found
+    """Return times less the time of the call itself, in the shape of the sizes [s]; 0 without a message."""
+    times: Floats = np.where(sizes > 0, np.maximum(time - call_time(system.host, operation), 0.0), 0.0)
+    return times
 
 
 def _single_time(system: Cluster, library: Library, operation: str, where: list[Floats], sizes: Floats) -> Floats:
     """Return the time of one message of one group, as `_group_times` does, without sorting [s].
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     placement = GroupPlacement(*(row.ravel() for row in where))
     time = np.zeros(1)
@@ -298,44 +302,44 @@ def _single_time(system: Cluster, library: Library, operation: str, where: list[
 def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     """Return the distinct columns of some rows, in order, and the position of every column among them.
 
-    Each row is counted off by itself: sorting columns as such takes ten times as long.
+    Each row is numbered separately: sorting whole columns takes ten times as long.
     """
     code = np.zeros(rows[0].shape, dtype=np.int64)
     for row in rows:
-        values, at = np.unique(row, return_inverse=True)
-        code = code * len(values) + at
-    _, first, at = np.unique(code, return_index=True, return_inverse=True)
-    return np.stack([row[first] for row in rows]), at
+        values, position = np.unique(row, return_inverse=True)
+        code = code * len(values) + position
+    _, first, position = np.unique(code, return_index=True, return_inverse=True)
+    return np.stack([row[first] for row in rows]), position
 
 
 def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
-    rows = (placement.each, placement.nodes, placement.apart, placement.adjacent)
+    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
     mark = (STREAMS, operation, library.id, *(np.asarray(row).tobytes() for row in rows))
     if mark not in system.known:
         system.known[mark] = _streams(system, library, operation, placement)
     grid = grid_of(system.known[mark], np.maximum(sizes, 1.0))
-    found = np.asarray(grid.pick(grid.time))
+    times = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], found, _grid(system, system.library, operation, placement, sizes))
-    return found
+        return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, placement, sizes))
+    return times
 
 
 def _plain(placement: GroupPlacement) -> GroupPlacement:
     """Return the placement of one group in plain numbers."""
-    rows = (placement.each, placement.nodes, placement.apart, placement.adjacent)
+    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
     return GroupPlacement(*(np.asarray(row, dtype=float).item() for row in rows))
 
 
 def _streams(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
-    """Return what holds of a collective for messages of any size.
+    """Return the coefficients of a collective for messages of any size.
 
     Raises:
-        ValueError: where the library has no such operation.
+        ValueError: if the library has no such operation.
     """
     if np.size(placement.nodes) == 1:
         placement = _plain(placement)
@@ -345,7 +349,7 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
             float(zones),
             tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),
         )
-    safe = choose(placement.each * placement.nodes < 2, 2.0, placement.each)
+    safe = choose(placement.per_node * placement.nodes < 2, 2.0, placement.per_node)
     job = RankLayout(
         host=system.host,
         nodes=placement.nodes,
@@ -354,19 +358,19 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
         cuts=cuts,
         adjacent=placement.adjacent,
     )
-    found = coefficients(CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job)
-    if found is None:
+    streams = coefficients(CollectiveQuery(operation=operation, library=library, nvlink=system.nvlink), job)
+    if streams is None:
         raise ValueError(f"{library.id} has no {operation}")
-    return found
+    return streams
 
 
 def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPlacement) -> Number:
-    """Return the time in which every rank sends a message to one of the next stage.
+    """Return the time for every rank to send a message to a rank of the next stage.
 
     Args:
         size: message of a rank [byte].
         stages: pipeline stages p [1].
-        placement: where the ranks of one pipeline lie: all on one node, or nodes apart.
+        placement: ranks of one pipeline: all on one node, or nodes apart.
 
     Returns:
         Time [s].
@@ -379,7 +383,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
         Every rank has an equal fraction of the node's NICs; all ranks of a node send at once.
     """
     if system.rows:
-        return by_row(system, lambda machine: send_time(machine, size, stages, placement))
+        return by_machine(system, lambda machine: send_time(machine, size, stages, placement))
     host, gpus = system.host, max(1, system.domain)
     rates, part = host.rates, host.accelerator
     peer = rates.peer.value if rates and rates.peer else (rates.ring.value if rates and rates.ring else None)
@@ -399,11 +403,11 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     known: object = system.library.latency.get("network", {}).get("ring", {}).get("simple")
     away = getattr(known, "value", 0.0) + size / (np.maximum(rate, 1e-9) * 1e9)
     inside = peer + _bridge_gain(system, peer) * (np.asarray(stages) == 2) * (np.asarray(placement.adjacent) > 0)
-    return np.where(placement.each >= stages, size / (inside * 1e9), away)
+    return np.where(placement.per_node >= stages, size / (inside * 1e9), away)
 
 
 def _bridge_gain(system: Cluster, peer: float) -> float:
-    """Return by how much a bridge is faster than what joins two GPUs otherwise [GB/s]; 0 unless all are bridged."""
+    """Return the extra rate of a bridge over the other way between two GPUs [GB/s]; 0 unless all are bridged."""
     host = system.host
     if not host.pairs or 2 * len(host.pairs) < len(host.gpus):
         return 0.0

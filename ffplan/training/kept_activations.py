@@ -70,21 +70,21 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     act = 0 if "activation" in plans.again else 1
     wide, less = (0 if "up" in plans.again else wide - 1) + act, act * 1.0 * short
     plain = plans.width * (base + wide * shape.ffn / plans.tensor) - saved - less * shape.ffn / plans.tensor
-    found = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
+    kept = tokens * (plain + (2 * hidden / between if shape.biases else 0.0))
     if shape.experts is not None:
-        each = shape.experts
-        inner, held = each.ffn / plans.expert_tensor, shared_width(each) / plans.tensor
+        experts = shape.experts
+        inner, held = experts.ffn / plans.expert_tensor, shared_width(experts) / plans.tensor
         routed = plans.width * ((1 + act) * hidden + wide * inner) - short * 1.0 * hidden - less * inner
         shared = plans.width * (base + wide * held) - saved - less * held
         mixed = tokens * shared + expert_rows(shape, plans) * routed
-        found = (1 - share) * found + share * mixed
+        kept = (1 - share) * kept + share * mixed
     if not plans.fused_attention:
-        found = found + (1.0 - fraction_again(shape, plans, "attention")) * _scores(shape, plans)
-    return found
+        kept = kept + (1.0 - fraction_again(shape, plans, "attention")) * _scores(shape, plans)
+    return kept
 
 
 def _scores(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return what unfused scores of attention keep in a layer [byte]."""
+    """Return the memory of unfused attention scores in a layer [byte]."""
     squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
     return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 
@@ -129,13 +129,14 @@ def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0
         "keep-products": qkv + gate * inner + 2 * between + 2 * sent,
         "every-second": half + sent,
     }
-    found = layer_kept_bytes(shape, plans, share)
+    least = layer_kept_bytes(shape, plans, share)
     for name, numbers in more.items():
         kept = plans.width * tokens * (between + numbers)
         if name == "every-second" and not plans.fused_attention:
             kept = kept + _scores(shape, plans)
-        found = np.where(np.asarray(plans.recompute) == RECOMPUTE.index(name), np.minimum(kept, found), found)
-    return found
+        # a policy never keeps more than no recomputation would
+        least = np.where(np.asarray(plans.recompute) == RECOMPUTE.index(name), np.minimum(kept, least), least)
+    return least
 
 
 def in_flight(plans: ParallelPlans, stage: Number) -> Number:

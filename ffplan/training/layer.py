@@ -65,9 +65,9 @@ class LayerTimes:
         """Return the times scaled."""
         return LayerTimes(**{name: factor * getattr(self, name) for name in LAYER_PARTS})
 
-    def plus(self, other: LayerTimes) -> LayerTimes:
+    def plus(self, more: LayerTimes) -> LayerTimes:
         """Return the sum of two."""
-        return LayerTimes(**{name: getattr(self, name) + getattr(other, name) for name in LAYER_PARTS})
+        return LayerTimes(**{name: getattr(self, name) + getattr(more, name) for name in LAYER_PARTS})
 
 
 LAYER_PARTS = (
@@ -83,13 +83,13 @@ LAYER_PARTS = (
 )
 
 
-def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> tuple[Number, Number, Number]:
+def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> tuple[Number, Number, Number]:
     """Return the times of the core of attention: operations forward and backward, and traffic of unfused scores.
 
     Args:
         shape: the model; s is its sequence.
         plans: the plans: micro-batch b, tensor parallelism t, context parallelism c.
-        at: rates.
+        rates: rates.
 
     Returns:
         Times [s].
@@ -108,24 +108,26 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates
     )
     operations = 2.0 * square * (width.query + attention_out(shape))
     if not plans.fused_attention:
-        scores = score_bytes(plans) * square * shape.heads / at.memory
-        return operations / at.plain, 2.0 * operations / at.plain, scores
+        scores = score_bytes(plans) * square * shape.heads / rates.memory
+        return operations / rates.plain, 2.0 * operations / rates.plain, scores
+    # a causal mask removes half of the square
     kept = operations * (0.5 if plans.causal_skip else 1.0)
-    if at.curve is None:
-        return kept / at.attention, BACK * kept / at.attention, 0.0 * operations
+    if rates.curve is None:
+        return kept / rates.attention, BACK * kept / rates.attention, 0.0 * operations
+    # tables go by the width of one head
     head = width.query / shape.heads
     piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
     ahead, behind = (
-        attention_rate(at.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
+        attention_rate(rates.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
     )
     return kept / ahead, BACK * kept / behind, 0.0 * operations
 
 
 def _sum(
-    found: Iterable[tuple[str, tuple[Number, Number]]], shape: ModelShape, plans: ParallelPlans
+    timed: Iterable[tuple[str, tuple[Number, Number]]], shape: ModelShape, plans: ParallelPlans
 ) -> tuple[Number, Number, Number]:
-    """Return the sums of times of GEMMs forward, backward, and of those that run again, by their operators."""
-    pairs = list(found)
+    """Return the total times of GEMMs forward, backward, and recomputed, by the policy for their operators."""
+    pairs = list(timed)
     again = {name: fraction_again(shape, plans, name) for name in dict.fromkeys(name for name, _ in pairs)}
     return (
         sum(ahead for _, (ahead, _) in pairs),
@@ -135,20 +137,20 @@ def _sum(
 
 
 def _operators(shapes: tuple[tuple[Number, Number], ...], last: str, others: str) -> list[str]:
-    """Return the operator of each GEMM: the last is one of its own."""
+    """Return the operator of each GEMM: `last` for the last, `others` for the rest."""
     return [others] * (len(shapes) - 1) + [last]
 
 
-def moved_rate(plans: ParallelPlans, at: AcceleratorRates) -> float:
+def moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
     """Return the rate of kernels that move memory [byte/s]: one for every operation streams, few kernels do more."""
-    return at.stream if plans.eager else at.memory
+    return rates.stream if plans.eager else rates.memory
 
 
-def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
+def dense_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer without experts, forward.
 
     Args:
-        at: rates.
+        rates: rates.
 
     Returns:
         Times [s].
@@ -164,10 +166,10 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
     around, inner = around_attention(shape, plans.tensor), feed_forward(shape, shape.ffn, plans.tensor)
     shapes = (*around, *inner)
     names = (*_operators(around, "out", "qkv"), *_operators(inner, "down", "up"))
-    timed = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
+    timed = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in zip(names, shapes, strict=True)]
     products, behind, again = _sum(timed, shape, plans)
-    attention, attention_back, scores = attention_time(shape, plans, at)
-    rate = moved_rate(plans, at)
+    attention, attention_back, scores = attention_time(shape, plans, rates)
+    rate = moved_rate(plans, rates)
     moved, back = (tokens * moved_bytes(shape, shape.ffn, plans, back=way) / rate for way in (False, True))
     return LayerTimes(
         products=products,
@@ -178,12 +180,12 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -
         scores=scores,
         moved=moved,
         back=back,
-        kernels=len(shapes) * at.kernel,
+        kernels=len(shapes) * rates.kernel,
     )
 
 
 def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the tokens that a rank's experts compute for a micro-batch, those of the fullest rank.
+    """Return the tokens of a micro-batch that the experts of the fullest rank compute.
 
     Args:
         shape: the model, with experts: k of a token.
@@ -204,18 +206,18 @@ def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
     return plans.imbalance * tokens * shape.experts.top_k * plans.expert_tensor / plans.tensor
 
 
-def dispatcher_of(plans: ParallelPlans, at: AcceleratorRates) -> str:
+def dispatcher_of(plans: ParallelPlans, rates: AcceleratorRates) -> str:
     """Return how tokens reach experts: the plan's dispatcher, or the stack's."""
-    return plans.dispatcher or at.dispatcher
+    return plans.dispatcher or rates.dispatcher
 
 
-def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
+def expert_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer with experts, forward.
 
     Args:
         shape: the model, with experts.
         plans: the plans: expert parallelism e, tensor parallelism within experts.
-        at: rates.
+        rates: rates.
 
     Returns:
         Times [s].
@@ -238,19 +240,19 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         plain += zip(("up", "down"), feed_forward(shape, shared, plans.tensor), strict=True)
     together = feed_forward(shape, experts.ffn, plans.expert_tensor)
     several = [
-        (name, both_ways(routed / local, n, k, at, plans, local))
+        (name, both_ways(routed / local, n, k, rates, plans, local))
         for name, (n, k) in zip(("up", "down"), together, strict=True)
     ]
-    single = [(name, both_ways(tokens, n, k, at, plans)) for name, (n, k) in plain]
+    single = [(name, both_ways(tokens, n, k, rates, plans)) for name, (n, k) in plain]
     products, behind, again = _sum([*single, *several], shape, plans)
-    attention, attention_back, scores = attention_time(shape, plans, at)
-    by = dispatcher_of(plans, at)
+    attention, attention_back, scores = attention_time(shape, plans, rates)
+    by = dispatcher_of(plans, rates)
     moved, back = (
-        tokens * moved_bytes(shape, shared, plans, back=way) / moved_rate(plans, at)
-        + routed_bytes(shape, plans, routed, dispatcher=by, back=way) / at.memory
+        tokens * moved_bytes(shape, shared, plans, back=way) / moved_rate(plans, rates)
+        + routed_bytes(shape, plans, routed, dispatcher=by, back=way) / rates.memory
         for way in (False, True)
     )
-    kernels = (len(plain) + len(together) + EXPERT_KERNELS) * at.kernel
+    kernels = (len(plain) + len(together) + EXPERT_KERNELS) * rates.kernel
     return LayerTimes(
         products=products,
         products_back=behind,
@@ -264,13 +266,13 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     )
 
 
-def output_passes(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
+def output_passes(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of all passes of the output layer, with the projections of layers that predict further tokens.
 
     Args:
         shape: the model: width h.
         plans: the plans: d layers that predict further tokens.
-        at: rates.
+        rates: rates.
 
     Returns:
         Times [s], forward and backward.
@@ -282,20 +284,20 @@ def output_passes(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates)
         DeepSeek-V3 report, arXiv 2412.19437, section 2.2: each module joins the state of a token with the embedding of
         the next by a projection M of h x 2 h, has a layer of its own, and shares embedding and output layer.
     """
-    output, more = output_layer(shape, plans, at), plans.mtp_layers
+    output, more = output_layer(shape, plans, rates), plans.mtp_layers
     if not more:
         return output
-    joined = sum(both_ways(plans.tokens(shape.sequence), shape.hidden / plans.tensor, 2 * shape.hidden, at, plans))
+    joined = sum(both_ways(plans.tokens(shape.sequence), shape.hidden / plans.tensor, 2 * shape.hidden, rates, plans))
     whole = output.scaled(1.0 + more)
-    return replace(whole, products=whole.products + more * joined, kernels=whole.kernels + more * at.kernel)
+    return replace(whole, products=whole.products + more * joined, kernels=whole.kernels + more * rates.kernel)
 
 
-def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) -> LayerTimes:
+def output_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of the output layer over the vocabulary with its loss, forward and backward.
 
     Args:
         shape: the model: vocabulary V, width h.
-        at: rates.
+        rates: rates.
 
     Returns:
         Times [s].
@@ -311,7 +313,7 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
     """
     tokens = plans.tokens(shape.sequence)
     columns = shape.vocabulary / plans.tensor
-    products, behind = both_ways(tokens, columns, shape.hidden, at, plans, plain=True)
+    products, behind = both_ways(tokens, columns, shape.hidden, rates, plans, plain=True)
     eager = EAGER_LOGIT_BYTES + (EAGER_LOGIT_CASTS if plans.width < SINGLE else 0.0)
     moved = eager if plans.eager else LOGIT_BYTES
     return LayerTimes(
@@ -321,7 +323,7 @@ def output_layer(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates) 
         attention=0.0,
         attention_back=0.0,
         scores=0.0,
-        moved=moved * tokens * columns / moved_rate(plans, at),
+        moved=moved * tokens * columns / moved_rate(plans, rates),
         back=0.0,
-        kernels=3 * at.kernel,
+        kernels=3 * rates.kernel,
     )

@@ -48,9 +48,9 @@ class RankParameters:
     """Parameters of a rank [1]."""
 
     layer: Number
-    """Of a layer, in the mean, without routed experts."""
+    """Mean over layers, without routed experts."""
     experts: Number
-    """Routed experts of a layer, in the mean over layers with and without."""
+    """Routed experts, mean over layers with and without them."""
     embedding: Number
     """Embedding of the vocabulary, or the output layer."""
 
@@ -76,9 +76,9 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
     common, whole = layer_weights(shape), narrow_weights(shape)
     routed: Number = 0.0
     if shape.experts is not None:
-        each = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
-        routed = share * each / (plans.expert * plans.expert_tensor)
-        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - each)
+        expert_weights = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
+        routed = share * expert_weights / (plans.expert * plans.expert_tensor)
+        common = (1 - share) * common + share * (layer_weights(shape, dense=False) - expert_weights)
         whole = whole + share * shape.hidden * shape.experts.routed
     common = common + copied_weights(shape, plans.tensor)
     return RankParameters(
@@ -104,8 +104,8 @@ class StageBytes:
     @property
     def total(self) -> Number:
         """Total [byte]."""
-        found: Number = sum(getattr(self, name) for name in PARTS)
-        return found
+        total: Number = sum(getattr(self, name) for name in PARTS)
+        return total
 
 
 def _passing(
@@ -116,7 +116,7 @@ def _passing(
     last_stage: Number,
     gathers: Number,
 ) -> tuple[Number, Number]:
-    """Return the scores over the vocabulary, and what else comes and goes beyond them [byte].
+    """Return the memory of the scores over the vocabulary, and other temporary memory beyond it [byte].
 
     Args:
         parts: parameters of a rank.
@@ -129,6 +129,7 @@ def _passing(
     passes = last_stage * (1.0 + p.mtp_layers)
     logits = passes * score * p.tokens(shape.sequence) * shape.vocabulary / p.tensor
     layer = parts.layer + parts.experts
+    # one unit computes while the next is gathered
     pair = np.minimum(2 * units_of(count, p)[1], count) * layer
     root = np.where(gathers, (p.width * copies + p.gradient_bytes * last_stage) * parts.embedding, 0.0)
     output = np.where(gathers, 0.0, WEIGHT * parts.embedding * last_stage)
@@ -137,6 +138,7 @@ def _passing(
     if p.dispatcher == "allgather":  # tokens of all ranks that share the experts, and results to scatter
         both = 2 * p.width * p.gathered(shape.sequence) * shape.hidden
         of_layers = of_layers + np.where(np.asarray(share) > 0, both, 0.0)
+    # loss and layers take turns, so the larger counts; the logits are a part by themselves
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
@@ -187,24 +189,27 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     copies, projections = end_parameters(shape, p, first_stage, last_stage)
     plain, routed = parts.layer * count + parts.embedding * copies + projections, parts.experts * count
     shared, zero = p.sharing, np.asarray(p.zero)
+    # a rank of DualPipe holds two stages, one for each direction
     twice = 2.0 if p.schedule == "dualpipe" else 1.0
 
     def states(size: Number, least: int) -> Number:
+        # an expert has no more replicas than data-parallel ranks of experts
         mine = np.minimum(shared, p.expert_data)
         divided = plain / np.where(zero >= least, shared, 1.0) + routed / np.where(zero >= least, mine, 1.0)
-        found: Number = size * divided
-        return found
+        held: Number = size * divided
+        return held
 
     gathers = (zero == 3) & (shared > 1)
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
     single = p.precision == "tf32"  # no second copy of the weights
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
+    # the optimizer's copy is cast on the way, so no 16-bit weights stay behind
     if p.casts and p.offload == "none":
         weight = np.where(gathers, 0.0, weight)
     gradient = states(1.0, 2) * p.gradient_bytes
-    each = policy_kept_bytes(shape, p, share)
+    kept = policy_kept_bytes(shape, p, share)
     flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
-    host = each * away * flight
+    host = kept * away * flight
     if p.offload != "none":
         host, moments = host + moments, 0.0 * moments
     if p.offload == "parameters":
@@ -213,7 +218,8 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
         weights=twice * weight,
         gradients=twice * gradient,
         optimizer=moments,
-        activations=each * ((count - away) * flight + np.minimum(away, PASSING)),
+        # of the layers on the host, a few are on the device: on their way, or computing
+        activations=kept * ((count - away) * flight + np.minimum(away, PASSING)),
         logits=logits,
         working=working,
         host=host,
@@ -221,27 +227,27 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
 
 
 def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
-    """Return the stages of which one is the fullest, by name.
+    """Return the candidates for the fullest stage, by name.
 
     The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
     where the first layers have no experts, the stage
     on which they end, or the next one, may outweigh both. Those behind it keep less.
     """
     last = np.asarray(plans.pipeline) - 1.0
-    found: dict[str, Number] = {"first": 0.0 * last, "last": last}
+    stages: dict[str, Number] = {"first": 0.0 * last, "last": last}
     full, _ = layers_of(shape.layers, plans)
     first = stage_layers(shape.layers, plans, 0.0)
     if np.any(first < full):
-        found["second"] = np.minimum(1.0, last)
+        stages["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
         ends = (shape.experts.dense_layers + full - first) / full
-        found["mixed"] = np.minimum(np.floor(ends), last)
-        found["next"] = np.minimum(np.ceil(ends), last)
-    return found
+        stages["mixed"] = np.minimum(np.floor(ends), last)
+        stages["next"] = np.minimum(np.ceil(ends), last)
+    return stages
 
 
 def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
-    """Return the memory of stages of one plan, of plain numbers, all at once.
+    """Return the memory of several stages of one plan at once; the plan holds plain numbers.
 
     Args:
         stages: positions of the stages, the first 0 [1].
@@ -250,8 +256,8 @@ def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) 
         Parts, total and host memory by name [byte], each by stage.
     """
     parts = stage_bytes(shape, plan, np.array(stages, dtype=float))
-    found = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
-    return {name: np.broadcast_to(size, len(stages)) for name, size in found.items()}
+    sizes = {name: getattr(parts, name) for name in (*PARTS, "total", "host")}
+    return {name: np.broadcast_to(size, len(stages)) for name, size in sizes.items()}
 
 
 def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
@@ -279,7 +285,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
 
 
 def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return what host memory holds for a rank of the stage that leaves most to it.
+    """Return the host memory of a rank, on the stage that offloads most [byte].
 
     Returns:
         Memory [byte].

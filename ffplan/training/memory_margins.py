@@ -15,18 +15,18 @@ if TYPE_CHECKING:
 
 @record
 class MemoryMargins:
-    """What a runtime takes of device memory beyond the tensors that are counted here."""
+    """Device memory of a runtime beyond the tensors that are counted here."""
 
     runtime: str
     """Catalogue id of the runtime."""
     device: float
-    """What driver, libraries and fragments take, and no tensor can have [byte]."""
+    """Memory of driver, libraries and fragments, lost to tensors [byte]."""
     reserved: tuple[float, float] | None
-    """What its allocator reserves beyond them, as a fraction of them, at least and at most [1]; None where unknown."""
+    """Extra reserve of the runtime's allocator, as a fraction of them, at least and at most [1]; None if unknown."""
     temporary: float
-    """What Adam takes for a moment of each parameter of its shard [byte]; 0 where unknown."""
+    """Adam's temporary memory for each parameter of its shard [byte]; 0 if unknown."""
     counted_over: float
-    """What published runs of the stack count beyond their room, as a fraction of it, at most [1]."""
+    """Excess of published runs of the stack over their room, as a fraction of it, at most [1]."""
 
 
 UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary=0.0, counted_over=0.0)
@@ -34,12 +34,12 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 
 
 def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return what the optimizer takes for a moment on a stage [byte], of its states on the device there [byte]."""
+    """Return the optimizer's temporary memory on a stage [byte], from its states on the device [byte]."""
     return margins.temporary * states / plans.optimizer_bytes
 
 
 def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return what the optimizer takes for a moment, on the stage where it is most.
+    """Return the optimizer's temporary memory on the stage that needs most.
 
     Args:
         plans: the plans: o bytes of states a parameter.
@@ -58,7 +58,7 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
 
 
 def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
-    """Return `peak_bytes` and `temporary_bytes`, from one look at the stages [byte]."""
+    """Return `peak_bytes` and `temporary_bytes`, from one evaluation of the stages [byte]."""
     peak, temporary = largest(
         shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)
     )
@@ -66,12 +66,12 @@ def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryM
 
 
 def worst_of(allocated: Number, temporary: Number, margins: MemoryMargins) -> Number:
-    """Return the memory up to which a runtime may go.
+    """Return the memory that a runtime may reach.
 
     Args:
-        allocated: what tensors have M [byte].
-        temporary: what the optimizer takes for a moment t [byte].
-        margins: the runtime: a fraction r reserved beyond what is allocated, at most.
+        allocated: memory of tensors M [byte].
+        temporary: temporary memory of the optimizer t [byte].
+        margins: margins of the runtime: a fraction r reserved beyond the allocation, at most.
 
     Returns:
         Memory [byte].

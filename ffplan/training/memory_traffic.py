@@ -6,7 +6,7 @@ Sources:
     [3] Operations of PyTorch without a compiler, counted: RMS norms and rotary positions are computed at 32 bits, GELU
         is written out, and autograd runs an operation for each of them.
     [4] Tokens on their way to experts, counted: Megatron-Core's all-to-all dispatcher sorts copies by expert at home
-        and by local expert where they arrive, and back; DeepEP and HybridEP deliver them by rank, which sorts them
+        and by local expert on arrival, and back; DeepEP and HybridEP deliver them by rank, which sorts them
         once; the all-gather dispatcher brings every token of the group to each rank, which picks out its own and adds
         results up over all.
 """
@@ -34,12 +34,12 @@ RMS, RMS_BACK = 20.0, 68.0
 """Bytes at 32 bits that an RMS norm moves for a number, operation by operation: square (8), mean (4), product (8);
 backward products (20) with a sum (4), mean (4), square (28), sum of both ways (12)."""
 MEETING = 9.0
-"""Numbers moved to add up gradients where queries, keys and values, and a gate, are separate GEMMs: 3 sums."""
+"""Numbers moved to add up gradients of separate GEMMs for queries, keys and values, and for a gate: 3 sums."""
 DROPPED = 1.0
 """Bytes of a dropout mask."""
 COPIED, SORTED = 2.0, 4.0
 """Numbers moved for each of a routed token's width, there and back: copies written and summed at home, sorted by
-expert where they arrive [4]."""
+expert on arrival [4]."""
 PADDED = 4.0
 """Numbers moved to fill up each expert's tokens to a multiple of 16 rows, as products at FP8 need, and to take the
 filling out again [4]."""
@@ -139,15 +139,15 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     width, out = attention_widths(shape, plans.tensor), attention_out(shape)
     between, around = plans.between, width.query + width.key
     if plans.eager:
-        found = eager_bytes(shape, inner, plans, back=back)
+        moved = eager_bytes(shape, inner, plans, back=back)
     else:
         split = 4 * around + 2 * width.value + 2 * out if back else 3 * around + width.value + out
         split = split + activation_numbers(shape, plans)[back] * inner
-        found = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
+        moved = plans.width * ((12 if back else 10) * shape.hidden / between + split / plans.tensor)
     if plans.precision == "fp8":
         cast = (2 * shape.hidden / between + (around + width.value) / plans.tensor) if back else out / plans.tensor
-        found = found + CAST_BYTES * cast
-    return found
+        moved = moved + CAST_BYTES * cast
+    return moved
 
 
 def routed_bytes(
@@ -172,7 +172,7 @@ def routed_bytes(
         more, m = 1, backward 2 with a gate; tokens sent at FP8 are cast at home, 4 T h / t, and not filled up
 
     Source:
-        [4]. Experts have scales of their own, so that kernels of their own cast their operands: tokens and activations
+        [4]. Experts have separate scales, so separate kernels cast their operands: tokens and activations
         forward, gradients of results and of activations backward. Transformer Engine's kernels at FP8 take rows in
         multiples of 16: Megatron-Core copies the tokens of each expert into filled-up rows, and the results out again.
     """
@@ -188,10 +188,10 @@ def routed_bytes(
     if dispatcher == "allgather":
         sorting = COPIED * (routed + plans.gathered(shape.sequence))
     numbers = activation_numbers(shape, plans)[back]
-    found = plans.width * (sorting * shape.hidden + numbers * routed * inner)
+    moved = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":
         whole = plans.dispatch_bytes >= plans.width
         wide = 2.0 if back and shape.gated else 1.0
-        found = found + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
-        found = found + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)
-    return found
+        moved = moved + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
+        moved = moved + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)
+    return moved

@@ -57,7 +57,7 @@ def pass_time(work: LayerTimes) -> Number:
 
 
 def _mean_layer(run: TrainRun) -> LayerTimes:
-    """Return the mean layer of the slowest stages: those behind the first, where few layers have experts."""
+    """Return the mean layer of the slowest stages: all behind the first, which holds the dense layers."""
     dense = layer.dense_layer(run.shape, run.plans, run.speeds)
     if run.shape.experts is None:
         return dense
@@ -153,7 +153,7 @@ COLLECTIVES: dict[str, Callable[[TrainRun, LayerTimes, LayerTimes], Number]] = {
 
 
 def micro_batch(run: TrainRun) -> MicroBatch:
-    """Return a micro-batch in the mean layer, part by part."""
+    """Return a micro-batch's times in an average layer, part by part."""
     forward = _mean_layer(run)
     back = _backward(forward, run.plans)
     exposed = {name: time(run, forward, back) for name, time in COLLECTIVES.items()}

@@ -45,8 +45,8 @@ def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths
         heads x d, and n d for keys and values, n the larger of their heads and t
 
     Source:
-        A rank has a head of keys and values at least: where there are fewer heads than ranks, ranks hold copies, as
-        NeuronX Distributed's replicated keys and values do (recalled).
+        A rank has a head of keys and values at least: with fewer heads than ranks, ranks hold copies, as NeuronX
+        Distributed's replicated keys and values do (recalled).
     """
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
@@ -86,7 +86,7 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
         tensor: TP size t [1].
 
     Returns:
-        Weights [1] beyond those of the model; 0 where t does not exceed the heads of keys and values.
+        Weights [1] beyond the model's; 0 for t up to the heads of keys and values.
 
     Equation:
         2 h d max(0, t - heads of keys and values)
@@ -94,8 +94,8 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
     Source:
         As for `attention_widths`.
     """
-    own, held = attention_widths(shape), attention_widths(shape, tensor)
-    return shape.hidden * (held.key - own.key + held.value - own.value)
+    model, held = attention_widths(shape), attention_widths(shape, tensor)
+    return shape.hidden * (held.key - model.key + held.value - model.value)
 
 
 def narrow_weights(shape: ModelShape) -> Number:
@@ -149,7 +149,7 @@ def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True
     """Return the parameters of one layer.
 
     Args:
-        active: only those that a token meets.
+        active: only weights that a token meets.
         dense: of a layer without experts, where the model has both kinds.
 
     Returns:
@@ -178,7 +178,7 @@ def parameters(shape: ModelShape, *, active: bool = False) -> Number:
     """Return the parameters of a transformer.
 
     Args:
-        active: only those that a token meets; embeddings count in full.
+        active: only weights that a token meets; embeddings count in full.
 
     Returns:
         Parameters [1].

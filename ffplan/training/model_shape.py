@@ -46,8 +46,8 @@ def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
     """
 
     def value(name: str) -> Number:
-        found: Number = replaced.get(name, getattr(model, name))
-        return found
+        number: Number = replaced.get(name, getattr(model, name))
+        return number
 
     groups = value("kv_heads")
     width: Number | None = model.head_dim or (model.hidden // model.heads if model.latent is None else None)
@@ -75,7 +75,7 @@ def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
 
 
 def attention_out(shape: ModelShape) -> Number:
-    """Return the width of what attention hands to its last matrix: heads times the width of a value [1]."""
+    """Return the input width of attention's last matrix: heads times the width of a value [1]."""
     if shape.latent is not None:
         return shape.heads * shape.latent.value_dim
     assert shape.head_dim is not None

@@ -16,8 +16,8 @@ HOST_ADAM_BYTES = 30.0
 """Bytes that Adam moves on the host: gradient read (4), three states read and written (24), weight written (2)."""
 
 COUNTED_SMS = 20.0
-"""Multiprocessors that the cost of a hidden collective counts as its own: those that DeepSeek-V3, arXiv 2412.19437,
-leaves to communication (recalled) [1]."""
+"""Multiprocessors behind the cost of a hidden collective: DeepSeek-V3's for communication, arXiv 2412.19437
+(recalled) [1]."""
 
 
 def exposed(communication: Number, computing: Number, pieces: Number, share: Number = 0.0) -> Number:
@@ -27,7 +27,7 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         communication: its time c [s].
         computing: time of the computing that overlaps w [s].
         pieces: pieces n that it is cut into; the first, or the last, runs alone [1].
-        share: fraction of its hidden time by which computing slows down f [1].
+        share: slowdown of computing over the hidden time f [1].
 
     Returns:
         Time [s].
@@ -39,6 +39,7 @@ def exposed(communication: Number, computing: Number, pieces: Number, share: Num
         Pipelining of n pieces: one piece is always exposed. Collectives of accelerators take multiprocessors and
         memory bandwidth from the computing: 20 of 132 multiprocessors in DeepSeek-V3, arXiv 2412.19437.
     """
+    # one piece never has computing beside it, however long the computing is
     return with_overlap_cost(
         maximum(communication / maximum(pieces, 1.0), communication - computing), communication, share
     )
@@ -50,7 +51,7 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
     Args:
         alone: exposed time e [s].
         whole: time of the collectives c [s].
-        share: fraction of the hidden time by which computing slows down f [1].
+        share: slowdown of computing over the hidden time f [1].
 
     Returns:
         Time [s].
@@ -65,11 +66,11 @@ def with_overlap_cost(alone: Number, whole: Number, share: Number) -> Number:
 
 
 def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
-    """Return the fraction of a hidden exchange's time by which computing slows down, by its multiprocessors.
+    """Return the slowdown of computing under a hidden exchange, over the exchange's time, by its multiprocessors.
 
     Args:
-        share: that of usual collectives f [1].
-        sms: multiprocessors that the exchange takes s; 0 for the usual ones [1].
+        share: slowdown under other collectives f [1].
+        sms: multiprocessors of the exchange s; 0 for the default [1].
         units: multiprocessors of the accelerator u [1].
 
     Returns:
@@ -82,17 +83,18 @@ def exchange_cost(share: Number, sms: Number, units: Number) -> Number:
         Derived: of what hidden collectives cost, the 20 multiprocessors of DeepSeek-V3, arXiv 2412.19437, are a part;
         the rest, memory traffic and power, goes with the bytes.
     """
+    # `sms > 0` keeps the default for plans that name no number
     return minimum(1.0, maximum(0.0, share + (sms - COUNTED_SMS) / units * (sms > 0)))
 
 
 def launch_wait(stage: Number, layers: Number, launch: Number, launch_step: Number) -> Number:
-    """Return how long a stage waits for its host to launch, for one micro-batch.
+    """Return a stage's wait for launches of its host, for one micro-batch.
 
     Args:
-        stage: time in which the accelerator computes and communicates [s].
+        stage: computing and communication time of the accelerator [s].
         layers: layers of the stage [1].
-        launch: time in which the host launches a layer, forward and backward [s].
-        launch_step: time in which it launches everything else [s].
+        launch: launch time of a layer on the host, forward and backward [s].
+        launch_step: launch time of everything else [s].
 
     Returns:
         Time [s].
@@ -127,7 +129,7 @@ def bubble_time(regular: Number, micro_batches: Number, bubble_share: Number) ->
 
 
 def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Number = 12.0) -> Number:
-    """Return the time in which Adam updates a rank's parameters.
+    """Return the time of Adam's update of a rank's parameters.
 
     Args:
         parameters: parameters of the rank without sharding N [1].
@@ -144,16 +146,17 @@ def optimizer_time(parameters: Number, ranks: Number, memory: Number, states: Nu
     Source:
         Counting what mixed-precision Adam with a clipped norm reads and writes; [2] for sharding.
     """
+    # every byte of the states is read once and written once
     return (ADAM_BYTES + 2 * (states - 12.0)) * parameters / (ranks * memory)
 
 
 def drive_time(states: Number, read: Number, write: Number) -> Number:
-    """Return the time in which drives give and take the states of an optimizer.
+    """Return the time to read and write an optimizer's states on drives.
 
     Args:
         states: bytes of a rank's states S [byte].
-        read: rate at which the drives of a node are read, for one rank [byte/s].
-        write: rate at which they are written, for one rank [byte/s].
+        read: read rate of a node's drives, for one rank [byte/s].
+        write: write rate of a node's drives, for one rank [byte/s].
 
     Returns:
         Time [s].
@@ -188,4 +191,5 @@ def host_optimizer_time(
     Source:
         Ren et al., "ZeRO-Offload", ATC'21, arXiv 2101.06840: gradients go down, weights come up, Adam runs on the CPU.
     """
+    # weights come back at 16 bits, two bytes each
     return parameters / ranks * ((gradient + 2.0) / link + HOST_ADAM_BYTES / host_memory)

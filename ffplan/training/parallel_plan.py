@@ -22,7 +22,7 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
         plans: the plans: p stages of v chunks; d layers that predict further tokens.
 
     Returns:
-        Layers [1] of the fullest stage of the model's layers, and of the last stage, those that predict included.
+        Layers [1] of the fullest stage of the model's layers, and of the last stage with its prediction layers.
 
     Equation:
         f = v ceil(L / (p v)); f - min(f p - L, 1 + d, f) + d: where they do not divide, the last stage has one less,
@@ -34,8 +34,8 @@ def layers_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """
     import numpy as np
 
-    each = np.ceil(layers / (plans.pipeline * plans.chunks))
-    full = each * plans.chunks
+    chunk = np.ceil(layers / (plans.pipeline * plans.chunks))
+    full = chunk * plans.chunks
     lacking = full * plans.pipeline - layers
     return full, full - np.minimum(np.minimum(lacking, 1.0 + plans.mtp_layers), full) + plans.mtp_layers
 
@@ -62,11 +62,11 @@ def stage_layers(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
     import numpy as np
 
     full, last = layers_of(layers, plans)
-    at, stages = np.asarray(stage), np.asarray(plans.pipeline)
+    position, stages = np.asarray(stage), np.asarray(plans.pipeline)
     lacking = full * stages - layers - (full + plans.mtp_layers - last)
-    tail = (at > stages - 1 - lacking) & (at < stages - 1) & (at > 0)
-    less = ((at == 0) & (lacking > 0)) | tail
-    return np.where(at == stages - 1, last, full - less)
+    tail = (position > stages - 1 - lacking) & (position < stages - 1) & (position > 0)
+    less = ((position == 0) & (lacking > 0)) | tail
+    return np.where(position == stages - 1, last, full - less)
 
 
 def layers_before(layers: Number, plans: ParallelPlans, stage: Number) -> Number:
@@ -107,9 +107,9 @@ def units_of(layers: Number, plans: ParallelPlans) -> tuple[Number, Number]:
     """
     import numpy as np
 
-    each = layers / plans.chunks
-    units = np.ceil(each / plans.unit_layers)
-    return units, each / units
+    chunk = layers / plans.chunks
+    units = np.ceil(chunk / plans.unit_layers)
+    return units, chunk / units
 
 
 def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = False) -> tuple[Number, Number]:
@@ -119,7 +119,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
         size: ranks of the group n [1].
         inside: ranks between neighbours of the group: the ranks of the axes further inside [1].
         domain: accelerators of a node, or of the nodes that one scale-up switch joins [1].
-        aligned: jobs leave idle what does not divide a domain, as on racks of 72, so that no group straddles two.
+        aligned: jobs leave accelerators idle that do not divide a domain, as on racks of 72, so no group straddles two.
 
     Returns:
         Ranks on each node, and nodes [1].
@@ -136,6 +136,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
     fits = np.minimum(np.maximum(np.floor_divide(domain, inside), 1), size)
     nodes = np.ceil(size / fits)
     if not aligned:
+        # groups that do not divide the domain lie across its boundary somewhere: the slowest counts
         span = np.minimum(size * inside, domain)
         straddles = (size > 1) & (inside < domain) & (domain % np.maximum(span, 1) != 0)
         nodes = np.minimum(nodes + straddles, size)
@@ -144,12 +145,12 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
 
 def strides(plans: ParallelPlans) -> dict[str, Number]:
     """Return the ranks between neighbours on every axis [1]."""
-    found: dict[str, Number] = {}
+    apart: dict[str, Number] = {}
     inside: Number = 1
     for axis in plans.order:
-        found[axis] = inside
+        apart[axis] = inside
         inside = inside * getattr(plans, axis)
-    return found
+    return apart
 
 
 def _dispatched(plan: PlanFields) -> float:

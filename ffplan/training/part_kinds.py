@@ -17,9 +17,9 @@ class PartKind:
     place: str = ""
     """Function that states its equation."""
     how: str = ""
-    """How it follows, where no function has the whole equation."""
+    """Derivation in words, if no function has the whole equation."""
     evidence: tuple[str, ...] = ()
-    """Starts of the paths of the accelerator's figures behind it."""
+    """Starts of the paths of the accelerator's figures that the part rests on."""
 
 
 PARTS = {
@@ -51,4 +51,4 @@ PARTS = {
     "offload": PartKind("optimizer on the host", place=f"{_T}.overlap:host_optimizer_time"),
     "swaps": PartKind("activations to the host and back", place=f"{_T}.step:swap_time"),
 }
-"""Parts of a step by their stable names, in the order in which they are listed."""
+"""Parts of a step by their stable names, in listing order."""

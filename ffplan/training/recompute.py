@@ -65,7 +65,9 @@ def fraction_again(shape: ModelShape, plans: ParallelPlans, operator: str) -> Nu
         [1] to [4].
     """
     policy = np.asarray(plans.recompute)
-    each = [1.0 if operator in plans.again else float(operator in POLICIES[name]) for name in RECOMPUTE]
-    found: Number = np.asarray(each)[policy.astype(int)]
+    by_policy = [1.0 if operator in plans.again else float(operator in POLICIES[name]) for name in RECOMPUTE]
+    fraction: Number = np.asarray(by_policy)[policy.astype(int)]
     second = policy == RECOMPUTE.index("every-second")
-    return np.where(second, np.maximum(found, _every_second(shape, operator)), found) if second.any() else found
+    return (
+        np.where(second, np.maximum(fraction, _every_second(shape, operator)), fraction) if second.any() else fraction
+    )

@@ -34,7 +34,7 @@ def _latent_flops(shape: ModelShape, tensor: Number) -> Number:
 
 
 def _activation_width(shape: ModelShape, plans: ParallelPlans, share: Number) -> Number:
-    """Return the inner width of the feed-forward networks that a token of a rank passes in the mean layer [1]."""
+    """Return the inner width of a token's feed-forward networks on a rank, averaged over layers [1]."""
     dense = shape.ffn / plans.tensor
     if shape.experts is None:
         return dense
@@ -43,13 +43,13 @@ def _activation_width(shape: ModelShape, plans: ParallelPlans, share: Number) ->
     return (1 - share) * dense + share * mixed
 
 
-def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, share: Number) -> LayerTimes:
+def parts_again(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> LayerTimes:
     """Return the time of the parts that a layer computes again for a micro-batch; zero under full recomputation.
 
     Args:
         shape: the model: width h, up-projections from latents, inner width f.
         plans: the plans: the parts, bytes of a number w, u = t with sequence parallelism, else 1.
-        at: rates.
+        rates: rates.
         share: fraction of layers with experts [1].
 
     Returns:
@@ -72,13 +72,13 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, at: AcceleratorRates, s
         moved = moved + numbers * plans.width * _activation_width(shape, plans, share)
     flops = _latent_flops(shape, plans.tensor) if "latent" in plans.again else 0.0
     return LayerTimes(
-        products=projected * tokens * flops / at.products,
+        products=projected * tokens * flops / rates.products,
         products_back=0.0,
         products_again=0.0,
         attention=0.0,
         attention_back=0.0,
         scores=0.0,
-        moved=part * tokens * moved / at.memory,
+        moved=part * tokens * moved / rates.memory,
         back=0.0,
         kernels=0.0,
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SCHEDULES = ("1f1b", "interleaved", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min")
 """Schedules whose bubble is a fraction of the bubble of 1F1B."""
 FOLDED = ("zb-v", "v-half", "v-min")
-"""Schedules in which every stage holds two chunks, folded: a micro-batch passes it twice each way."""
+"""Schedules with two folded chunks a stage: a micro-batch passes each stage twice each way."""
 SHARES = {"1f1b": 1.0, "zb-h1": 1 / 3, "zb-2p": 0.0, "zb-v": 0.0, "v-half": 1 / 2, "v-min": 2 / 3}
 
 

@@ -36,13 +36,13 @@ class SearchSpace:
     """Values to try, by fields of `ParallelPlans`."""
 
     structure: dict[str, tuple[int, ...]]
-    """Values of every axis of the structure; 0 stands for the default of the field."""
+    """Values of every axis of the structure; 0 is the field's default."""
     options: dict[str, tuple[int, ...]]
     """Values of every option that is tried with each structure."""
 
     def without(self, option: str, value: int) -> SearchSpace:
         """Return the space without one value of an option."""
-        kept = tuple(item for item in self.options[option] if item != value)
+        kept = tuple(choice for choice in self.options[option] if choice != value)
         return replace(self, options={**self.options, option: kept})
 
 
@@ -53,7 +53,7 @@ class EvaluatedSpace:
     plans: ParallelPlans
     """Structure and options of every plan: structures x recompute x sequence parallelism x ZeRO x gradients."""
     step: Floats
-    """Time of a step [s]; infinite where a plan cannot run."""
+    """Time of a step [s]; infinite if a plan cannot run."""
     code: Ints
     """Position in `constraints.REASONS`."""
     refused: dict[str, int]
@@ -73,35 +73,35 @@ def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int
         shape: the model, plain numbers.
         gpus: accelerators available.
         domain: accelerators that a scale-up switch joins, or of a node: tensor parallelism stays inside.
-        fixed: axes and options with the one value that is asked for.
+        fixed: axes and options with their one requested value.
     """
     values = {axis.array: axis.values(shape, gpus, domain) for axis in AXES if axis.values is not None}
 
     def chosen(known: dict[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-        return {name: (fixed[name],) if name in fixed else found for name, found in known.items()}
+        return {name: (fixed[name],) if name in fixed else choices for name, choices in known.items()}
 
     return SearchSpace(chosen(values), chosen(OPTIONS))
 
 
 def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
-    """Return the data-parallel ranks of every structure: the most that divide the batch and fit."""
+    """Return the data-parallel ranks of every structure: the largest divisor of the batch that fits."""
     if fixed is not None:
         return np.full(np.shape(ways), float(fixed))
     allowed = np.array(divisors(batch, gpus), dtype=float)
-    at = np.searchsorted(allowed, np.maximum(gpus // ways, 1), side="right") - 1
-    found: Ints = allowed[at]
-    return found
+    place = np.searchsorted(allowed, np.maximum(gpus // ways, 1), side="right") - 1
+    ranks: Ints = allowed[place]
+    return ranks
 
 
 def _mesh(space: SearchSpace) -> dict[str, Any]:
-    """Return every structure as flat arrays, each once: what makes no difference is left out."""
+    """Return every structure as flat arrays, without duplicates: values of no effect are left out."""
     values = [np.array(space.structure[name], dtype=float) for name in STRUCTURE]
     grids = np.meshgrid(*values, indexing="ij")
     mesh = {name: grid.ravel() for name, grid in zip(STRUCTURE, grids, strict=True)}
     same = (mesh["chunks"] > 1) & (mesh["pipeline"] == 1)
     if len(space.structure["expert_tensor"]) > 1:
         same |= (mesh["expert_tensor"] == 1) & (mesh["tensor"] == 1)
-    return {name: found[~same] for name, found in mesh.items()}
+    return {name: sizes[~same] for name, sizes in mesh.items()}
 
 
 def _columns(mesh: dict[str, Any]) -> dict[str, Any]:
@@ -139,11 +139,11 @@ def evaluate_space(
     Structures are sorted out first; possible ones are evaluated with all their options at once.
 
     Args:
-        run: workload and machine; its plans give what no axis has.
+        run: workload and machine; its plans supply everything that no axis varies.
         space: values to try.
         gpus: accelerators available; plans use as many as the batch allows.
         limit: device memory [byte].
-        data: data-parallel ranks, where they are fixed.
+        data: data-parallel ranks, if fixed.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     mesh, base = _mesh(space), run.plans
@@ -157,12 +157,14 @@ def evaluate_space(
     del structure["offload"]  # depends on ZeRO, an option
     code = reason_codes(structure)
     refused = {
-        name: int((code == at).sum()) * options for at, name in enumerate(REASONS) if at and bool((code == at).any())
+        name: int((code == number).sum()) * options
+        for number, name in enumerate(REASONS)
+        if number and bool((code == number).any())
     }
     kept: dict[str, Any] = _columns({name: values[code == 0] for name, values in mesh.items()})
     names: dict[str, Any] = {
-        name: np.array(values, dtype=float).reshape(-1, *(1,) * (len(space.options) - at - 1))
-        for at, (name, values) in enumerate(space.options.items())
+        name: np.array(values, dtype=float).reshape(-1, *(1,) * (len(space.options) - number - 1))
+        for number, (name, values) in enumerate(space.options.items())
     }
     plans = replace(base, **kept, **names)
     candidates = int(code.size) * options
@@ -173,8 +175,8 @@ def evaluate_space(
     more = _option_codes(run, plans, peak_bytes(run.shape, plans) > limit, host_limit)
     whole = np.broadcast_to(seconds, np.broadcast_shapes(seconds.shape, more.shape))
     more = np.broadcast_to(more, whole.shape)
-    for at, name in enumerate(REASONS):
-        count = int((more == at).sum()) if at else 0
+    for number, name in enumerate(REASONS):
+        count = int((more == number).sum()) if number else 0
         if count:
             refused[name] = refused.get(name, 0) + count
     return EvaluatedSpace(
@@ -200,7 +202,7 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
 
 
 def _sure_space(run: TrainRun, space: EvaluatedSpace, limit: float) -> EvaluatedSpace:
-    """Return a space whose plans can run only where they fit whatever the runtime reserves and takes for a moment."""
+    """Return a space whose plans fit even with the runtime's reserved and temporary memory."""
     peak, temporary = peak_and_temporary(run.shape, space.plans, run.margins)
     beyond = np.broadcast_to(worst_of(peak, temporary, run.margins) > limit, space.code.shape) & (space.code == 0)
     return replace(
@@ -214,22 +216,22 @@ def best(seconds: Floats, top: int, tight: Bools | None = None) -> list[tuple[in
     """Return the positions of the best plans, one of each structure, the fastest first.
 
     Args:
-        seconds: times of steps, structures along the first axis [s]; infinite where a plan cannot run.
+        seconds: times of steps, structures along the first axis [s]; infinite if a plan cannot run.
         top: how many.
-        tight: plans that are left where another of their structure takes as long.
+        tight: plans to avoid if another of their structure takes the same time.
     """
     if seconds.size == 0:
         return []
     seconds = _rounded(seconds)
     least = _fastest_option(seconds)
     order = np.argsort(least, kind="stable")[:top]
-    found = []
+    positions = []
     for row in order[np.isfinite(least[order])]:
         ties = seconds[row] == least[row]
         free = ties if tight is None else ties & ~tight[row]
-        at = int((free if free.any() else ties).argmax())
-        found.append((int(row), *(int(place) for place in np.unravel_index(at, ties.shape))))
-    return found
+        option = int((free if free.any() else ties).argmax())
+        positions.append((int(row), *(int(place) for place in np.unravel_index(option, ties.shape))))
+    return positions
 
 
 def _rounded(seconds: Floats) -> Floats:
@@ -304,7 +306,7 @@ def fastest(
         run: workload and machine; its plans have the states of the optimizer in full.
         space: an evaluated space, with the smallest states of the optimizer that are tried.
         limit: device memory [byte].
-        tried: what is tried beyond the options of the space.
+        tried: refinements beyond the options of the space.
         top: how many plans.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
         sure: take only plans that fit whatever the runtime reserves and takes for a moment.
@@ -348,35 +350,38 @@ def _fastest_option(seconds: Floats) -> Floats:
     return least
 
 
-def nearest(found: EvaluatedSpace, asked: ParallelPlans) -> tuple[int, ...] | None:
-    """Return the position of the plan that runs and is nearest to one that does not; the faster where two are as near.
+def nearest(evaluated: EvaluatedSpace, request: ParallelPlans) -> tuple[int, ...] | None:
+    """Return the position of the runnable plan nearest to a request that cannot run; the faster of two equally near.
 
     Steps of an axis count by their powers of two; another recomputation, sequence parallelism, ZeRO stage or precision
     of gradients counts half a step, idle accelerators ten.
 
     Args:
-        asked: the plan that does not run, of plain numbers.
+        request: the plan that does not run, of plain numbers.
     """
-    if not np.isfinite(found.step).any():
+    if not np.isfinite(evaluated.step).any():
         return None
-    p, far = found.plans, np.zeros(found.step.shape)
+    p, far = evaluated.plans, np.zeros(evaluated.step.shape)
     for name in STRUCTURE:
-        wanted = max(1.0, float(getattr(asked, name)))
-        far = far + np.abs(np.log2(getattr(p, name) / wanted))
+        size = max(1.0, float(getattr(request, name)))
+        # a factor of two either way is one step
+        far = far + np.abs(np.log2(getattr(p, name) / size))
     for name in OPTIONS:
-        far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(asked, name)))
-    far = np.where(np.isfinite(found.step), far + 10.0 * (p.gpus != asked.gpus), np.inf)
+        # an option is half a step, whatever its value
+        far = far + 0.5 * (np.asarray(getattr(p, name)) != float(getattr(request, name)))
+    # another number of accelerators is the last resort
+    far = np.where(np.isfinite(evaluated.step), far + 10.0 * (p.gpus != request.gpus), np.inf)
     close = far <= far.min() + 1e-9
-    at = int(np.where(close, found.step, np.inf).argmin())
-    return tuple(int(item) for item in np.unravel_index(at, found.step.shape))
+    place = int(np.where(close, evaluated.step, np.inf).argmin())
+    return tuple(int(index) for index in np.unravel_index(place, evaluated.step.shape))
 
 
-def single(plans: ParallelPlans, shape: tuple[int, ...], at: tuple[int, ...]) -> ParallelPlans:
+def single(plans: ParallelPlans, shape: tuple[int, ...], position: tuple[int, ...]) -> ParallelPlans:
     """Return one plan of many, with plain numbers."""
 
     def value(field: Number) -> Number:
         if isinstance(field, np.ndarray):
-            return float(np.broadcast_to(field, shape)[at])
+            return float(np.broadcast_to(field, shape)[position])
         return field
 
     numbers: dict[str, Any] = {name: value(getattr(plans, name)) for name in NUMBERS}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffplan.training.group_collectives import APART, INSIDE, side_by_side
+from ffplan.training.group_collectives import APART, INSIDE, merged_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ RATES = (
     "launch_parallel",
     "launch_step",
 )
-"""Rates and times of an accelerator that differ where it is faster."""
+"""Rates and times of an accelerator that a faster one changes."""
 SPEEDS = ("matrix", "memory", "kernels", "host")
 
 
@@ -130,7 +130,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
 
 
 def without_path(run: AnyRun) -> AnyRun | None:
-    """Return a run on which every NIC lacks one of its ports to several planes; None where a NIC has one.
+    """Return a run whose NICs each lack one of their ports to several planes; None for NICs with one port.
 
     Every rank waits for the slowest: one NIC that lacks a port slows a step as all of them would.
     """
@@ -156,12 +156,12 @@ def faster(run: AnyRun, name: str, factor: float) -> AnyRun:
         return replace(run, speeds=run.speeds.faster(name, factor))
     known = run.system.variants
     if (name, factor) not in known:
-        made = _uplinks(run.system, factor) if name == "uplinks" else _with_host(run.system, name, factor)
-        known[(name, factor)] = made
+        system = _uplinks(run.system, factor) if name == "uplinks" else _with_host(run.system, name, factor)
+        known[(name, factor)] = system
     return replace(run, system=known[(name, factor)])
 
 
-def abreast(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
+def merged_runs(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
     """Return runs of one plan on machines that differ by rates as one run, whose arrays have a row for each.
 
     Args:
@@ -176,5 +176,5 @@ def abreast(runs: Sequence[TrainRun], plans: ParallelPlans) -> TrainRun:
     if first.curve is not None:
         peaks = np.array([run.speeds.curve.peak if run.speeds.curve else 0.0 for run in runs])
         columns["curve"] = replace(first.curve, peak=peaks)  # type: ignore[arg-type]  # arrays, as of many designs
-    system = side_by_side([run.system for run in runs])
+    system = merged_clusters([run.system for run in runs])
     return replace(runs[0], plans=plans, speeds=replace(first, **columns), system=system)

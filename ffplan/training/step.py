@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
 
 
-def _bubble(run: TrainRun, stage: Number, each: MicroBatch, count: Number) -> Number:
+def _bubble(run: TrainRun, stage: Number, micro: MicroBatch, count: Number) -> Number:
     """Return the idle time of the pipeline over its ideal time."""
     p = run.plans
     if p.schedule == "dualpipe":
-        weights = count * 0.5 * pass_time(each.back)
-        whole = dualpipe_bubble(p.pipeline, count * each.behind, weights, stage)
+        weights = count * 0.5 * pass_time(micro.back)
+        whole = dualpipe_bubble(p.pipeline, count * micro.behind, weights, stage)
         return np.where(p.pipeline > 1, np.maximum(whole, 0.0), 0.0) / (p.micro_batches * stage)
     plain = bubble(p.schedule, p.pipeline, p.micro_batches)
     return plain / p.chunks
@@ -41,6 +41,7 @@ def _sends(run: TrainRun) -> Number:
     shared = p.tensor if p.scatter_gather else np.where(np.asarray(p.sequence_parallel) > 0, p.tensor, 1)
     gather = group_time(system, "all-gather", placement_of(run, p.tensor, strides(p)["tensor"]), size)
     joined = gather * (1 - p.sequence_parallel) * (1.0 if p.scatter_gather else 0.0)
+    # a folded schedule passes every stage twice
     twice = 2.0 if p.schedule in FOLDED else 1.0
     placement = placement_of(run, p.pipeline, strides(p)["pipeline"])
     return twice * (p.pipeline > 1) * (send_time(system, size / shared, p.pipeline, placement) + joined)
@@ -59,12 +60,12 @@ def _point_to_point(run: TrainRun, send: Number) -> tuple[Number, Number]:
     return at_end, np.where(np.asarray(p.pipeline) > 2, 2.0 * p.chunks * cost * send, at_end)
 
 
-def swap_time(run: TrainRun, each: MicroBatch, count: Number) -> Number:
+def swap_time(run: TrainRun, micro: MicroBatch, count: Number) -> Number:
     """Return the time that moving activations to the host and back adds to a micro-batch on a stage.
 
     Args:
         run: workload, plans and machine: n layers of a stage are moved.
-        each: a micro-batch in one layer [s].
+        micro: a micro-batch in one layer [s].
         count: layers of the stage L [1].
 
     Returns:
@@ -81,8 +82,9 @@ def swap_time(run: TrainRun, each: MicroBatch, count: Number) -> Number:
     moved = np.minimum(run.plans.offload_layers, count)
     link, _ = host_rates(run)
     kept = policy_kept_bytes(run.shape, run.plans, pace_fraction(run.shape, run.plans))
+    # with layers left on the device even the last copy hides behind them: as if cut endlessly fine
     copy, pieces = moved * kept / link, np.where(moved < count, np.inf, moved)
-    return sum(overlap.exposed(copy, count * beside, pieces) for beside in (each.ahead, each.behind))
+    return sum(overlap.exposed(copy, count * beside, pieces) for beside in (micro.ahead, micro.behind))
 
 
 def step_parts(run: TrainRun) -> dict[str, Floats]:
@@ -92,43 +94,46 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
         run: workload, plans and machine.
 
     Raises:
-        ValueError: where a library lacks a collective that the plans need.
+        ValueError: if a library lacks a collective that the plans need.
     """
-    p, at, each = run.plans, run.speeds, micro_batch(run)
-    output = layer.output_passes(run.shape, p, at)
+    p, rates, micro = run.plans, run.speeds, micro_batch(run)
+    output = layer.output_passes(run.shape, p, rates)
     full, last = layers_of(run.shape.layers, p)
     most, single, part = np.maximum(full, last), np.asarray(p.pipeline) <= 1, 1.0
     send = _sends(run)
     at_end, between = _point_to_point(run, send)
     if p.schedule == "dualpipe":  # a rank is an end of one direction and the beginning of the other
         last, part = 0.5 * (last + stage_layers(run.shape.layers, p, 0.0)), 0.5
-    regular, ends = full * each.whole, last * each.whole + part * pass_time(output)
+    regular, ends = full * micro.whole, last * micro.whole + part * pass_time(output)
     outer = np.asarray(p.pipeline) <= (2 if p.schedule == "dualpipe" else 1)  # no rank lies between
+    # the slower stage sets the pace: an end with the output layer, or a full stage with one more boundary
     slowest = outer | (ends + at_end >= regular + between)
     count, with_output = np.where(slowest, last, full), part * slowest
     m = p.micro_batches
-    stage = count * each.whole + with_output * pass_time(output)
+    stage = count * micro.whole + with_output * pass_time(output)
     copies, projections = end_parameters(run.shape, p, single, np.asarray(p.pipeline) > 0)
     extra = copies * rank_parameters(run.shape, p, 0.0).embedding + projections
-    shared = data_parallel_exposed(run, each, most, extra)
-    swaps = swap_time(run, each, count)
+    shared = data_parallel_exposed(run, micro, most, extra)
+    swaps = swap_time(run, micro, count)
+    # under ZeRO 3 every micro-batch waits for collectives, and the host launches meanwhile
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
-    launch = at.launch + at.launch_parallel * (np.asarray(p.tensor) > 1)
-    wait = overlap.launch_wait(stage + waited, count, launch, at.launch_step)
-    others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, each, full)
+    launch = rates.launch + rates.launch_parallel * (np.asarray(p.tensor) > 1)
+    wait = overlap.launch_wait(stage + waited, count, launch, rates.launch_step)
+    others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, micro, full)
     idle = overlap.bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)
     update, offload = optimizer(run, most, extra)
-    both = each.forward.plus(each.back)
+    both = micro.forward.plus(micro.back)
     parts = {
         "products": m * count * both.products,
         "attention": m * count * both.attention,
         "memory": m * count * (both.scores + both.moved),
         "kernels": m * count * both.kernels,
-        "recompute": m * count * pass_time(each.again),
+        "recompute": m * count * pass_time(micro.again),
         "output": m * with_output * pass_time(output),
-        **{name: m * count * time for name, time in each.exposed.items()},
+        **{name: m * count * time for name, time in micro.exposed.items()},
         "launches": m * wait,
+        # filling and draining pass every stage boundary once each way
         "sends": m * steady + 2 * (p.pipeline - 1) * send,
         "bubble": idle,
         "parameters": shared.gathers,

@@ -33,7 +33,7 @@ class TrainRun:
 
     @property
     def hiding(self) -> float:
-        """Fraction of a hidden collective's time by which computing slows down [1]."""
+        """Slowdown of computing under a hidden collective, over the collective's time [1]."""
         return overlap_cost(self.system, self.speeds.overlap)
 
 
@@ -44,9 +44,9 @@ def placement_of(run: TrainRun, size: Number, inside: Number) -> GroupPlacement:
 
 def inner_stride(plans: ParallelPlans) -> Number:
     """Return the ranks between neighbours of the group over data and context parallelism [1]."""
-    at = strides(plans)
-    both = np.minimum(at["context"], at["data"])
-    return np.where(np.asarray(plans.context) > 1, both, at["data"])
+    apart = strides(plans)
+    both = np.minimum(apart["context"], apart["data"])
+    return np.where(np.asarray(plans.context) > 1, both, apart["data"])
 
 
 def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:

@@ -33,7 +33,7 @@ def _value(value: object) -> float | tuple[float, float] | None:
     """Return a measured value: a number, a range as a pair, or None.
 
     Raises:
-        PydanticCustomError: where it is none of these.
+        PydanticCustomError: for anything else.
     """
     ends: Sequence[Any] = value if isinstance(value, list | tuple) else [value]
     plain = all(

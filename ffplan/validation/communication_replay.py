@@ -96,12 +96,12 @@ class CaseReplay:
         )
 
 
-def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
+def _query(replayed: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
     tokens, name = case.operation in OF_TOKENS, str(case.library)
     if name == "auto":
         name = "deepep" if tokens else "nccl"
     if tokens != (case.experts is not None) or tokens == bool(case.sizes):
-        raise made.bench.fault(
+        raise replayed.bench.fault(
             (*path, "operation"),
             f"`{case.operation}` needs {'`experts`' if tokens else '`sizes`'} alone",
             "the tokens of a GPU give the size of dispatch and combine; every other operation has `sizes`",
@@ -109,9 +109,9 @@ def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
     idle = ["protocol"] if tokens and case.protocol else []
     idle += ["in_network"] if case.in_network and (case.operation != "allreduce" or name != "nccl") else []
     if idle:
-        raise made.bench.fault((*path, idle[0]), f"`{idle[0]}` has no effect on this collective", "leave it out")
+        raise replayed.bench.fault((*path, idle[0]), f"`{idle[0]}` has no effect on this collective", "leave it out")
     if case.system.zones > 1 and not name.startswith("hfreduce"):
-        raise made.bench.fault((*path, "system", "zones"), "`zones` has an effect on HFReduce only", "leave it out")
+        raise replayed.bench.fault((*path, "system", "zones"), "`zones` has an effect on HFReduce only", "leave it out")
     routing = None
     if case.experts is not None:
         e = case.experts
@@ -119,7 +119,7 @@ def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
         routing = Routing(**many, groups=e.max_nodes, sms=e.sms)
     return CollectiveQuery(
         operation=case.operation,
-        library=made.library(name.removesuffix("-nvlink")),
+        library=replayed.library(name.removesuffix("-nvlink")),
         nvlink=name == "hfreduce-nvlink",
         in_network=case.in_network,
         algorithm=case.algorithm,
@@ -129,12 +129,12 @@ def _query(made: CaseReplay, case: Collective, path: Path) -> CollectiveQuery:
 
 
 def _grid(
-    made: CaseReplay, case: Collective, query: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
+    replayed: CaseReplay, case: Collective, query: CollectiveQuery, job: RankLayout, sizes: Floats, path: Path
 ) -> TimingGrid:
     grid = time_grid(query, job, sizes)
     if grid is None or not grid.possible.all():
         what = " ".join(filter(None, (case.algorithm, case.protocol, case.operation)))
-        raise made.bench.fault(
+        raise replayed.bench.fault(
             (*path, "operation"),
             f"`{query.library.id}` has no {what} for this system and number of GPUs",
             "name another library, operation or algorithm",
@@ -160,31 +160,35 @@ def _metric(
     return counted
 
 
-def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:
+def collective_rows(replayed: CaseReplay, case: Collective, path: Path) -> list[AccuracyRow]:
     """Return the rows of a measured collective.
 
     Raises:
-        InputError: where the values have another shape, or the case cannot run.
+        InputError: if the values have another shape, or the case cannot run.
     """
-    query = _query(made, case, path)
-    job = made.bench.job(case.system, case.gpus, path)
+    query = _query(replayed, case, path)
+    job = replayed.bench.job(case.system, case.gpus, path)
     sizes = np.array(case.sizes)
     if query.routing is not None:
         sizes = np.array([query.routing.message_bytes(case.operation)])
         if fault := routing_fault(job, query.routing):
-            raise made.bench.fault((*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs")
+            raise replayed.bench.fault(
+                (*path, "experts"), fault, "write experts, top_k and max_nodes that fit the GPUs"
+            )
         sms = query.routing.sms
         if sms is not None and (fault := copying_fault(job.host, sms, query.algorithm)):
-            raise made.bench.fault((*path, "experts", "sms"), fault, "leave out `sms`")
+            raise replayed.bench.fault((*path, "experts", "sms"), fault, "leave out `sms`")
     if len(case.values) != len(case.gpus) or any(len(row) != len(sizes) for row in case.values):
-        raise made.bench.fault(
+        raise replayed.bench.fault(
             (*path, "values"),
             "the values do not fit the numbers of GPUs and sizes",
             f"write {len(case.gpus)} list(s) of {len(sizes)} value(s)",
         )
     if case.metric == "deepep_gbyte_s" and query.routing is None:
-        raise made.bench.fault((*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric")
-    grid = _grid(made, case, query, job, sizes, path)
+        raise replayed.bench.fault(
+            (*path, "metric"), "`deepep_gbyte_s` is of dispatch and combine", "name another metric"
+        )
+    grid = _grid(replayed, case, query, job, sizes, path)
     time = grid.pick(grid.time)
     rows = []
     for i, gpus in enumerate(case.gpus):
@@ -195,7 +199,7 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
                 continue
             model = _metric(case, query, job, time, sizes, chosen[0])[i, j]
             rows.append(
-                made.row(
+                replayed.row(
                     case,
                     case.operation,
                     case.metric,
@@ -210,20 +214,20 @@ def collective_rows(made: CaseReplay, case: Collective, path: Path) -> list[Accu
     return rows
 
 
-def hierarchy_rows(made: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
+def hierarchy_rows(replayed: CaseReplay, case: Hierarchy, path: Path) -> list[AccuracyRow]:
     """Return the rows of a published table of levels: node, leaf, spine.
 
     Raises:
-        InputError: where a part does not exist or has no scale-up links.
+        InputError: if a part does not exist or has no scale-up links.
     """
-    catalog, document = made.bench.catalog, made.bench.document
+    catalog, document = replayed.bench.catalog, replayed.bench.document
     server = catalog.get(Server, case.server, document, (*path, "server"))
     switch = catalog.get(Switch, case.switch, document, (*path, "switch"))
     from ffplan.validation.communication_cases import System
 
-    host = made.bench.host(System(server=server.id), path)
+    host = replayed.bench.host(System(server=server.id), path)
     if host.accelerator is None or host.accelerator.nvlink is None or not host.joined or not host.nics:
-        raise made.bench.fault(
+        raise replayed.bench.fault(
             (*path, "server"), f"`{server.id}` has no scale-up links, or no NIC", "name another server"
         )
     gpus, nics = len(host.gpus), sum(host.nic_gbyte_s)
@@ -256,15 +260,15 @@ def hierarchy_rows(made: CaseReplay, case: Hierarchy, path: Path) -> list[Accura
             (f"{ways}-way", "gbyte_s", values, switch_hierarchy.sharded_rate(float(ways), size[1:], size[:-1], width))
         )
     return [
-        made.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")
+        replayed.row(case, f"{what}, {name}", unit, value, float(model), gpus=int(below), kind="arithmetic")
         for what, unit, values, models in tables
         for name, value, model, below in zip(names, values, models, size[1:], strict=False)
     ]
 
 
-def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
+def _pod_gather(replayed: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[str, str], ...]) -> float:
     """Return the time of one gather over pods [s]."""
-    nccl = made.library("nccl")
+    nccl = replayed.library("nccl")
     factor = bus_factor("all-gather", case.ranks)
     spb = 1e-9 / sustained_rate(resources(host), pod_ring(host, pairs, factor))
     base = nccl.latency["base"]["ring"]["simple"].value
@@ -280,30 +284,30 @@ def _pod_gather(made: CaseReplay, host: Host, case: Offload, pairs: tuple[tuple[
     )
 
 
-def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
+def offload_rows(replayed: CaseReplay, case: Offload, path: Path) -> list[AccuracyRow]:
     """Return the rows of a job run over several transports: wall time over the wall time of the first.
 
     Raises:
-        InputError: where a part, a GPU or a NIC does not exist, or the first run has no wall time.
+        InputError: if a part, a GPU or a NIC does not exist, or the first run has no wall time.
     """
     gathers = []
     for position, transport in enumerate(case.transports):
         here = (*path, "transports", position)
-        host = made.bench.host(transport.system, (*here, "system"))
+        host = replayed.bench.host(transport.system, (*here, "system"))
         if transport.pods and len(set(transport.pods)) != case.ranks:
-            words = f"{len(set(transport.pods))} different pod(s) for {case.ranks} ranks"
-            raise made.bench.fault((*here, "pods"), words, f"write {case.ranks} pairs")
+            message = f"{len(set(transport.pods))} different pod(s) for {case.ranks} ranks"
+            raise replayed.bench.fault((*here, "pods"), message, f"write {case.ranks} pairs")
         for number, pair in enumerate(transport.pods):
             for name, known in zip(pair, (host.gpus, host.nic_ids), strict=True):
                 if name not in known:
-                    words = f"`{host.id}` has no `{name}` there"
-                    raise made.bench.fault((*here, "pods", number), words, "name a GPU, then a NIC")
+                    message = f"`{host.id}` has no `{name}` there"
+                    raise replayed.bench.fault((*here, "pods", number), message, "name a GPU, then a NIC")
         if transport.pods:
-            gathers.append(_pod_gather(made, host, case, transport.pods))
+            gathers.append(_pod_gather(replayed, host, case, transport.pods))
             continue
-        job = made.bench.job(transport.system, (case.ranks,), (*here,))
+        job = replayed.bench.job(transport.system, (case.ranks,), (*here,))
         grid = time_grid(
-            CollectiveQuery(operation="all-gather", library=made.library("nccl")), job, np.array([case.message])
+            CollectiveQuery(operation="all-gather", library=replayed.library("nccl")), job, np.array([case.message])
         )
         assert grid is not None
         gathers.append(float(grid.pick(grid.time)[0, 0]))
@@ -318,21 +322,21 @@ def offload_rows(made: CaseReplay, case: Offload, path: Path) -> list[AccuracyRo
                 passes=case.passes,
                 micro_steps=case.micro_steps,
                 message=case.message,
-                each=gather,
+                gather=gather,
             )
         )
 
     common = first - wall(0.0, gathers[0])
     if common < 0:
-        words = f"communication alone takes {wall(0.0, gathers[0]):.4g} s in the first run"
+        message = f"communication alone takes {wall(0.0, gathers[0]):.4g} s in the first run"
         remedy = "put the run with the fastest transport first"
-        raise made.bench.fault((*path, "transports", 0, "wall"), words, remedy)
+        raise replayed.bench.fault((*path, "transports", 0, "wall"), message, remedy)
     rows = []
     for transport, gather in list(zip(case.transports, gathers, strict=True))[1:]:
         what = f"{transport.name} over {case.transports[0].name}"
         kind = "fitted" if transport.fitted else "predicted"
         ratios = (transport.wall / first, wall(common, gather) / first)
-        rows.append(made.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
+        rows.append(replayed.row(case, what, "ratio", *ratios, gpus=case.ranks, kind=kind))
     return rows
 
 
@@ -343,20 +347,20 @@ def replay(file: CaseFile, document: Document, catalog: Catalog) -> list[Accurac
         document: the file they come from.
 
     Raises:
-        InputError: where a case contradicts itself.
+        InputError: if a case contradicts itself.
     """
-    made = CaseReplay(CaseParts(catalog, document), file)
+    replayed = CaseReplay(CaseParts(catalog, document), file)
     rows: list[AccuracyRow] = []
     names = [case.id for case in file.collectives]
     names += [case.id for case in file.hierarchies] + [case.id for case in file.offloads]
     if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise made.bench.fault((), f"two cases have the id `{repeated}`", "give each its own id")
+        raise replayed.bench.fault((), f"two cases have the id `{repeated}`", "give each its own id")
     for position, collective in enumerate(file.collectives):
-        rows += collective_rows(made, collective, ("collectives", position))
+        rows += collective_rows(replayed, collective, ("collectives", position))
     for position, hierarchy in enumerate(file.hierarchies):
-        rows += hierarchy_rows(made, hierarchy, ("hierarchies", position))
+        rows += hierarchy_rows(replayed, hierarchy, ("hierarchies", position))
     for position, offload in enumerate(file.offloads):
-        rows += offload_rows(made, offload, ("offloads", position))
+        rows += offload_rows(replayed, offload, ("offloads", position))
     if not rows:
-        raise made.bench.fault((), "no case of this file has a value", "write collectives, hierarchies or offloads")
+        raise replayed.bench.fault((), "no case of this file has a value", "write collectives, hierarchies or offloads")
     return rows

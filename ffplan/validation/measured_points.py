@@ -47,7 +47,7 @@ class MeasuredPoint:
     nics: str
     """Its NICs on the compute network."""
     same_server: bool
-    """True where that is the design's server, which has all its NICs there, at their own rate."""
+    """True if that is the design's server, which has all its NICs there, at their own rate."""
     case: str
     """File and case of the measurement."""
     source: str
@@ -57,13 +57,13 @@ class MeasuredPoint:
     status: str
     """Status of the value."""
     fitted: bool
-    """True where a constant of the model was fitted on it."""
+    """True if a constant of the model was fitted on it."""
     note: str
     """Conditions."""
 
 
 def _as_server(system: System) -> bool:
-    """True where a case ran on its server as the catalogue has it, all its GPUs and NICs in use."""
+    """True if a case ran on its server as the catalogue has it, all its GPUs and NICs in use."""
     plain = System(server=system.server, accelerator=system.accelerator, zones=system.zones)
     return system == plain
 
@@ -76,7 +76,7 @@ def _nics(catalog: Catalog, server: str) -> str:
 
 
 def _ids(catalog: Catalog, system: System) -> tuple[str | None, str]:
-    """Return accelerator of a case and the library between accelerators of that maker; empty where there is none."""
+    """Return a case's accelerator and its maker's library between accelerators; empty if unknown."""
     server = catalog.entry(system.server).part
     name = system.accelerator or (server.accelerator if isinstance(server, Server) else None)
     part = catalog.entry(name).part if name else None
@@ -88,9 +88,9 @@ def _nearest(report: CollectiveReport, gpus: int) -> CollectiveRow:
 
 
 def _fits(case: Collective, gpus: int, report: CollectiveReport, domain: int) -> bool:
-    """True where a forced choice is the one that the curve has there, over as many zones, and within its ends.
+    """True if a forced choice is the one that the curve has there, over as many zones, and within its ends.
 
-    Ranks fill whole domains, as those of the curve do.
+    Ranks fill whole domains, as on the curve.
     """
     if not report.scales[0].gpus <= gpus <= report.scales[-1].gpus or gpus % domain:
         return False
@@ -129,7 +129,7 @@ def measured_points(
         report: its allreduce with one library, with the times by scale.
         files: measured cases.
     """
-    group, found = design.compute, []
+    group, points = design.compute, []
     if group.accelerator is None or not report.scales:
         return ()
     whole = not group.left_out and all(
@@ -140,12 +140,12 @@ def measured_points(
         for case in file.collectives:
             if case.operation != "allreduce" or not case.scored or case.in_network or not _as_server(case.system):
                 continue
-            accelerator, own = _ids(catalog, case.system)
-            library = own if case.library in ("auto", "nccl") else case.library
+            accelerator, default = _ids(catalog, case.system)
+            library = default if case.library in ("auto", "nccl") else case.library
             if (accelerator, library) != (group.accelerator.id, report.library):
                 continue
             same = whole and case.system.server == group.server.id
-            found += [
+            points += [
                 MeasuredPoint(
                     gpus=gpus,
                     size_bytes=size,
@@ -164,7 +164,7 @@ def measured_points(
                 )
                 for gpus, size, ends in _values(case, report, node_of(design).domain_gpus)
             ]
-    return tuple(sorted(found, key=lambda point: (point.gpus, point.case)))
+    return tuple(sorted(points, key=lambda point: (point.gpus, point.case)))
 
 
 def measured_files() -> list[CaseFile]:
@@ -173,15 +173,15 @@ def measured_files() -> list[CaseFile]:
 
 
 def rows_at(design: ResolvedDesign, report: CollectiveReport, gpus: tuple[int, ...]) -> list[CollectiveRow]:
-    """Return the times of a design's allreduce over other numbers of GPUs; those that cannot run are left out.
+    """Return the times of a design's allreduce over other numbers of GPUs, without numbers that cannot run.
 
     Args:
         report: its allreduce with one library.
         gpus: numbers of GPUs, whole scale-up domains.
     """
-    asked = design.spec.communication
-    assert asked is not None
-    for name, library in zip(asked.libraries, design.libraries, strict=True):
+    communication = design.spec.communication
+    assert communication is not None
+    for name, library in zip(communication.libraries, design.libraries, strict=True):
         query = allreduce_query(design, library, name)
         if query.name == report.library and gpus:
             return rows_of(query, design, plan_fabric(design), node_of(design), gpus, report.message_bytes)

@@ -31,7 +31,7 @@ class CaseParts:
         """Take the parts.
 
         Args:
-            catalog: where they are.
+            catalog: catalogue that holds them.
             instead: an accelerator with other constants, in place of the catalogue's of its id.
         """
         self.catalog = catalog
@@ -46,7 +46,7 @@ class CaseParts:
             path: its place in the file.
 
         Raises:
-            InputError: where a part does not exist, or the server has too few NICs.
+            InputError: if a part does not exist, or the server has too few NICs.
         """
 
         def part(model: type[AnyPart], name: str, field: str) -> AnyPart:
@@ -99,7 +99,7 @@ class CaseParts:
             path: place of the case in the file.
 
         Raises:
-            InputError: where they do not split evenly over nodes.
+            InputError: for GPUs that do not split evenly over nodes.
         """
         host = self.host(system, (*path, "system"))
         if not host.gpus:

@@ -29,7 +29,7 @@ MEASURED = {"training": TIMES, "memory": SIZES}
 
 
 def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[str, str]]:
-    """Return path and name of every file of cases: the user's, or those that ship.
+    """Return path and name of every file of cases: the user's files, or the shipped ones.
 
     Args:
         subject: communication, training or memory.
@@ -46,15 +46,15 @@ def _expect_cases(document: Document, subject: str) -> None:
     """Refuse a file that is something else, before its every field is called wrong.
 
     Raises:
-        InputError: where its `kind` is another, or missing.
+        InputError: if its `kind` is another, or missing.
     """
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
-    wanted = f"{FOLDERS.get(subject, subject)}-cases"
-    if kind != wanted:
+    expected = f"{FOLDERS.get(subject, subject)}-cases"
+    if kind != expected:
         what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
-        remedy = f"write `kind: {wanted}`; `ffplan schema {wanted}` describes the format"
-        raise InputError(document.finding(wanted, ("kind",), what, remedy))
+        remedy = f"write `kind: {expected}`; `ffplan schema {expected}` describes the format"
+        raise InputError(document.finding(expected, ("kind",), what, remedy))
 
 
 def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalog) -> AccuracyReport:
@@ -65,24 +65,24 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
         files: path and name of each.
 
     Raises:
-        InputError: where a file is wrong.
-        UsageError: where two files have one id, or the files hold no measured value of the subject.
+        InputError: if a file is wrong.
+        UsageError: if two files have one id, or the files hold no measured value of the subject.
     """
     rows, titles = [], {}
     for path, name in files:
         document = read_document(Path(path), name)
         _expect_cases(document, subject)
-        found: CaseFile | TrainingFile
+        cases: CaseFile | TrainingFile
         if subject in MEASURED:
-            found = validate(TrainingFile, document)
-            made = replay_training(found, document, catalog, MEASURED[subject])
+            cases = validate(TrainingFile, document)
+            scored = replay_training(cases, document, catalog, MEASURED[subject])
         else:
-            found = validate(CaseFile, document)
-            made = replay(found, document, catalog)
-        if found.id in titles:
-            raise UsageError(f"ffplan accuracy: two files of cases have the id `{found.id}`; the second is {name}")
-        titles[found.id] = found.name
-        rows += made
+            cases = validate(CaseFile, document)
+            scored = replay(cases, document, catalog)
+        if cases.id in titles:
+            raise UsageError(f"ffplan accuracy: two files of cases have the id `{cases.id}`; the second is {name}")
+        titles[cases.id] = cases.name
+        rows += scored
     if not rows:
         raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
     return accuracy_report(subject, titles, rows)

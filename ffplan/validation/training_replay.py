@@ -55,7 +55,7 @@ class TrainingReplay:
     system: Cluster
     software: Software
     relative: str | None = None
-    """Calibrated accelerator whose efficiencies stand in; None where it has its own, or none may stand in."""
+    """Calibrated accelerator that lends its efficiencies; None if none is needed or allowed."""
 
     @property
     def accelerator(self) -> Accelerator:
@@ -68,10 +68,10 @@ class TrainingReplay:
 
         Args:
             rates: training rates, in place of the rates of the catalogue.
-            stack: constants of the stack on this accelerator, in place of those of the catalogue.
+            stack: constants of the stack on this accelerator, in place of the catalogue's.
 
         Raises:
-            UncalibratedError: where it has no training constants.
+            UncalibratedError: for an accelerator without training constants.
         """
         accelerator = self.accelerator
         if rates is not None:
@@ -79,8 +79,8 @@ class TrainingReplay:
         software = self.software
         if stack is not None and software.stack is not None and accelerator.training is not None:
             constants = {**software.stack.constants, accelerator.training.set: stack}
-            own = software.stack.model_copy(update={"constants": constants})
-            software = replace(software, stack=own)
+            changed = software.stack.model_copy(update={"constants": constants})
+            software = replace(software, stack=changed)
         return TrainRun(self.shape, self.plans, software.rates(accelerator, self.table.plan), self.system)
 
 
@@ -88,7 +88,7 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     """Return the model's dimensions.
 
     Raises:
-        InputError: where there is none, or two, or it is no transformer.
+        InputError: without a model, with two, or for a model that is no transformer.
     """
     if (table.model is None) == (table.shape is None):
         what = "neither `model` nor `shape` is given" if table.model is None else "both `model` and `shape` are given"
@@ -96,10 +96,10 @@ def _transformer(bench: CaseParts, table: Table, path: Path) -> Transformer:
     if table.shape is not None:
         return table.shape
     assert table.model is not None
-    found = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
-    if found is None:
+    transformer = bench.catalog.get(Model, table.model, bench.document, (*path, "model")).transformer
+    if transformer is None:
         raise bench.fault((*path, "model"), f"`{table.model}` is no transformer", "name a transformer", RULE)
-    return found
+    return transformer
 
 
 def _cell_fault(name: str, cell: float | None) -> tuple[str, str] | None:
@@ -123,7 +123,7 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
     """Return every column as an array.
 
     Raises:
-        InputError: where columns are missing or doubled, or rows have another length.
+        InputError: if columns are missing or doubled, or rows have another length.
     """
     needed = ["gpus"] + (["batch"] if table.plan.batch is None else [])
     missing = [name for name in needed if name not in table.columns]
@@ -143,12 +143,12 @@ def _cells(bench: CaseParts, table: Table, path: Path) -> dict[str, Floats]:
                 f"write {len(table.columns)} values",
                 RULE,
             )
-        for at, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
+        for column, (name, cell) in enumerate(zip(table.columns, row, strict=True)):
             wrong = _cell_fault(name, cell)
             if wrong is not None:
-                raise bench.fault((*path, "rows", number, at), *wrong, RULE)
+                raise bench.fault((*path, "rows", number, column), *wrong, RULE)
     values = np.array([[np.nan if cell is None else cell for cell in row] for row in table.rows], dtype=float)
-    return {name: values[:, at] for at, name in enumerate(table.columns)}
+    return {name: values[:, column] for column, name in enumerate(table.columns)}
 
 
 def _machine(bench: CaseParts, system: System, host: Host, plan: PlanFields) -> Cluster:
@@ -172,10 +172,10 @@ def prepare_replay(
     Args:
         bench: the parts and the file.
         path: its place in the file.
-        estimate: the efficiencies of the nearest relative stand in where nothing was calibrated, as in `train`.
+        estimate: use the efficiencies of the nearest accelerator if nothing was calibrated, as in `train`.
 
     Raises:
-        InputError: where it contradicts itself.
+        InputError: for a table that contradicts itself.
     """
     cells = _cells(bench, table, path)
     if table.system.gpus_per_node is not None:
@@ -208,7 +208,7 @@ def prepare_replay(
     if plans.on_drives and (host.drives is None or host.drives.gbyte_s is None):
         raise bench.fault((*path, "plan", "offload_to"), NO_DRIVES.format(host.id), DRIVES_REMEDY, RULE)
     _check_kernel(bench, software, host.accelerator, table.plan, path)
-    made = TrainingReplay(
+    replay = TrainingReplay(
         file=file,
         table=table,
         path=path,
@@ -220,16 +220,16 @@ def prepare_replay(
         software=software,
         relative=relative,
     )
-    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(made.run())):
+    if plans.dispatch_sms and host.accelerator.training is not None and (fault := sms_fault(replay.run())):
         raise bench.fault((*path, "plan", "dispatch_sms"), fault, "leave it out", RULE)
-    return made
+    return replay
 
 
 def _check_kernel(bench: CaseParts, software: Software, part: Accelerator, plan: PlanFields, path: Path) -> None:
     """Refuse an attention kernel that was not measured on the accelerator.
 
     Raises:
-        InputError: where the plan names one.
+        InputError: if the plan names one.
     """
     if not plan.attention_kernel or part.training is None:
         return
@@ -247,15 +247,15 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     """Refuse a row that the model cannot compute; all other rows are believed.
 
     Raises:
-        InputError: where there is one; says what would be right.
+        InputError: for such a row; suggests a remedy.
     """
-    found = {name: at for name, at in violations(shape, plans, None).items() if name not in BELIEVED}
+    faults = {name: broken for name, broken in violations(shape, plans, None).items() if name not in BELIEVED}
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
-    found["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
-    found["batch"] = plans.micro_batches < 1  # the last of them may be smaller
+    faults["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
+    faults["batch"] = plans.micro_batches < 1  # the last of them may be smaller
     copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
-    found["heads"] = found["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
-    code = np.broadcast_to(reason_codes(found), (count,))
+    faults["heads"] = faults["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
+    code = np.broadcast_to(reason_codes(faults), (count,))
     if not code.any():
         return
     row = int((code > 0).argmax())

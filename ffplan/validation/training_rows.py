@@ -47,21 +47,21 @@ MARKS = {"zero": "zero", "shard": "shard", "sequence": "s"}
 """Marks of columns that not every label has."""
 
 
-def _words(replay: TrainingReplay, at: int) -> str:
+def _words(replay: TrainingReplay, row: int) -> str:
     def value(field: Number) -> int:
-        return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[at])
+        return int(np.broadcast_to(np.asarray(field), replay.columns["gpus"].shape)[row])
 
     p, shape = replay.plans, replay.shape
     order = dict.fromkeys((*LABEL_ORDER, *SHORT_NAMES))
     arrays = {axis.field: axis.array for axis in AXES}
     sizes = {SHORT_NAMES[field]: value(getattr(p, arrays[field])) for field in order}
     ways = " ".join(f"{name}{size}" for name, size in sizes.items() if size > 1) or "one rank"
-    found = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
+    label = f"{ways} mb{value(p.micro)} b{value(p.batch)}"
     more = {"zero": p.zero, "shard": p.shard, "sequence": shape.sequence}
-    found += "".join(f" {MARKS[name]}{value(field)}" for name, field in more.items() if name in replay.columns)
+    label += "".join(f" {MARKS[name]}{value(field)}" for name, field in more.items() if name in replay.columns)
     if replay.table.model is None or "layers" in replay.columns:
-        found += f", L{value(shape.layers)} h{value(shape.hidden)}"
-    return found
+        label += f", L{value(shape.layers)} h{value(shape.hidden)}"
+    return label
 
 
 def replayed_times(
@@ -74,7 +74,7 @@ def replayed_times(
         stack: constants of the stack in place of the catalogue's.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants.
+        UncalibratedError: if the accelerator has no training constants.
     """
     shape = replay.columns["gpus"].shape
     parts = {name: np.broadcast_to(value, shape) for name, value in step_parts(replay.run(rates, stack)).items()}
@@ -112,39 +112,39 @@ def replay_rows(replay: TrainingReplay, names: tuple[str, ...]) -> list[Accuracy
     """Return the rows of a table for some of its measures.
 
     Raises:
-        UncalibratedError: where the accelerator has no training constants.
+        UncalibratedError: if the accelerator has no training constants.
     """
     here = [name for name in names if name in replay.columns]
     rows, table, file = [], replay.table, replay.file
     assumed = f"assumed: {table.assumed}" if table.assumed else ""
     near = f"efficiencies of {replay.relative}, the nearest calibrated relative; {assumed}" if replay.relative else ""
     told = "; ".join(filter(None, (table.note, near.removesuffix("; ")))) or None
-    found: dict[str, Floats] = {}
+    modelled: dict[str, Floats] = {}
     longest = [""] * len(table.rows)
     if set(here) & set(TIMES):
         seconds, parts = replayed_times(replay)
-        found = {name: modelled_measure(replay, name, seconds) for name in here if name in TIMES}
-        longest = [tuple(PARTS)[at] for at in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
-    found |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
-    for at in range(len(table.rows)):
+        modelled = {name: modelled_measure(replay, name, seconds) for name in here if name in TIMES}
+        longest = [tuple(PARTS)[position] for position in np.stack([parts[name] for name in PARTS]).argmax(axis=0)]
+    modelled |= {name: _size(replay, name) / GIB for name in here if name in SIZES}
+    for position in range(len(table.rows)):
         for name in here:
-            measured = float(replay.columns[name][at])
+            measured = float(replay.columns[name][position])
             if np.isnan(measured):
                 continue
-            model = float(np.broadcast_to(found[name], (len(table.rows),))[at])
+            model = float(np.broadcast_to(modelled[name], (len(table.rows),))[position])
             rows.append(
                 AccuracyRow(
                     source=file.id,
                     case=table.id,
-                    what=_words(replay, at),
-                    gpus=int(replay.columns["gpus"][at]),
+                    what=_words(replay, position),
+                    gpus=int(replay.columns["gpus"][position]),
                     size_bytes=None,
                     unit=name,
                     measured=measured,
                     measured_high=None,
                     model=model,
                     error=_error(name, model, measured),
-                    chosen=longest[at] if name in TIMES else "",
+                    chosen=longest[position] if name in TIMES else "",
                     status=file.source.status,
                     kind=_kind(replay, timed=name in TIMES),
                     scored=table.scored,
@@ -164,7 +164,7 @@ def replay_training(
         names: the measures to replay: `TIMES` or `SIZES`.
 
     Raises:
-        InputError: where a table contradicts itself, or its accelerator has no training constants.
+        InputError: if a table contradicts itself, or its accelerator has no training constants.
     """
     bench = CaseParts(catalog, document)
     rows: list[AccuracyRow] = []

@@ -78,7 +78,7 @@ def test_minimal_and_valiant_paths_walk_to_their_ends(design: ResolvedDesign, se
     for chosen, detour in ((None, False), (seed, False), (seed, True)):
         routes = router.paths(src, dst, chosen, detour=detour)
         assert_walks(fabric, src, dst, routes.links, routes.reached)
-        assert (routes.reached == router.joined(src, dst)).all()
+        assert (routes.reached == router.connected(src, dst)).all()
         steps = (routes.links >= 0).sum(axis=1)
         across = (network.links.tier[np.maximum(routes.links, 0) // 2] == 5) & (routes.links >= 0)
         groups = network.switches.pod[network.endpoints.leaf]
@@ -94,7 +94,7 @@ def test_spreading_keeps_every_byte_and_never_loads_more_than_minimal_paths(desi
     fabric = wire(design, plan_fabric(design))
     router = routing_of(fabric)
     src, dst = np.random.default_rng(seed).integers(0, len(fabric.network.endpoints), (2, 400))
-    joined = router.joined(src, dst)
+    joined = router.connected(src, dst)
     src, dst = src[joined], dst[joined]
     nbytes = np.ones(len(src))
     spread = router.spread(src, dst, nbytes)

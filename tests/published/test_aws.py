@@ -71,7 +71,7 @@ def inside_one_pod(server: str) -> float:
     gather = chosen(time_choices(query("all-gather"), layout(server, 1, RANKS), 1e8)).time
     return float(
         offloaded_run_time(
-            0.0, model_parameters(), width=2, passes=3, micro_steps=STEPS * MICRO, message=1e8, each=gather
+            0.0, model_parameters(), width=2, passes=3, micro_steps=STEPS * MICRO, message=1e8, gather=gather
         )
     )
 

@@ -1,7 +1,7 @@
 """Ideal adaptive routing: traffic spread evenly over every link that leads on.
 
 The uplinks of a leaf share its outgoing traffic evenly. The same holds for the links of a pod to the cores, and for the
-links of a zone to the others. It is the least that any routing can put on the busiest link of an evenly wired tree.
+links of a zone to the others. No routing puts less on the busiest link of an evenly wired tree.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ class CutTraffic:
             self._pod_of[place] = first[number] + paths.pod_of(np.arange(paths.tree.leaf))
 
     def flows(self, src: Ints, dst: Ints, nbytes: Floats) -> None:
-        """Add flows given one by one."""
+        """Add single flows."""
         _count(self.ends, src, dst, nbytes)
         leaf_of = self.router.fabric.network.endpoints.leaf
-        one, two = leaf_of[src], leaf_of[dst]
-        away = np.flatnonzero(one != two)
-        one, two, nbytes = one[away], two[away], nbytes[away]
-        inside = self._tree_of[one] == self._tree_of[two]
+        start, end = leaf_of[src], leaf_of[dst]
+        away = np.flatnonzero(start != end)
+        start, end, nbytes = start[away], end[away], nbytes[away]
+        inside = self._tree_of[start] == self._tree_of[end]
         if not inside.all():
-            _count(self._all[2], one[~inside], two[~inside], nbytes[~inside])
-            one, two, nbytes = one[inside], two[inside], nbytes[inside]
-        _count(self._all[0], one, two, nbytes)
-        one, two = self._pod_of[one], self._pod_of[two]
-        far = np.flatnonzero(one != two)
-        _count(self._all[1], one[far], two[far], nbytes[far])
+            _count(self._all[2], start[~inside], end[~inside], nbytes[~inside])
+            start, end, nbytes = start[inside], end[inside], nbytes[inside]
+        _count(self._all[0], start, end, nbytes)
+        start, end = self._pod_of[start], self._pod_of[end]
+        far = np.flatnonzero(start != end)
+        _count(self._all[1], start[far], end[far], nbytes[far])
 
     def all_to_all(self, inside: list[Ints], nbytes: float) -> None:
         """Add one flow from each member to every other of its plane."""
@@ -62,11 +62,12 @@ class CutTraffic:
             per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=count, minlength=max(1, paths.pods))
             total = count.sum()
             elsewhere = sum(
-                len(inside[other])
-                for other, paths_other in enumerate(router.trees)
-                if other != number and paths_other.plane == paths.plane
+                len(inside[tree])
+                for tree, paths_other in enumerate(router.trees)
+                if tree != number and paths_other.plane == paths.plane
             )
             joined = elsewhere if len(paths.trunk_links) else 0
+            # less the flow to itself
             self.ends[:, inside[number]] += nbytes * (total + joined - 1)
             self.leaf[number] += nbytes * count * (total - count)
             self.pod[number] += nbytes * per_pod * (total - per_pod)
@@ -76,7 +77,7 @@ class CutTraffic:
         """Return the bytes on every directed link, shape (2 * links,).
 
         Args:
-            left: over the same fabric, with what is left of its links; the router of this traffic if omitted.
+            left: router over the remaining links of the same fabric; the router of this traffic if omitted.
         """
         router = left or self.router
         load = np.zeros((len(router.fabric.network.links), 2))
@@ -87,17 +88,18 @@ class CutTraffic:
                 continue
             first = paths.wired.first_leaf_spine
             up = load[first : first + paths.leaf_alive.size].reshape(*paths.leaf_alive.shape, 2)
-            each = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
-            up += paths.leaf_alive[:, :, None] * each.T[:, None, :]
+            # 1 avoids 0 / 0 at a leaf without working uplinks, which the mask drops
+            per_link = leaf / np.maximum(1, paths.leaf_alive.sum(axis=1))
+            up += paths.leaf_alive[:, :, None] * per_link.T[:, None, :]
             if paths.wired.table is not None:
                 first, alive = paths.wired.first_spine_core, paths.core_link_alive
-                each = pod / np.maximum(1, np.bincount(paths.link_pod[alive], minlength=paths.pods))
-                load[first : first + len(alive)] += each.T[paths.link_pod] * alive[:, None]
+                per_link = pod / np.maximum(1, np.bincount(paths.link_pod[alive], minlength=paths.pods))
+                load[first : first + len(alive)] += per_link.T[paths.link_pod] * alive[:, None]
         result: Floats = load.ravel()
         return result
 
     def _with_zone(self, number: int, paths: TreePaths, load: Floats) -> tuple[Floats, Floats]:
-        """Spread the traffic of the zone to others over its links to them; return that of leaves and pods with it."""
+        """Spread the zone's outside traffic over its links; return the traffic of leaves and pods including it."""
         leaf, pod = self.leaf[number].copy(), self.pod[number].copy()
         count = int(paths.trunk_alive.sum())
         if not count:
@@ -107,19 +109,21 @@ class CutTraffic:
         for way in (0, 1):
             moved = self.zone[number][way]
             load[paths.trunk_links[paths.trunk_alive], way] += moved.sum() / count
+            # traffic that finds a zone link on its own leaf does not climb the tree
             leaf[way] += moved * (1 - trunks)
             leaf[1 - way] += trunks * (moved.sum() - moved)
             by_pod = np.bincount(pods, weights=moved, minlength=max(1, paths.pods))
             trunk_pods = np.bincount(pods, weights=trunks, minlength=max(1, paths.pods))
+            # likewise within a pod
             pod[way] += by_pod * (1 - trunk_pods)
             pod[1 - way] += trunk_pods * (moved.sum() - by_pod)
         return leaf, pod
 
 
-def _count(total: Floats, one: Ints, two: Ints, nbytes: Floats) -> None:
-    """Add bytes to where they come from and go to, shape (2, places)."""
-    for way, end in ((0, one), (1, two)):
-        total[way] += np.bincount(end, weights=nbytes, minlength=total.shape[1])
+def _count(total: Floats, start: Ints, end: Ints, nbytes: Floats) -> None:
+    """Add bytes to their sources and destinations, shape (2, places)."""
+    for way, places in ((0, start), (1, end)):
+        total[way] += np.bincount(places, weights=nbytes, minlength=total.shape[1])
 
 
 def adaptive_loads(router: Router, src: Ints, dst: Ints, nbytes: Floats) -> Floats:

@@ -37,16 +37,17 @@ def _route(paths: TreePaths, senders: Ints, weight: Floats, leaf: Ints, keys: Ke
 def _one_by_one(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floats) -> None:
     """Route to every destination listed, for the few that not every core reaches.
 
-    On a healthy tree all leaves of a pod choose alike towards other pods, so that one of them stands for all.
+    On a healthy tree all leaves of a pod choose alike towards other pods, so one leaf is computed for all.
     """
     leaves, u = np.arange(paths.tree.leaf), paths.uplinks
-    pods, own = paths.pod_of(leaves), paths.pod_of(leaf)
+    pods, home = paths.pod_of(leaves), paths.pod_of(leaf)
     links = 2 * paths.leaf_link(leaves[:, None], np.arange(u)[None])
-    for pod in np.unique(own).tolist():
-        ends, inside = np.flatnonzero(own == pod), np.flatnonzero((pods == pod) & (sources > 0))
+    for pod in np.unique(home).tolist():
+        ends, inside = np.flatnonzero(home == pod), np.flatnonzero((pods == pod) & (sources > 0))
         near = _route(paths, inside, sources[inside], leaf[ends], _rows(keys, ends), load)[:, 0]
         weight = np.repeat(sources[inside], len(ends))[near >= 0]
         load += np.bincount(near[near >= 0], weights=weight, minlength=len(load))
+        # leaves of the pod itself were routed above
         sent = np.where(pods == pod, 0.0, sources)
         per_pod = np.bincount(pods, weights=sent, minlength=paths.pods)
         away = np.flatnonzero(per_pod)
@@ -68,10 +69,10 @@ def _classes(paths: TreePaths) -> list[tuple[Ints, Ints]]:
     else:
         for pod in range(len(full)):
             alike.setdefault(full[pod].tobytes(), []).append(pod)
-    found = [(np.array(pods), full[pods[0]]) for pods in alike.values()]
+    classes = [(np.array(pods), full[pods[0]]) for pods in alike.values()]
     if table.last.size:
-        found.append((np.array([len(full)]), table.last))
-    return found
+        classes.append((np.array([len(full)]), table.last))
+    return classes
 
 
 def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys: Keys, load: Floats) -> None:
@@ -84,10 +85,12 @@ def _over_cores(paths: TreePaths, sources: Floats, leaf: Ints, group: Ints, keys
         link = keys.spine % up
         cell = group * up + link
         total = np.bincount(cell, minlength=u * up)
-        own = np.bincount(pod * (u * up) + cell, minlength=paths.pods * u * up).reshape(paths.pods, -1)[pods]
+        inside = np.bincount(pod * (u * up) + cell, minlength=paths.pods * u * up).reshape(paths.pods, -1)[pods]
         rows = first + paths.row_of(pods[:, None], np.arange(u).repeat(up)[None], np.tile(np.arange(up), u)[None])
-        load[2 * rows] += per_pod[pods][:, None] * (total - own)
+        # destinations in the pod itself are reached below the cores
+        load[2 * rows] += per_pod[pods][:, None] * (total - inside)
         senders = np.full(paths.pods, per_pod[pods].sum())
+        # the pod's own traffic never comes down from a core
         senders[pods] -= per_pod[pods]
         down = paths._down(cores[group, link], pod, keys.core)
         weight = senders[pod]
@@ -133,26 +136,27 @@ def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
     """
     load = np.zeros(2 * len(router.fabric.network.links))
     inside = [np.flatnonzero(member & (router.tree_of == number)) for number in range(len(router.trees))]
-    for one, paths in enumerate(router.trees):
-        sources = np.bincount(router.leaf[inside[one]], minlength=paths.tree.leaf).astype(float)
-        for two, other in enumerate(router.trees):
-            if other.plane != paths.plane or not len(inside[two]) or not len(inside[one]):
+    for start, paths in enumerate(router.trees):
+        sources = np.bincount(router.leaf[inside[start]], minlength=paths.tree.leaf).astype(float)
+        for end, target in enumerate(router.trees):
+            if target.plane != paths.plane or not len(inside[end]) or not len(inside[start]):
                 continue
-            if one == two:
-                spread(paths, sources, router.leaf[inside[two]], router.static_keys(inside[two], other), load)
-                met = len(inside[one]) - 1
+            if start == end:
+                spread(paths, sources, router.leaf[inside[end]], router.static_keys(inside[end], target), load)
+                # all but itself
+                met = len(inside[start]) - 1
             else:
-                met = len(inside[two]) if _across(router, one, two, sources, inside[two], load) else 0
-            load[2 * inside[one]] += met
-            load[2 * inside[one] + 1] += met
+                met = len(inside[end]) if _across(router, start, end, sources, inside[end], load) else 0
+            load[2 * inside[start]] += met
+            load[2 * inside[start] + 1] += met
     return load * nbytes
 
 
-def _across(router: Router, one: int, two: int, sources: Floats, dst: Ints, load: Floats) -> bool:
+def _across(router: Router, start: int, end: int, sources: Floats, dst: Ints, load: Floats) -> bool:
     """Add the traffic from one zone to another; return whether any link joins them."""
-    a, b = router.trees[one], router.trees[two]
+    a, b = router.trees[start], router.trees[end]
     keys = router.static_keys(dst, b)
-    crossing = router.crossing(one, two, keys)
+    crossing = router.crossing(start, end, keys)
     if crossing is None:
         return False
     out, back = crossing

@@ -59,7 +59,7 @@ def links_alive(network: Network, switches: Ints, links: Ints) -> Bools:
 
 
 def _tier(links: LinkTable, tier: int) -> slice:
-    """Return the place of the links of a tier; those of wired trees follow each other tier by tier."""
+    """Return the slice of a tier's links; links of wired trees are sorted by tier."""
     first, last = np.searchsorted(links.tier, [tier, tier + 1]).tolist()
     return slice(first, last)
 
@@ -74,7 +74,7 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
         min(leaf level, pod level) / 2, each the sum over leaves or pods of min(bandwidth below, bandwidth above)
 
     Source:
-        Derived: half of the bandwidth out of the leaves, or the pods, crosses an even split that cuts none of them.
+        Derived: half of the bandwidth out of leaves, or pods, crosses an even split that cuts no leaf, or no pod.
     """
     network, zones = fabric.network, fabric.zones
     k, s = network.links, network.switches
@@ -110,7 +110,7 @@ def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
         `formulas.zone_bisection`
 
     Source:
-        Derived: the worst even split follows the boundaries of zones where there are several.
+        Derived: with several zones, the worst even split follows their boundaries.
     """
     return _across(fabric, alive, zone_cuts(fabric, alive))
 
@@ -131,50 +131,53 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
     zone = s.zone[k.a[trunk]]
     zone_rate = np.bincount(plane * zones + zone, weights=rate[trunk], minlength=fabric.planes * zones)
     half = np.sort(zone_rate.reshape(fabric.planes, zones), axis=1)[:, : zones // 2].sum(axis=1)
+    # an odd number of zones splits one of them too: the one that is cheapest to cut
     joined: Floats = np.minimum(cuts.sum(axis=1), half + (zones % 2) * cuts.min(axis=1))
     return joined
 
 
 def _survivors(every: Ints, alive: Bools) -> Ints:
-    """Return the ports of the nodes left.
+    """Return the ports of the remaining nodes.
 
     Planes that most nodes lost are given up, but for the one that most nodes still have; then nodes without a port
     left.
     """
     works = alive[every]
     share = works.mean(axis=0)
+    # the plane with most nodes stays even if most nodes lost it
     columns = share >= min(0.5, float(share.max()))
     left: Ints = every[works[:, columns].all(axis=1)][:, columns]
     return left
 
 
 def _joined(router: TreeRouting, ports: Ints) -> Bools:
-    """Return which nodes the largest set around one of them can reach, on every rail, both ways."""
+    """Return a mask of the largest set of nodes that reach each other from one node, on every rail, both ways."""
     best = np.zeros(len(ports), bool)
+    # about eight starts, since any single node may be cut off itself
     for start in range(0, len(ports), max(1, len(ports) // 8)):
-        found = np.ones(len(ports), bool)
+        reached = np.ones(len(ports), bool)
         for rail in range(ports.shape[1]):
-            found &= _reached(router, int(ports[start, rail]), ports[:, rail])
-        if found.sum() > best.sum():
-            best = found
+            reached &= _reached(router, int(ports[start, rail]), ports[:, rail])
+        if reached.sum() > best.sum():
+            best = reached
         if best.all():
             break
     return best
 
 
 def _reached(router: TreeRouting, here: int, ends: Ints) -> Bools:
-    """Return which endpoints one of them can reach; in its own tree, those of one leaf are as good as each other."""
-    found: Bools = ends == here
+    """Return a mask of the endpoints within reach of one; in its own tree, endpoints of one leaf reach the same."""
+    reached: Bools = ends == here
     works = np.ones(len(ends), bool) if router.alive is None else router.alive[ends]
     near = works & (router.tree_of[ends] == router.tree_of[here])
-    found[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
+    reached[near] |= router.trees[router.tree_of[here]].reaches(int(router.leaf[here]))[router.leaf[ends[near]]]
     far = np.flatnonzero(works & ~near)
-    found[far] |= router.paths(np.full(len(far), here), ends[far]).reached
-    return found
+    reached[far] |= router.paths(np.full(len(far), here), ends[far]).reached
+    return reached
 
 
-class JobOnWhatIsLeft:
-    """A fabric with a job on all of its nodes, and what losses leave of both; what losses share is worked out once."""
+class DegradedJob:
+    """A fabric with a job on all nodes, and the remains of both after losses; shared work is done once."""
 
     def __init__(self, fabric: WiredFabric, every: Ints, routing: str = "adaptive") -> None:
         """Route the job on the whole fabric.
@@ -222,7 +225,7 @@ class JobOnWhatIsLeft:
         )
 
     def _allreduce(self, alive: Bools | None) -> tuple[float, int]:
-        """Return the rate of a tree allreduce over the nodes left [GB/s], and the number of these nodes."""
+        """Return the rate of a tree allreduce over the remaining nodes [GB/s], and their number."""
         fabric, network = self.fabric, self.fabric.network
         ports = self.every if alive is None else _survivors(self.every, alive)
         if len(ports) < 2:

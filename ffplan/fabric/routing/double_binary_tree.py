@@ -1,4 +1,4 @@
-"""Double binary trees, and how to join those of several zones through one pair of nodes.
+"""Double binary trees, and the joining of several zones' trees through one pair of nodes.
 
 A rank r > 0 with lowest set bit b hangs under r with that bit cleared and the next one set, or, where that rank does
 not exist, under r with the bit cleared. Rank 0 is the root. In the second tree an even number of ranks is mirrored, an
@@ -28,6 +28,7 @@ def binary_tree(ranks: int) -> Ints:
     rank = np.arange(ranks)
     bit = rank & -rank
     parent = (rank ^ bit) | (bit << 1)
+    # beyond the last rank the bit is cleared only
     parent = np.where(parent >= ranks, rank ^ bit, parent)
     if ranks:
         parent[0] = -1
@@ -42,8 +43,10 @@ def double_binary_tree(ranks: int) -> Ints:
     """
     first = binary_tree(ranks)
     if ranks % 2 == 0:
+        # even: the mirror image, whose inner ranks are leaves of the first tree
         second = np.where(first[::-1] < 0, -1, ranks - 1 - first[::-1])
     else:
+        # odd: one rank on, for the same reason
         shifted = np.roll(first, 1)
         second = np.where(shifted < 0, -1, (shifted + 1) % max(1, ranks))
     return np.stack([first, second])
@@ -87,9 +90,9 @@ def crossings(parent: Ints, zone: Ints) -> Ints:
     ranks = parent.shape[1]
     child = np.broadcast_to(np.arange(ranks), parent.shape)
     real = parent >= 0
-    one, two = child[real], parent[real]
-    across = zone[one] != zone[two]
-    low, high = np.minimum(one, two)[across], np.maximum(one, two)[across]
+    start, end = child[real], parent[real]
+    across = zone[start] != zone[end]
+    low, high = np.minimum(start, end)[across], np.maximum(start, end)[across]
     return np.stack(np.divmod(np.unique(low * ranks + high), ranks), axis=1)
 
 

@@ -51,17 +51,17 @@ class DragonflyRouting:
         """Router of each endpoint, numbered through its plane."""
         self.rank = np.arange(len(endpoints)) % max(1, len(endpoints) // fabric.planes)
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints: true within one plane, shape (flows,)."""
-        found: Bools = (src != dst) & (self.plane[src] == self.plane[dst])
-        return found
+        reached: Bools = (src != dst) & (self.plane[src] == self.plane[dst])
+        return reached
 
     def apart(self, ports: Ints) -> int:  # noqa: ARG002
         """Return 0: all endpoints of a plane are joined."""
         return 0
 
     def _local(self, here: Ints, there: Ints) -> Ints:
-        """Return the directed local link of a plane between routers of one group; -1 where they are the same."""
+        """Return the directed local link of a plane between routers of one group; -1 for the same router."""
         a = self.shape.routers
         low, high = np.minimum(here, there) % a, np.maximum(here, there) % a
         pair = low * (2 * a - low - 1) // 2 + high - low - 1
@@ -70,20 +70,21 @@ class DragonflyRouting:
 
     def _global(self, here: Ints, there: Ints, turn: Ints) -> Ints:
         """Return the directed global link of a plane from group to group."""
-        g, a, each = self.shape.groups, self.shape.routers, self.shape.each
+        g, a, links = self.shape.groups, self.shape.routers, self.shape.pair_links
         low, high = np.minimum(here, there), np.maximum(here, there)
+        # pairs of groups are numbered row by row in the upper triangle
         pair = low * (2 * g - low - 1) // 2 + high - low - 1
-        link: Ints = g * (a * (a - 1) // 2) + pair * each + turn
+        link: Ints = g * (a * (a - 1) // 2) + pair * links + turn
         return 2 * link + (here > there)
 
     def _exit(self, here: Ints, there: Ints, turn: Ints) -> Ints:
         """Return the router of group `here` that holds link `turn` to group `there`."""
-        found: Ints = here * self.shape.routers + global_port(self.shape, here, there, turn) // self.shape.global_links
-        return found
+        router: Ints = here * self.shape.routers + global_port(self.shape, here, there, turn) // self.shape.global_links
+        return router
 
     def _leg(self, start: Ints, group: Ints, key: Ints) -> tuple[Ints, Ints]:
         """Return the links (local, global) from routers to other groups, shape (flows, 2), and the routers there."""
-        here, turn = start // self.shape.routers, key % self.shape.each
+        here, turn = start // self.shape.routers, key % self.shape.pair_links
         out = self._exit(here, group, turn)
         links = np.stack([self._local(start, out), self._global(here, group, turn)], axis=1)
         return links, self._exit(group, here, turn)
@@ -99,21 +100,22 @@ class DragonflyRouting:
         """
         a, g = self.shape.routers, self.shape.groups
         inner = np.full((len(src), HOPS - 2), -1, np.int64)
-        reached = self.joined(src, dst)
-        at, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
-        here, there = at // a, end // a
+        reached = self.connected(src, dst)
+        position, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
+        here, there = position // a, end // a
         keys = [self.rank[dst] if seed is None else hashed(src, dst, seed, level) for level in range(3)]
         far = here != there
         if detour and g > 2:
             third = hashed(src, dst, seed or 0, 3) % (g - 2)
             low, high = np.minimum(here, there), np.maximum(here, there)
+            # skip both groups of the flow, the lower first, so all others are equally likely
             third = third + (third >= low)
             third = third + (third >= high)
             rows = np.flatnonzero(far)
-            inner[rows, 0:2], at[rows] = self._leg(at[rows], third[rows], keys[0][rows])
+            inner[rows, 0:2], position[rows] = self._leg(position[rows], third[rows], keys[0][rows])
         rows = np.flatnonzero(far)
-        inner[rows, 2:4], at[rows] = self._leg(at[rows], there[rows], keys[1][rows])
-        inner[:, 4] = self._local(at, end)
+        inner[rows, 2:4], position[rows] = self._leg(position[rows], there[rows], keys[1][rows])
+        inner[:, 4] = self._local(position, end)
         first = 2 * self.first_link[self.plane[src]][:, None]
         links = np.full((len(src), HOPS), -1, np.int64)
         links[:, 0], links[:, -1] = 2 * src, 2 * dst + 1
@@ -125,8 +127,8 @@ class DragonflyRouting:
         """Return loads of traffic given plane by plane, with the bytes that its endpoints send and receive."""
         load = np.zeros(2 * len(self.fabric.network.links))
         load[: len(ends)] = ends
-        for part, item in zip(self.fabric.dragonflies, traffic, strict=True):
-            inner = best_mixture(item)
+        for part, sent in zip(self.fabric.dragonflies, traffic, strict=True):
+            inner = best_mixture(sent)
             load[2 * part.first_link : 2 * part.first_link + len(inner)] = inner
         return load
 
@@ -135,8 +137,10 @@ class DragonflyRouting:
         planes, count = self.fabric.planes, len(self.fabric.network.endpoints)
         traffic = []
         for plane in range(planes):
-            own = self.plane[src] == plane
-            traffic.append(GroupTraffic.of_flows(self.shape, self.router[src[own]], self.router[dst[own]], nbytes[own]))
+            rows = self.plane[src] == plane
+            traffic.append(
+                GroupTraffic.of_flows(self.shape, self.router[src[rows]], self.router[dst[rows]], nbytes[rows])
+            )
         ends = np.bincount(2 * src, weights=nbytes, minlength=2 * count)
         return self._spread(traffic, ends + np.bincount(2 * dst + 1, weights=nbytes, minlength=2 * count))
 
@@ -156,7 +160,7 @@ class DragonflyRouting:
         )
         traffic = []
         for plane in range(self.fabric.planes):
-            own = self.router[member & (self.plane == plane)]
-            traffic.append(GroupTraffic.all_to_all(self.shape, np.bincount(own, minlength=count), nbytes))
+            routers = self.router[member & (self.plane == plane)]
+            traffic.append(GroupTraffic.all_to_all(self.shape, np.bincount(routers, minlength=count), nbytes))
         sent = np.where(member, nbytes * (size[self.plane] - 1), 0.0)
         return self._spread(traffic, np.repeat(sent, 2))

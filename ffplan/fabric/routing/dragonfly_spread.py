@@ -52,29 +52,29 @@ class GroupTraffic:
             nbytes: bytes from each to each [byte].
         """
         count = members.reshape(shape.groups, shape.routers).astype(float)
-        each = nbytes * count[:, :, None] * count.sum(axis=1)
-        each[np.arange(shape.groups), :, np.arange(shape.groups)] = 0.0
-        return cls(shape, each, each, nbytes * count[:, :, None] * count[:, None, :])
+        links = nbytes * count[:, :, None] * count.sum(axis=1)
+        links[np.arange(shape.groups), :, np.arange(shape.groups)] = 0.0
+        return cls(shape, links, links, nbytes * count[:, :, None] * count[:, None, :])
 
 
 def _holders(shape: DragonflyShape) -> Floats:
     """Return the fraction of the links of two groups that each router holds, shape (groups, routers, groups)."""
-    g, a, h, each = shape.groups, shape.routers, shape.global_links, shape.each
-    here, there, turn = (array.ravel() for array in np.indices((g, g, each)))
+    g, a, h, links = shape.groups, shape.routers, shape.global_links, shape.pair_links
+    here, there, turn = (array.ravel() for array in np.indices((g, g, links)))
     apart = here != there
     router = global_port(shape, here, there, turn)[apart] // h
     cell = (here[apart] * a + router) * g + there[apart]
-    held: Floats = np.bincount(cell, minlength=g * a * g).reshape(g, a, g) / each
+    held: Floats = np.bincount(cell, minlength=g * a * g).reshape(g, a, g) / links
     return held
 
 
 def _vector(shape: DragonflyShape, local: Floats, between: Floats) -> Floats:
     """Return loads by directed link: of routers (groups, routers, routers), then of groups (groups, groups)."""
-    one, two = np.triu_indices(shape.routers, 1)
+    first, second = np.triu_indices(shape.routers, 1)
     low, high = np.triu_indices(shape.groups, 1)
-    inside = np.stack([local[:, one, two], local[:, two, one]], axis=2).ravel()
-    across = np.stack([between[low, high], between[high, low]], axis=1) / shape.each
-    return np.concatenate([inside, np.repeat(across, shape.each, axis=0).ravel()])
+    inside = np.stack([local[:, first, second], local[:, second, first]], axis=2).ravel()
+    across = np.stack([between[low, high], between[high, low]], axis=1) / shape.pair_links
+    return np.concatenate([inside, np.repeat(across, shape.pair_links, axis=0).ravel()])
 
 
 def minimal_loads(traffic: GroupTraffic) -> Floats:

@@ -33,11 +33,11 @@ class Loss:
     """A role, `link`, `chosen` or `plane`."""
     count: int
     pool: Ints
-    """Numbers to draw from; all of them are lost where count equals their number."""
+    """Numbers to draw from; all are lost if count equals their number."""
 
 
 def _pool(kind: str, fabric: WiredFabric) -> Ints:
-    """Return the numbers of everything of a kind: switches of a role, links between switches, or planes."""
+    """Return the numbers of all parts of one kind: a role's switches, links between switches, or planes."""
     if kind == "plane":
         return np.arange(fabric.planes)
     if kind == "link":
@@ -47,24 +47,24 @@ def _pool(kind: str, fabric: WiredFabric) -> Ints:
 
 def _some(kind: str, count: int, pool: Ints) -> Loss:
     """Return the loss of some of a pool."""
-    one, many = {"plane": ("plane", "planes"), "link": ("link between switches", "links between switches")}.get(
+    singular, plural = {"plane": ("plane", "planes"), "link": ("link between switches", "links between switches")}.get(
         kind, (f"{kind} switch", f"{kind} switches")
     )
-    return Loss(f"{count:,} {many}" if count > 1 else f"one {one}", kind, count, pool)
+    return Loss(f"{count:,} {plural}" if count > 1 else f"one {singular}", kind, count, pool)
 
 
-def usual_losses(fabric: WiredFabric) -> list[Loss]:
-    """Return the usual losses: one switch of each role, all between zones, a plane, 1 % of links."""
+def default_losses(fabric: WiredFabric) -> list[Loss]:
+    """Return the default losses: one switch of each role, all between zones, a plane, 1 % of links."""
     pools = {kind: _pool(kind, fabric) for kind in (*ROLE_NUMBERS, "link")}
-    found = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
+    losses = [_some(role, 1, pools[role]) for role in ROLE_NUMBERS if len(pools[role])]
     between = pools["interzone"]
     if len(between) > 1:
-        found.append(Loss(f"all {len(between)} interzone switches", "interzone", len(between), between))
+        losses.append(Loss(f"all {len(between)} interzone switches", "interzone", len(between), between))
     if fabric.planes > 1:
-        found.append(_some("plane", 1, _pool("plane", fabric)))
+        losses.append(_some("plane", 1, _pool("plane", fabric)))
     if len(pools["link"]):
-        found.append(_some("link", max(1, round(len(pools["link"]) / 100)), pools["link"]))
-    return found
+        losses.append(_some("link", max(1, round(len(pools["link"]) / 100)), pools["link"]))
+    return losses
 
 
 def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
@@ -74,7 +74,7 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
         names: names of its devices.
 
     Raises:
-        LossError: where the fabric has no such switches or links, or too few.
+        LossError: if the fabric has no such switches or links, or too few.
     """
     if text == "plane":
         if fabric.planes < 2:
@@ -90,12 +90,12 @@ def parse_loss(text: str, fabric: WiredFabric, names: Names) -> Loss:
             raise LossError(f"`{text}`: between 1 and {len(pool):,} of that kind can be lost")
         return _some(kind, count, pool)
     known = {name: number for number, name in enumerate(names.switches())}
-    wanted = text.split(",")
-    for name in wanted:
+    lost = text.split(",")
+    for name in lost:
         if name not in known:
             hint = did_you_mean(name, known, what="switch")
             raise LossError(f"`{name[:60]}` is no switch of this fabric, and no role; {hint}")
-    return Loss(text, "chosen", len(wanted), np.array([known[name] for name in wanted]))
+    return Loss(text, "chosen", len(lost), np.array([known[name] for name in lost]))
 
 
 def draw(loss: Loss, fabric: WiredFabric, random: np.random.Generator) -> tuple[Ints, Ints]:

@@ -1,4 +1,4 @@
-"""Forwarding tables: the port by which each switch sends to each endpoint; tracing and loads under them."""
+"""Forwarding tables: each switch's port towards each endpoint; tracing and loads under them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Forwarding:
     endpoints: Ints
     """Numbers of the endpoints, rising, shape (columns,)."""
     port: Ints
-    """Port that row sends to column by, counted from 0; -1 where it has none, shape (rows, columns), int16."""
+    """Port from row to column, counted from 0; -1 without one, shape (rows, columns), int16."""
 
 
 class Tracer:
@@ -57,28 +57,29 @@ class Tracer:
 
         Args:
             leaf: switch where each walk starts, shape (walks,).
-            dst: endpoint where it should end, same shape.
+            dst: intended endpoint of each walk, same shape.
             weight: bytes of each walk, same shape.
             most: switches that a walk may pass [1].
 
         Returns:
-            Bytes on every directed link, and the switches passed by each walk, -1 where it does not arrive.
+            Bytes on every directed link, and the switches passed by each walk, -1 for a walk that does not arrive.
         """
         load = np.zeros(2 * len(self.network.links))
         passed = np.full(len(leaf), -1, np.int64)
-        at, live = leaf.astype(np.int64), np.arange(len(leaf))
+        device, live = leaf.astype(np.int64), np.arange(len(leaf))
         first = len(self.network.switches)
         for hop in range(1, most + 1):
-            row = self.row[at]
+            row = self.row[device]
             port = np.where(row >= 0, self.tables.port[row, self.column[dst[live]]], -1)
-            cell = at * self.width + port
+            cell = device * self.width + port
+            # a walk ends early at a switch without a table, or at a port that leads nowhere
             moved = (port >= 0) & (self.peer[np.where(port >= 0, cell, 0)] >= 0)
             live, cell = live[moved], cell[moved]
             load += np.bincount(self.link[cell], weights=weight[live], minlength=len(load))
-            at = self.peer[cell]
-            done = at >= first
-            passed[live[done & (at - first == dst[live])]] = hop
-            live, at = live[~done], at[~done]
+            device = self.peer[cell]
+            done = device >= first
+            passed[live[done & (device - first == dst[live])]] = hop
+            live, device = live[~done], device[~done]
             if not len(live):
                 break
         return load, passed

@@ -24,7 +24,7 @@ TRAFFIC = ("ring", "tree", "library-tree", "all-to-all", "rail-all-to-all", "per
 """tree joins the trees of the zones through one pair of nodes; library-tree is one double binary tree over all ranks.
 all-to-all goes from every NIC to every other, rail-all-to-all to the same NIC of the other nodes, forwarded inside."""
 MOST_FLOWS = 20_000_000
-"""Most flows listed one by one."""
+"""Most flows that are listed singly."""
 
 
 class StudyError(Exception):
@@ -49,16 +49,16 @@ def all_nodes(design: ResolvedDesign, fabric: WiredFabric) -> Ints:
 def pick_job(
     design: ResolvedDesign, fabric: WiredFabric, nodes: int | None, order: str, seed: int, *, least: int = 2
 ) -> JobNodes:
-    """Return a job on the compute nodes that are alike.
+    """Return a job on equal compute nodes.
 
     Args:
-        nodes: ranks wanted [1]; all nodes if None. They are taken in the order asked for.
+        nodes: requested ranks [1]; all nodes if None. They are taken in the requested order.
         order: one of `placement.ORDERS`.
         seed: seed of a random order.
         least: fewest nodes of such a job [1].
 
     Raises:
-        StudyError: where there are fewer nodes than wanted, or than the fewest.
+        StudyError: for fewer nodes than requested, or than the fewest.
     """
     every = all_nodes(design, fabric)
     if nodes is not None and nodes > len(every):
@@ -95,7 +95,7 @@ def flows_of(
         seed: seed of a permutation.
 
     Raises:
-        StudyError: where there is no storage to read from, or too many flows to list.
+        StudyError: without storage to read from, or for too many flows to list.
     """
     e = fabric.network.endpoints
     if kind == "ring":
@@ -134,7 +134,7 @@ def check_kind(router: Routing, routing: str) -> None:
     """Refuse a kind of routing that the fabric does not have.
 
     Raises:
-        StudyError: with those that it has.
+        StudyError: with the kinds that it has.
     """
     if routing not in router.kinds:
         raise StudyError(f"a {router.fabric.family} has no {routing} routing; it has {', '.join(router.kinds)}")
@@ -149,13 +149,13 @@ def loads_of(router: Routing, flows: traffic.Flows, routing: str, seed: int) -> 
         seed: seed of the hashing.
 
     Raises:
-        StudyError: where the fabric has no such routing.
+        StudyError: if the fabric has no such routing.
     """
     check_kind(router, routing)
     if routing != "adaptive":
         hashed = None if routing == "static" else seed
         return flow_loads(router, flows.src, flows.dst, flows.nbytes, hashed, detour=routing == "valiant")
-    reached = router.joined(flows.src, flows.dst)
+    reached = router.connected(flows.src, flows.dst)
     load = router.spread(flows.src[reached], flows.dst[reached], flows.nbytes[reached])
     return load, int((~reached & (flows.src != flows.dst)).sum())
 
@@ -169,7 +169,7 @@ def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: s
         routing: one of `routing.ROUTING`.
 
     Returns:
-        Loads and flows, or None where this routing must list them.
+        Loads and flows, or None if this routing must list them.
     """
     endpoints = router.fabric.network.endpoints
     member = np.zeros(len(endpoints), bool)

@@ -106,10 +106,10 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
     time = link_times(network, load)
     tiers = []
     for tier, name in enumerate(TIERS):
-        own = np.flatnonzero(network.links.tier == tier)
+        links = np.flatnonzero(network.links.tier == tier)
         for way, direction in ((0, "up"), (1, "down")):
-            if len(own):
-                best = int(own[time[own, way].argmax()])
+            if len(links):
+                best = int(links[time[links, way].argmax()])
                 tiers.append(
                     TierLoad(
                         tier=name,
@@ -117,9 +117,10 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
                         link=best,
                         bytes=float(load[2 * best + way]),
                         time_s=float(time[best, way]),
-                        mean_time_s=float(time[own, way].mean()),
+                        mean_time_s=float(time[links, way].mean()),
                     )
                 )
-    worst = max(tiers, key=lambda item: item.time_s)
-    ideal = max(item.time_s for item in tiers if item.tier == TIERS[0])
+    worst = max(tiers, key=lambda row: row.time_s)
+    # every route uses the links of its endpoints, so none is faster
+    ideal = max(row.time_s for row in tiers if row.tier == TIERS[0])
     return Outcome(time_s=worst.time_s, ideal_s=ideal, hottest=worst.link, tiers=tuple(tiers), unreached=lost)

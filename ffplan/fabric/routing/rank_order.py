@@ -1,4 +1,4 @@
-"""Orders in which the nodes of a job become ranks."""
+"""Rank orders of a job's nodes."""
 
 from __future__ import annotations
 

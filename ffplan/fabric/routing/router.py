@@ -61,9 +61,10 @@ class Router:
         self.leaf = endpoints.leaf - first[self.tree_of]
         self.rank = np.empty(len(endpoints), np.int64)
         for tree in fabric.trees:
-            own = slice(tree.first_endpoint, tree.first_endpoint + tree.endpoints)
-            order = np.lexsort((endpoints.slot[own], endpoints.leaf[own]))
-            self.rank[own][order] = np.arange(tree.endpoints)
+            span = slice(tree.first_endpoint, tree.first_endpoint + tree.endpoints)
+            # ranks follow leaf and port: static keys are taken from them
+            order = np.lexsort((endpoints.slot[span], endpoints.leaf[span]))
+            self.rank[span][order] = np.arange(tree.endpoints)
         if alive is not None:
             self._lose(alive)
 
@@ -72,35 +73,35 @@ class Router:
         self.trees = tuple(paths.after(alive) for paths in self.trees)
 
     def after(self, alive: Bools) -> Self:
-        """Return the same fabric with only some links left; what does not depend on them is shared.
+        """Return the same fabric with its remaining links; tables that do not depend on links are shared.
 
         Args:
             alive: which links still work, shape (links,).
         """
-        other = copy(self)
-        other._lose(alive)
-        return other
+        degraded = copy(self)
+        degraded._lose(alive)
+        return degraded
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
-        one, two = self.tree_of[src], self.tree_of[dst]
-        same_plane = one // self.fabric.zones == two // self.fabric.zones
-        joined: Bools = (src != dst) & ((one == two) | (same_plane & bool(self.fabric.interzone)))
+        start, end = self.tree_of[src], self.tree_of[dst]
+        same_plane = start // self.fabric.zones == end // self.fabric.zones
+        joined: Bools = (src != dst) & ((start == end) | (same_plane & bool(self.fabric.interzone)))
         return joined
 
     def disturbed(self, src: Ints, dst: Ints) -> Bools:
-        """Return whether what is lost may change the paths of flows, shape (flows,); flows between zones always count.
+        """Return whether losses may change the paths of flows, shape (flows,); flows between zones always count.
 
         Args:
             src: endpoint that sends, by number, shape (flows,).
             dst: endpoint that receives, same shape.
         """
-        one = self.tree_of[src]
-        found: Bools = one != self.tree_of[dst]
+        tree = self.tree_of[src]
+        changed: Bools = tree != self.tree_of[dst]
         for number, paths in enumerate(self.trees):
-            own = np.flatnonzero((one == number) & ~found)
-            found[own] = paths.disturbed(self.leaf[src[own]], self.leaf[dst[own]])
-        return found
+            rows = np.flatnonzero((tree == number) & ~changed)
+            changed[rows] = paths.disturbed(self.leaf[src[rows]], self.leaf[dst[rows]])
+        return changed
 
     def static_keys(self, dst: Ints, tree: TreePaths) -> Keys:
         """Return the keys of destination-modulo routing: the rank of the destination in its tree."""
@@ -125,35 +126,35 @@ class Router:
             reached &= self.alive[src] & self.alive[dst]
         pair = self.tree_of[src] * len(self.trees) + self.tree_of[dst]
         for value in np.unique(pair):
-            one, two = divmod(int(value), len(self.trees))
+            start, end = divmod(int(value), len(self.trees))
             rows = np.flatnonzero(pair == value)
-            self._between(one, two, rows, src=src[rows], dst=dst[rows], seed=seed, links=links, reached=reached)
+            self._between(start, end, rows, src=src[rows], dst=dst[rows], seed=seed, links=links, reached=reached)
         links[~reached] = -1
         return Routes(links, reached)
 
     def _between(
-        self, one: int, two: int, rows: Ints, *, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
+        self, start: int, end: int, rows: Ints, *, src: Ints, dst: Ints, seed: int | None, links: Ints, reached: Bools
     ) -> None:
-        tree = self.trees[two]
+        tree = self.trees[end]
         if seed is None:
             keys = self.static_keys(dst, tree)
         else:
             keys = Keys(*(hashed(src, dst, seed, level) for level in range(4)))
-        if one == two:
+        if start == end:
             steps, ok = tree.steps(self.leaf[src], self.leaf[dst], keys)
             links[rows, 1:5] = steps
             reached[rows] &= ok
             return
-        crossing = self.crossing(one, two, keys)
+        crossing = self.crossing(start, end, keys)
         if crossing is None:
             reached[rows] = False
             return
         out, back = crossing
         keys = self.across_keys(keys, tree)
-        first, ok_first = self.trees[one].steps(self.leaf[src], self.trees[one].trunk_leaf[out], keys)
+        first, ok_first = self.trees[start].steps(self.leaf[src], self.trees[start].trunk_leaf[out], keys)
         second, ok_second = tree.steps(tree.trunk_leaf[back], self.leaf[dst], keys)
         links[rows, 1:5] = first
-        links[rows, 5] = 2 * self.trees[one].trunk_links[out]
+        links[rows, 5] = 2 * self.trees[start].trunk_links[out]
         links[rows, 6] = 2 * tree.trunk_links[back] + 1
         links[rows, 7:11] = second
         reached[rows] &= ok_first & ok_second
@@ -165,12 +166,12 @@ class Router:
         spine = leaf // max(1, tree.uplinks)
         return Keys(leaf, spine, _way_back(leaf, tree), keys.trunk)
 
-    def crossing(self, one: int, two: int, keys: Keys) -> tuple[Ints, Ints] | None:
-        """Return the link out of tree `one` and the link into tree `two` that each flow takes between zones.
+    def crossing(self, start: int, end: int, keys: Keys) -> tuple[Ints, Ints] | None:
+        """Return the link out of tree `start` and the link into tree `end` that each flow takes between zones.
 
         Links are numbered within their tree; link t ends on inter-zone switch t modulo their number.
         """
-        a, b = self.trees[one], self.trees[two]
+        a, b = self.trees[start], self.trees[end]
         switches = self.fabric.interzone
         if not switches or a.plane != b.plane:
             return None
@@ -183,8 +184,9 @@ class Router:
         chosen = out[keys.trunk % len(out)]
         back = np.zeros_like(chosen)
         for switch in range(switches):
-            own = chosen % switches == switch
+            rows = chosen % switches == switch
             candidates = numbers[works_in & (numbers % switches == switch)]
-            if own.any():
-                back[own] = candidates[keys.trunk[own] // max(1, len(out)) % len(candidates)]
+            if rows.any():
+                # the quotient of the key, since its remainder chose the way out
+                back[rows] = candidates[keys.trunk[rows] // max(1, len(out)) % len(candidates)]
         return chosen, back

@@ -21,7 +21,7 @@ class Routes:
     links: Ints
     """Directed links in order, padded with -1, shape (flows, hops); 2 * link from `a` to `b`, 2 * link + 1 back."""
     reached: Bools
-    """True where the destination can be reached, shape (flows,)."""
+    """True if the destination can be reached, shape (flows,)."""
 
 
 class Routing(Protocol):
@@ -42,14 +42,14 @@ class Routing(Protocol):
             detour: pass a group chosen at random (Valiant).
         """
 
-    def joined(self, src: Ints, dst: Ints) -> Bools:
+    def connected(self, src: Ints, dst: Ints) -> Bools:
         """Return whether a path joins two endpoints of a healthy fabric, shape (flows,)."""
 
     def spread(self, src: Ints, dst: Ints, nbytes: Floats) -> Floats:
         """Return the bytes on every directed link when flows are spread evenly (ideal adaptive routing)."""
 
     def all_to_all(self, member: Bools, nbytes: float, kind: str) -> Floats | None:
-        """Return the loads when each member sends to every other of its plane; None where flows must be listed.
+        """Return the loads when each member sends to every other of its plane; None if flows must be listed.
 
         Args:
             member: endpoints that take part, shape (endpoints,).

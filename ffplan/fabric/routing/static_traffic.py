@@ -24,12 +24,13 @@ EXACT_BITS = 53
 
 
 def countable(flows: Flows) -> bool:
-    """Return whether the bytes of some flows are alike, and sums of them are free of rounding in any order."""
+    """Return whether all flows have equal bytes whose sums are free of rounding in any order."""
     if not len(flows):
         return False
-    each = float(flows.nbytes[0])
-    bits = each.as_integer_ratio()[0].bit_length() + len(flows).bit_length()
-    return bits <= EXACT_BITS and bool((flows.nbytes == each).all())
+    size = float(flows.nbytes[0])
+    # sums stay exact while size times count fits the mantissa
+    bits = size.as_integer_ratio()[0].bit_length() + len(flows).bit_length()
+    return bits <= EXACT_BITS and bool((flows.nbytes == size).all())
 
 
 @record
@@ -39,18 +40,18 @@ class _Routed:
     links: Ints
     """Directed links of each flow, padded with -1, shape (flows, steps)."""
     lost: Bools
-    """True where a flow does not arrive, shape (flows,)."""
+    """True if a flow does not arrive, shape (flows,)."""
 
 
 class StaticTraffic:
-    """Equal flows, and what they put on links of the whole fabric or of what is left of it."""
+    """Equal flows, and their loads on the links of the whole or the degraded fabric."""
 
     def __init__(self, router: Router, flows: Flows) -> None:
-        """Sort out the flows between leaves; all others use two links of endpoints alone.
+        """Select the flows between leaves; all others use two endpoint links alone.
 
         Args:
             router: over the whole fabric.
-            flows: between different endpoints, of which `countable` is true.
+            flows: flows between different endpoints, `countable`.
         """
         self.router, self.each = router, float(flows.nbytes[0])
         network = router.fabric.network
@@ -67,7 +68,7 @@ class StaticTraffic:
         """Return the bytes on every directed link, shape (2 * links,), and how many flows do not arrive.
 
         Args:
-            left: over the same fabric, whole or with what is left of its links.
+            left: router over the same fabric, whole or with its remaining links.
         """
         if left.alive is not None and not left.alive[self.used].all():
             raise ValueError("a flow begins or ends at an endpoint without its link")
@@ -102,8 +103,8 @@ class StaticTraffic:
         """Return the links between switches that some of the flows take."""
         parts, lost = [], []
         for start in range(0, len(rows), BATCH):
-            own = rows[start : start + BATCH]
-            routes = router.paths(self.src[own], self.dst[own])
+            batch = rows[start : start + BATCH]
+            routes = router.paths(self.src[batch], self.dst[batch])
             parts.append(routes.links[:, 1:-1].astype(np.int32))
             lost.append(~routes.reached)
         if not parts:
@@ -111,11 +112,12 @@ class StaticTraffic:
         return _Routed(np.concatenate(parts), np.concatenate(lost))
 
     def _bytes(self, routed: _Routed, count: Ints) -> tuple[Floats, int]:
-        """Return bytes for flows, those of endpoints included."""
+        """Return bytes for flows, including flows on endpoint links."""
         ends, lost = self.ends, int(routed.lost.sum())
         if lost:
             ends = ends.copy()
             for way, end in enumerate((self.src, self.dst)):
+                # a lost flow does not load the links of its endpoints either
                 np.subtract.at(ends[:, way], end[routed.lost], 1)
         load = count * self.each
         load[: ends.size] = ends.ravel() * self.each
@@ -124,5 +126,5 @@ class StaticTraffic:
 
 def _count(links: Ints, size: int) -> Ints:
     """Return the flows on every directed link."""
-    found: Ints = np.bincount(links[links >= 0], minlength=size)
-    return found
+    flows: Ints = np.bincount(links[links >= 0], minlength=size)
+    return flows

@@ -35,14 +35,14 @@ def ports_of(endpoints: EndpointTable, groups: list[int]) -> Ints:
     Args:
         groups: positions of groups whose nodes have equally many ports.
     """
-    own = np.flatnonzero(np.isin(endpoints.group, groups))
-    order = np.lexsort((endpoints.port[own], endpoints.node[own], endpoints.group[own]))
-    nodes = len(np.unique(endpoints.group[own].astype(np.int64) << 32 | endpoints.node[own]))
-    return own[order].reshape(nodes, -1)
+    ports = np.flatnonzero(np.isin(endpoints.group, groups))
+    order = np.lexsort((endpoints.port[ports], endpoints.node[ports], endpoints.group[ports]))
+    nodes = len(np.unique(endpoints.group[ports].astype(np.int64) << 32 | endpoints.node[ports]))
+    return ports[order].reshape(nodes, -1)
 
 
-def _pairs(job: Ints, one: Ints, two: Ints, nbytes: float) -> Flows:
-    src, dst = job[one].ravel(), job[two].ravel()
+def _pairs(job: Ints, senders: Ints, receivers: Ints, nbytes: float) -> Flows:
+    src, dst = job[senders].ravel(), job[receivers].ravel()
     return Flows(src, dst, np.full(len(src), nbytes / job.shape[1]))
 
 
@@ -87,7 +87,7 @@ def tree(job: Ints, parent: Ints, nbytes: float) -> Flows:
 
 
 def permutation(job: Ints, nbytes: float, seed: int) -> Flows:
-    """Return a random permutation without fixed points where there are two ranks or more.
+    """Return a random permutation, without fixed points from two ranks on.
 
     Args:
         job: endpoints, shape (ranks, rails).
@@ -121,17 +121,18 @@ def incast(compute: Ints, storage: Ints, zone: Ints, plane: Ints, nbytes: float)
         An et al., arXiv 2408.14158, section VI-B3: files are striped over all storage targets.
 
     Raises:
-        ValueError: where a reader reaches no storage port.
+        ValueError: if a reader reaches no storage port.
     """
     sources, readers = storage.ravel(), compute.ravel()
     place = plane.astype(np.int64) << 16 | zone
     parts = []
     for here in np.unique(place[readers]):
-        own, near = readers[place[readers] == here], sources[place[sources] == here]
+        nodes, near = readers[place[readers] == here], sources[place[sources] == here]
         if not len(near):
             raise ValueError("some compute nodes have no storage port in their zone and plane")
+        # files are striped, so every storage port in reach sends an equal part
         share = nbytes / compute.shape[1] / len(near)
-        parts.append((np.tile(near, len(own)), np.repeat(own, len(near)), np.full(len(own) * len(near), share)))
+        parts.append((np.tile(near, len(nodes)), np.repeat(nodes, len(near)), np.full(len(nodes) * len(near), share)))
     return Flows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -151,8 +152,8 @@ def one_by_one(job: Ints, plane: Ints, nbytes: float) -> Flows:
     """
     parts = []
     for number in np.unique(plane[job]):
-        own = job[plane[job] == number]
-        src, dst = np.repeat(own, len(own)), np.tile(own, len(own))
+        members = job[plane[job] == number]
+        src, dst = np.repeat(members, len(members)), np.tile(members, len(members))
         apart = src != dst
-        parts.append((src[apart], dst[apart], np.full(int(apart.sum()), nbytes / max(1, len(own) - 1))))
+        parts.append((src[apart], dst[apart], np.full(int(apart.sum()), nbytes / max(1, len(members) - 1))))
     return Flows(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))

@@ -61,20 +61,21 @@ class TreePaths:
             self._index_cores()
 
     def after(self, alive: Bools) -> Self:
-        """Return the paths of the same tree with only some links of the fabric left.
+        """Return the paths of the same tree with the fabric's remaining links.
 
         Args:
             alive: which links of the whole fabric still work, shape (links,).
         """
-        other = copy(self)
-        other.degraded, other._spines, other._reached = True, None, {}
-        other.trunk_alive = alive[self.trunk_links]
+        degraded = copy(self)
+        # tables of working links depend on the losses and are made anew
+        degraded.degraded, degraded._spines, degraded._reached = True, None, {}
+        degraded.trunk_alive = alive[self.trunk_links]
         first = self.wired.first_leaf_spine
-        other.leaf_alive = alive[first : first + self.leaf_alive.size].reshape(self.leaf_alive.shape)
+        degraded.leaf_alive = alive[first : first + self.leaf_alive.size].reshape(self.leaf_alive.shape)
         if self.wired.table is not None:
             first = self.wired.first_spine_core
-            other._use_cores(alive[first : first + len(self.core)])
-        return other
+            degraded._use_cores(alive[first : first + len(self.core)])
+        return degraded
 
     def _index_cores(self) -> None:
         """Sort the links to the cores by (core, pod), so that a core's links to a pod lie together."""
@@ -164,16 +165,16 @@ class TreePaths:
         the cores.
         """
         leaf = np.logical_not(self.leaf_alive.all(axis=1))
-        found: Bools = leaf[src] | leaf[dst]
+        changed: Bools = leaf[src] | leaf[dst]
         if self.wired.table is not None:
             pod = np.zeros(self.pods, bool)
             pod[self.link_pod[~self.core_link_alive]] = True
-            one, two = self.pod_of(src), self.pod_of(dst)
-            found |= (one != two) & (pod[one] | pod[two])
-        return found
+            start, end = self.pod_of(src), self.pod_of(dst)
+            changed |= (start != end) & (pod[start] | pod[end])
+        return changed
 
     def _by_pair(self, rows: Ints, src: Ints, dst: Ints) -> Iterator[Ints]:
-        """Yield rows in parts, those of one pair of leaves together, since they choose from one table.
+        """Yield rows in parts; rows of one pair of leaves stay together, since they choose from one table.
 
         A part has at most CHUNK cells of tables, and of choices.
         """
@@ -207,9 +208,9 @@ class TreePaths:
             return alive
         held = np.zeros_like(alive)
         for number in np.unique(share).tolist():
-            own = np.flatnonzero(share == number)
-            spines = np.logical_or.reduceat(alive[own], np.arange(0, self.uplinks, number), axis=1)
-            held[own] = np.repeat(spines, number, axis=1)[:, : self.uplinks]
+            rows = np.flatnonzero(share == number)
+            spines = np.logical_or.reduceat(alive[rows], np.arange(0, self.uplinks, number), axis=1)
+            held[rows] = np.repeat(spines, number, axis=1)[:, : self.uplinks]
         return held
 
     def _down_group(self, dst: Ints, group: Ints, key: Ints) -> Ints:
@@ -219,16 +220,17 @@ class TreePaths:
         gone = np.flatnonzero(~self.leaf_alive[dst, group])
         if not len(gone):
             return group
-        dst, found = dst[gone], group.copy()
+        dst, taken = dst[gone], group.copy()
         share = self._groups(dst)
-        own = np.arange(self.uplinks)[None, :] // share[:, None] == (group[gone] // share)[:, None]
-        found[gone], _ = pick(own & self.leaf_alive[dst], key[gone])
-        return found
+        # only uplinks of the same spine lead to where the flow comes down
+        same_spine = np.arange(self.uplinks)[None, :] // share[:, None] == (group[gone] // share)[:, None]
+        taken[gone], _ = pick(same_spine & self.leaf_alive[dst], key[gone])
+        return taken
 
     def _in_pod(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, *, ok: Bools, hurt: bool) -> None:
         if hurt:
-            group, found = pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
-            ok[rows] = found
+            group, joined = pick(self.leaf_alive[src] & self.spine_reaches(dst), keys.leaf[rows])
+            ok[rows] = joined
         else:
             group = keys.leaf[rows] % self.uplinks
         steps[rows, 0] = 2 * self.leaf_link(src, group)
@@ -263,12 +265,13 @@ class TreePaths:
             links = first + np.flatnonzero(self.core_link_alive[first:last])
             if not len(links):
                 continue
+            # `reduceat` needs the links of a core in one run
             links = links[np.argsort(self.core[links], kind="stable")]
             cores, start = np.unique(self.core[links], return_index=True)
-            own = np.flatnonzero(pods == pod)
-            hit = reach[own][:, self.link_group[links]]
-            found = hit if len(cores) == len(links) else np.logical_or.reduceat(hit, start, axis=1)
-            table[np.ix_(own, cores)] = found
+            members = np.flatnonzero(pods == pod)
+            hit = reach[members][:, self.link_group[links]]
+            by_core = hit if len(cores) == len(links) else np.logical_or.reduceat(hit, start, axis=1)
+            table[np.ix_(members, cores)] = by_core
         return table[back]
 
     def reaches(self, leaf: int) -> Bools:
@@ -282,10 +285,10 @@ class TreePaths:
         pod = leaf // self.pod_leaves
         kept = pod, self.leaf_alive[leaf].tobytes()  # leaves of a pod with the same uplinks reach the same
         if kept not in self._reached:
-            found: Bools = (pods == pod) & (spine & self.leaf_alive[leaf]).any(axis=1)
+            reached: Bools = (pods == pod) & (spine & self.leaf_alive[leaf]).any(axis=1)
             if self.wired.table is not None:
-                found |= (spine & self._groups_over_cores(pod, spine[leaf])[pods]).any(axis=1)
-            self._reached[kept] = found
+                reached |= (spine & self._groups_over_cores(pod, spine[leaf])[pods]).any(axis=1)
+            self._reached[kept] = reached
         result = self._reached[kept].copy()
         result[leaf] = True
         return result
@@ -294,37 +297,37 @@ class TreePaths:
         """Return which groups of each pod the cores above some groups of one pod reach, shape (pods, u)."""
         table = self.wired.table
         assert table is not None
-        own = np.flatnonzero(self.link_pod == pod)
+        links = np.flatnonzero(self.link_pod == pod)
         cores = np.zeros(self.tree.core, bool)
-        cores[self.core[own[self.core_link_alive[own] & up[self.link_group[own]]]]] = True
+        cores[self.core[links[self.core_link_alive[links] & up[self.link_group[links]]]]] = True
         down = self.core_link_alive & cores[self.core]
         full = down[: table.full.size].reshape(table.full.shape).any(axis=2)
         last = down[table.full.size :].reshape(-1, *table.last.shape).any(axis=2) if table.last.size else full[:0]
         return np.concatenate([full, last])
 
     def _masked_over_cores(self, rows: Ints, src: Ints, dst: Ints, keys: Keys, steps: Ints, ok: Bools) -> None:
-        """Choose among the links that lead on, where some do not."""
+        """Choose among the links that still lead to the destination."""
         tree, u = self.tree, self.uplinks
         assert tree.pod is not None
         if not len(self.down_order):
             ok[rows] = False
             return
         width = max(tree.pod.up, tree.last_pod.up if tree.last_pod else 0)
-        pairs, at = np.unique(src * tree.leaf + dst, return_inverse=True)
-        one, two = np.divmod(pairs, tree.leaf)
-        reach = self._core_reaches(two)
+        pairs, pair = np.unique(src * tree.leaf + dst, return_inverse=True)
+        start, end = np.divmod(pairs, tree.leaf)
+        reach = self._core_reaches(end)
         group, link = np.meshgrid(np.arange(u), np.arange(width), indexing="ij")
-        usable, here = np.zeros((len(pairs), u, width), bool), self.pod_of(one)
+        usable, here = np.zeros((len(pairs), u, width), bool), self.pod_of(start)
         for pod in np.unique(here).tolist():  # the links that lead up are those of the pod
             exists = link < self.up_of(pod)
-            up, own = self.row_of(pod, group, np.where(exists, link, 0)), np.flatnonzero(here == pod)
-            usable[own] = exists & self.core_link_alive[up] & reach[own][:, self.core[up]]
+            up, members = self.row_of(pod, group, np.where(exists, link, 0)), np.flatnonzero(here == pod)
+            usable[members] = exists & self.core_link_alive[up] & reach[members][:, self.core[up]]
         # an uplink of another group leads on too, where both groups share a spine
-        chosen, found = pick((self.spine_reaches(one) & usable.any(axis=2))[at], keys.leaf[rows])
-        t, _ = pick(usable[at, chosen], keys.spine[rows])
-        taken = self.row_of(here[at], chosen, t)
-        down, found_down = self._masked_down(self.core[taken], dst, keys.core[rows])
-        ok[rows] = found & found_down
+        chosen, leads_up = pick((self.spine_reaches(start) & usable.any(axis=2))[pair], keys.leaf[rows])
+        t, _ = pick(usable[pair, chosen], keys.spine[rows])
+        taken = self.row_of(here[pair], chosen, t)
+        down, leads_down = self._masked_down(self.core[taken], dst, keys.core[rows])
+        ok[rows] = leads_up & leads_down
         first = self.wired.first_spine_core
         steps[rows, 0] = 2 * self.leaf_link(src, self._down_group(src, chosen, keys.leaf[rows]))
         steps[rows, 1] = 2 * (first + taken)
@@ -341,5 +344,5 @@ class TreePaths:
         row = self.down_order[np.where(inside, start[:, None] + place[None, :], 0)]
         reach = self.spine_reaches(dst)
         usable = inside & reach[np.arange(len(dst))[:, None], self.link_group[row]]
-        column, found = pick(usable, key)
-        return row[np.arange(len(dst)), column], found
+        column, joined = pick(usable, key)
+        return row[np.arange(len(dst)), column], joined

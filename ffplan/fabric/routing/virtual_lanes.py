@@ -22,14 +22,14 @@ class LaneRates:
     """Rate of each class while both run [1/s]."""
 
 
-def lane_rates(one: Any, two: Any, rate: Any, share: float) -> LaneRates:
+def lane_rates(first: Any, second: Any, rate: Any, share: float) -> LaneRates:
     """Return the rates of two classes that share links.
 
     On every link a class gets its reserved fraction, and the capacity that the other class leaves unused.
 
     Args:
-        one: bytes of the first class on each directed link for one unit of its work [byte].
-        two: bytes of the second class on each directed link for one unit of its work [byte].
+        first: bytes of the first class on each directed link for one unit of its work [byte].
+        second: bytes of the second class on each directed link for one unit of its work [byte].
         rate: rate of each directed link [byte/s].
         share: fraction of a link reserved for the first class, between 0 and 1 [1].
 
@@ -41,16 +41,17 @@ def lane_rates(one: Any, two: Any, rate: Any, share: float) -> LaneRates:
         Derived: weighted arbitration of virtual lanes that leaves no link idle (InfiniBand architecture, volume 1,
         section 7.6.9).
     """
-    alone = (_slowest(rate, one), _slowest(rate, two))
-    second = min(alone[1], _slowest((1 - share) * rate, two))
-    first = 0.0
+    alone = (_slowest(rate, first), _slowest(rate, second))
+    rate_second = min(alone[1], _slowest((1 - share) * rate, second))
+    rate_first = 0.0
+    # each class may use what the other leaves, so both rates are a fixed point
     for _ in range(64):
-        new_first = min(alone[0], _slowest(np.maximum(share * rate, rate - second * two), one))
-        new_second = min(alone[1], _slowest(np.maximum((1 - share) * rate, rate - new_first * one), two))
-        if new_first == first and new_second == second:
+        next_first = min(alone[0], _slowest(np.maximum(share * rate, rate - rate_second * second), first))
+        next_second = min(alone[1], _slowest(np.maximum((1 - share) * rate, rate - next_first * first), second))
+        if next_first == rate_first and next_second == rate_second:
             break
-        first, second = new_first, new_second
-    return LaneRates(alone, (first, second))
+        rate_first, rate_second = next_first, next_second
+    return LaneRates(alone, (rate_first, rate_second))
 
 
 def _slowest(rate: Floats, load: Floats) -> float:

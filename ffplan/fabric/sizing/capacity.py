@@ -21,12 +21,12 @@ _TIER_WORDS = {1: "one-tier", 2: "two-tier", 3: "three-tier"}
 
 
 def _group_words(design: ResolvedDesign, counts: tuple[int, ...]) -> str:
-    words = [f"{count:,} {group.group.role}" for group, count in zip(design.groups, counts, strict=True) if count]
-    return " + ".join(words)
+    counted = [f"{count:,} {group.group.role}" for group, count in zip(design.groups, counts, strict=True) if count]
+    return " + ".join(counted)
 
 
 def _that_fit(design: ResolvedDesign, room: int) -> str:
-    """State the number of nodes of the last group that fit with the others, where any do."""
+    """Name the number of nodes of the last group that fit with the others, if any do."""
     zones, last = range(design.spec.fabric.zones), design.groups[-1].group
 
     def fits(count: int) -> bool:
@@ -41,7 +41,7 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
 
 
 def _joins(design: ResolvedDesign, zones: int) -> bool:
-    """True where the inter-zone switches, if any, have ports for that many zones."""
+    """True if the inter-zone switches, if any, have ports for that many zones."""
     trunk = design.spec.fabric.inter_zone
     return trunk is None or zones * trunk.links_per_zone <= trunk.switches * design.radix
 
@@ -64,32 +64,33 @@ def _that_hold(design: ResolvedDesign, rule: TreeRule, endpoints: int, trunk: in
             break
     zones = design.spec.fabric.zones
     if not any(group.group.zones == "every" for group in design.groups) and rule.capacity > trunk:
-        wanted = -(-endpoints * zones // (rule.capacity - trunk))
-        if zones > 1 and wanted <= 64 and _joins(design, wanted):
-            options.append(f"`zones: {wanted}`")
+        # links between zones take ports of every zone
+        needed = -(-endpoints * zones // (rule.capacity - trunk))
+        if zones > 1 and needed <= 64 and _joins(design, needed):
+            options.append(f"`zones: {needed}`")
     if rule.leaf_down is None and rule.spine_radix is None and rule.core_radix is None:
         radixes = range(rule.radix + 2, MOST_RADIX + 2, 2)
-        at = bisect_left(
+        place = bisect_left(
             radixes, endpoints + trunk, key=lambda radix: _capacity(design, rule, rule.tiers, radix)
         )  # it grows with the radix
-        options += [f"a switch of {radixes[at]} ports or more"] if at < len(radixes) else []
+        options += [f"a switch of {radixes[place]} ports or more"] if place < len(radixes) else []
     return ", or ".join(options)
 
 
 def capacity_finding(
-    design: ResolvedDesign, rule: TreeRule, wanted: Demand, zone: int, ports: int, trunk: int
+    design: ResolvedDesign, rule: TreeRule, needs: Demand, zone: int, ports: int, trunk: int
 ) -> Finding:
     """Return the finding for a zone that needs more ports than its tree has.
 
     Args:
         rule: the rule that its trees share.
-        wanted: endpoint ports wanted by zone.
+        needs: endpoint ports by zone.
         zone: position of the fullest zone.
         ports: endpoint ports to build there.
         trunk: its links to other zones.
     """
     fabric = design.spec.fabric
-    counts = wanted.by_zone[zone]
+    counts = needs.by_zone[zone]
     where = f"zone {zone + 1} of {fabric.zones}" if fabric.zones > 1 else "the fabric"
     if design.planes > 1:
         where += f" needs on each of {design.planes} planes"
@@ -118,9 +119,9 @@ def interzone_finding(design: ResolvedDesign, rule: TreeRule) -> Finding:
     """Return the finding for inter-zone switches with too few ports."""
     trunk = design.spec.fabric.inter_zone
     assert trunk is not None
-    each, zones = trunk.links_per_zone, design.spec.fabric.zones
-    links = zones * each
-    enough = next((n for n in range(-(-links // rule.radix), each + 1) if each % n == 0), None)
+    per_zone, zones = trunk.links_per_zone, design.spec.fabric.zones
+    links = zones * per_zone
+    enough = next((n for n in range(-(-links // rule.radix), per_zone + 1) if per_zone % n == 0), None)
     more = f", or {enough} inter-zone switches" if enough else ""
     return design.document.finding(
         "fabric-capacity",

@@ -24,7 +24,7 @@ class DragonflyShape:
     """Routers a of a group."""
     global_links: int
     """Global links h of a router."""
-    each: int
+    pair_links: int
     """Links between two groups."""
 
     @property
@@ -100,7 +100,7 @@ def dragonfly_groups(endpoints: Any, radix: Any) -> Any:
     return maximum(2, ceil_div(endpoints, a * p))
 
 
-def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, endpoint_bandwidth: Any) -> Any:
+def dragonfly_bisection(groups: Any, pair_links: Any, routers: Any, link_rate: Any, endpoint_bandwidth: Any) -> Any:
     """Return the bandwidth across the worst even split of a dragonfly.
 
     An odd number of groups splits one of them. Its routers may be on the side of the groups that their global links
@@ -108,7 +108,7 @@ def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, en
 
     Args:
         groups: groups g [1].
-        each: links between two groups [1].
+        pair_links: links between two groups [1].
         routers: routers a of a group [1].
         link_rate: rate of a link between routers [GB/s].
         endpoint_bandwidth: bandwidth of all endpoints together [GB/s].
@@ -122,7 +122,7 @@ def dragonfly_bisection(groups: Any, each: Any, routers: Any, link_rate: Any, en
     Source:
         Derived from [1]: half of the whole groups against the other half.
     """
-    links = (groups // 2) ** 2 * each + groups % 2 * (routers**2 // 4)
+    links = (groups // 2) ** 2 * pair_links + groups % 2 * (routers**2 // 4)
     return minimum(endpoint_bandwidth / 2, links * link_rate)
 
 

@@ -39,13 +39,13 @@ def _too_small(design: ResolvedDesign, ports: int, capacity: int) -> Finding:
     )
 
 
-def _ports(design: ResolvedDesign, wanted: Demand) -> int:
+def _ports(design: ResolvedDesign, needs: Demand) -> int:
     """Return the endpoint ports to build in a plane.
 
     Raises:
-        InputError: where the design names fewer than its nodes need, or the dragonfly holds fewer.
+        InputError: if the design names fewer than its nodes need, or the dragonfly holds fewer.
     """
-    points, needed = design.spec.fabric.access_points, wanted.totals[0]
+    points, needed = design.spec.fabric.access_points, needs.totals[0]
     if points is not None and points < design.planes * needed:
         raise InputError(
             design.document.finding(
@@ -66,24 +66,25 @@ def _shape(design: ResolvedDesign, ports: int) -> DragonflyShape:
     """Return the fewest groups that hold some endpoint ports."""
     p, a, h = dragonfly_shape(design.radix)
     groups = int(dragonfly_groups(ports, design.radix))
-    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
+    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
 def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
     """Return the balanced dragonfly that the design needs: as few groups as hold its endpoints.
 
     Raises:
-        InputError: where it cannot hold the endpoints, or NICs cannot be dealt evenly over planes.
+        InputError: for too many endpoints, or NICs that cannot be dealt evenly over planes.
     """
-    wanted = demand(design)
-    ports, planes, breakout = _ports(design, wanted), design.planes, design.spec.fabric.breakout
+    needs = demand(design)
+    ports, planes, breakout = _ports(design, needs), design.planes, design.spec.fabric.breakout
     shape = _shape(design, ports)
     groups, a, p = shape.groups, shape.routers, shape.endpoints
     between = int(dragonfly_global_links(groups, design.radix))
-    endpoints, local = wanted.totals[0], groups * a * (a - 1) // 2
+    endpoints, local = needs.totals[0], groups * a * (a - 1) // 2
+    # endpoints fill router after router; a split port serves endpoints of one router
     full, rest = divmod(endpoints, p)
     rates = [port_rate(design, group) for group in design.groups]
-    bandwidth = sum(n * rate for n, rate in zip(wanted.by_zone[0], rates, strict=True))
+    bandwidth = sum(n * rate for n, rate in zip(needs.by_zone[0], rates, strict=True))
     rate, laid = design.link_gbyte_s, planes * (local + between)
     return FabricPlan(
         family="dragonfly",
@@ -97,7 +98,7 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         port_gbyte_s=port_rate(design, design.compute),
         link_gbyte_s=rate,
         endpoints=planes * endpoints,
-        endpoints_per_zone=wanted.totals,
+        endpoints_per_zone=needs.totals,
         access_points=planes * ports,
         switches_by_role={"router": planes * groups * a},
         links_by_tier={"endpoint": planes * endpoints, "intra_group": planes * local, "inter_group": planes * between},
@@ -106,8 +107,8 @@ def plan_dragonfly(design: ResolvedDesign) -> FabricPlan:
         endpoint_cables=planes * (full * ceil_div(p, breakout) + ceil_div(rest, breakout)),
         inter_switch_cables=laid,
         inter_switch_parts=parts_between(design, laid, planes * local, planes * between),
-        oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.each * (groups - 1), rate)),
+        oversubscription=float(dragonfly_taper(shape.group_ports, max(rates), shape.pair_links * (groups - 1), rate)),
         zone_oversubscription=None,
-        bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.each, a, rate, bandwidth)),
+        bisection_gbyte_s=planes * float(dragonfly_bisection(groups, shape.pair_links, a, rate, bandwidth)),
         dragonfly=shape,
     )

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @record
 class Demand:
-    """Endpoint ports wanted in one plane, by zone."""
+    """Endpoint ports that nodes need in one plane, by zone."""
 
     by_zone: tuple[tuple[int, ...], ...]
     """Ports of each node group (in file order) in each zone: `by_zone[zone][group]`."""
 
     @property
     def totals(self) -> tuple[int, ...]:
-        """Endpoint ports wanted in each zone."""
+        """Endpoint ports in each zone."""
         return tuple(sum(groups) for groups in self.by_zone)
 
 
@@ -43,23 +43,23 @@ def rails_of(design: ResolvedDesign, group: ResolvedGroup) -> int:
 
 
 def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> tuple[int, ...]:
-    """Return the ports that each group wants in one zone of one plane; groups are dealt one after the other.
+    """Return the ports that each group needs in one zone of one plane; groups are dealt in turn.
 
     Args:
         zone: position of the zone.
         last: nodes of the last group in place of its count.
     """
     zones = design.spec.fabric.zones
-    wanted, start = [], 0
+    ports, start = [], 0
     for group in design.groups:
         per_plane = ports_per_plane(design, group)
         count = last if last is not None and group is design.groups[-1] else group.group.count
         if group.group.zones == "every":
-            wanted.append(count * (per_plane // zones))
+            ports.append(count * (per_plane // zones))
         else:
-            wanted.append(deal(count, zones, zone, start) * per_plane)
+            ports.append(deal(count, zones, zone, start) * per_plane)
             start += count
-    return tuple(wanted)
+    return tuple(ports)
 
 
 def nic_faults(design: ResolvedDesign) -> list[Finding]:
@@ -103,15 +103,15 @@ def nic_faults(design: ResolvedDesign) -> list[Finding]:
 
 
 def zone_demands(design: ResolvedDesign) -> Demand:
-    """Return the endpoint ports that the nodes want in each zone of one plane, unchecked."""
+    """Return the endpoint ports that nodes need in each zone of one plane, unchecked."""
     return Demand(tuple(zone_demand(design, zone) for zone in range(design.spec.fabric.zones)))
 
 
 def demand(design: ResolvedDesign) -> Demand:
-    """Return the endpoint ports that the nodes want in each zone of one plane.
+    """Return the endpoint ports that nodes need in each zone of one plane.
 
     Raises:
-        InputError: where NICs cannot be dealt evenly over planes or zones.
+        InputError: if NICs cannot be dealt evenly over planes or zones.
     """
     faults = nic_faults(design)
     fabric = design.spec.fabric

@@ -42,16 +42,16 @@ class Request:
     planes: tuple[int, ...]
     """Numbers of planes to consider."""
     most_split: int | None = None
-    """Ports that a port of the switch can be split into, beyond the radix given; None where unknown."""
+    """Ports that a port of the switch can be split into, beyond the radix given; None if unknown."""
 
 
 @record
 class Candidate:
-    """A family at the size asked for."""
+    """A family at the requested size."""
 
     family: str
     endpoints: int
-    """Endpoint ports of the switches it is built from."""
+    """Endpoint ports of its switches."""
     capacity: int
     leaf: int
     spine: int
@@ -65,7 +65,7 @@ class Candidate:
     note: str
     endpoint_links: int
     links_per_cable: int = 1
-    """Links that share a cable, where ports are split."""
+    """Links that share a cable; 1 without split ports."""
 
     @property
     def switches(self) -> int:
@@ -81,7 +81,7 @@ class _Sizer:
     """The rule with the fewest uplinks, which holds the most endpoints."""
     ratio: float
     units: bool
-    """True where leaves come in scalable units, one for each rail."""
+    """True if leaves come in scalable units, one for each rail."""
 
     @property
     def capacity(self) -> int:
@@ -99,10 +99,10 @@ class _Sizer:
         return build_tree(rule, endpoints, leaves)
 
     def tree(self, endpoints: int) -> Tree | None:
-        """Return the tree with the fewest switches; None where none holds the endpoints."""
+        """Return the tree with the fewest switches; None if no tree holds the endpoints."""
         built = [self._build(rule, endpoints) for rule in uplink_choices(self.base, self.ratio)]
-        found = [item for item in built if item is not None]
-        return min(found, key=lambda item: (item.switches, item.rule.uplinks)) if found else None
+        trees = [tree for tree in built if tree is not None]
+        return min(trees, key=lambda tree: (tree.switches, tree.rule.uplinks)) if trees else None
 
 
 def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool = False) -> _Sizer:
@@ -116,7 +116,7 @@ def _sizer(ask: Request, tiers: int, rails: int, *, split: int = 1, units: bool 
 def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "") -> Candidate | str:
     """Return equal parallel trees, and the next growth step; or the most endpoints that they hold.
 
-    `{downlinks}` in the note stands for the downlinks of a leaf.
+    `{downlinks}` in the note becomes the downlinks of a leaf.
     """
     tree = sizer.tree(per_tree)
     if tree is None:
@@ -140,7 +140,7 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
 
 
 def fat_trees(ask: Request) -> Iterator[Candidate | str]:
-    """Yield fat trees of the tiers asked for, or those that are too small."""
+    """Yield fat trees of the requested tiers, or the text of a tree that is too small."""
     for tiers in ask.tiers:
         yield _trees(f"fat-tree, {TREE_WORDS[tiers]}", 1, ask.endpoints, _sizer(ask, tiers, ask.rails))
 
@@ -163,7 +163,7 @@ def rail_trees(ask: Request) -> Iterator[Candidate | str]:
 
 
 def _rails_on_switches(ask: Request, nodes: int) -> Candidate:
-    """Return the rail-only fabric of one tier; where a switch has ports for several rails, they share it."""
+    """Return the rail-only fabric of one tier; rails share a switch that has ports for several."""
     shared = int(shared_rails(ask.rails, nodes * ask.rails, ask.radix))
     switches, most = ask.rails // shared, ask.radix // shared
     later = int(shared_rails(ask.rails, (most + 1) * ask.rails, ask.radix)) if shared > 1 else None
@@ -201,7 +201,7 @@ def plane_trees(ask: Request) -> Iterator[Candidate | str]:
 
 
 def _unjoined(rails: int, planes: int) -> str:
-    """State why nodes do not join planes that have no switch in common."""
+    """Explain why nodes do not join planes that have no switch in common."""
     nics = plural(rails, "NIC")
     if rails < planes:
         return f"a node with {nics} joins {rails} of them, and nothing joins the planes"
@@ -209,17 +209,17 @@ def _unjoined(rails: int, planes: int) -> str:
 
 
 def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
-    """Return planes in which every NIC has a port; endpoints count NICs, links count ports."""
+    """Return planes with a port for every NIC; endpoints count NICs, links count ports."""
     sizer = _sizer(ask, 2, 1, split=planes)
-    found = _trees(name, planes, ask.endpoints, sizer)
-    if isinstance(found, str):
+    candidate = _trees(name, planes, ask.endpoints, sizer)
+    if isinstance(candidate, str):
         return f"{name}: {sizer.capacity:,}"
     return replace(
-        found,
-        endpoints=found.endpoints // planes,
+        candidate,
+        endpoints=candidate.endpoints // planes,
         capacity=sizer.capacity,
         links_per_cable=planes,
-        next_endpoints=found.next_endpoints and found.next_endpoints // planes,
+        next_endpoints=candidate.next_endpoints and candidate.next_endpoints // planes,
         note=f"every port of NIC and switch is split into {planes}, one for each plane; links count ports",
     )
 
@@ -277,16 +277,16 @@ def slim_fly_counts(q: int, delta: int) -> tuple[int, int, int, int]:
 
 def _slim_fly_sizes(radix: int) -> list[tuple[int, int]]:
     """Return (q, delta) of every Slim Fly whose routers have ports enough."""
-    found = []
+    sizes = []
     for q in range(3, radix):
         delta = delta_of(q)
         if delta is not None and router_degree(q, delta) + ceil_div(router_degree(q, delta), 2) <= radix:
-            found.append((q, delta))
-    return found
+            sizes.append((q, delta))
+    return sizes
 
 
 def slim_fly(ask: Request) -> Iterator[Candidate | str]:
-    """Yield the smallest Slim Fly that holds the endpoints, from a real graph where there is one."""
+    """Yield the smallest Slim Fly that holds the endpoints, from a real graph if one exists."""
     sizes = _slim_fly_sizes(ask.radix)
     holding = [size for size in sizes if slim_fly_counts(*size)[2] >= ask.endpoints]
     real = [size for size in holding if prime_power(size[0])]
@@ -329,12 +329,14 @@ FAMILIES: tuple[Callable[[Request], Iterator[Candidate | str]], ...] = (
 
 def candidates(ask: Request) -> tuple[list[Candidate], list[str]]:
     """Return the families that hold the endpoints, fewest switches first; and the others, with their capacity."""
-    found: list[Candidate] = []
+    holding: list[Candidate] = []
     small: list[str] = []
     for family in FAMILIES:
-        for item in family(ask):
-            if isinstance(item, str):
-                small.append(item)
+        for candidate in family(ask):
+            if isinstance(candidate, str):
+                small.append(candidate)
             else:
-                found.append(item)
-    return sorted(found, key=lambda item: (item.switches, item.inter_switch_links, item.family)), small
+                holding.append(candidate)
+    return sorted(
+        holding, key=lambda candidate: (candidate.switches, candidate.inter_switch_links, candidate.family)
+    ), small

@@ -27,21 +27,21 @@ class TreeRule:
     spine_ratio: float = 1.0
     """Most downlinks per uplink of a spine in a three-tier tree."""
     splits: tuple[int, int] = (1, 1)
-    """Parts of a leaf port for downlinks, and of one for uplinks; unequal where they run at different rates."""
+    """Parts of a leaf's downlink port and uplink port; unequal for different rates."""
     leaf_down: int | None = None
-    """Downlinks of a leaf, where the design says."""
+    """Downlinks of a leaf, if the design names them."""
     spine_radix: int | None = None
-    """Ports of a spine, where it is not the switch of the leaves."""
+    """Ports of a spine, if it differs from the switch of the leaves."""
     core_radix: int | None = None
-    """Ports of a core, where it is not the switch of the spines."""
+    """Ports of a core, if it differs from the switch of the spines."""
     spine_down: int | None = None
-    """Most links to leaves of a spine, where the design says."""
+    """Most links of a spine to leaves, if the design names them."""
     pod_size: int | None = None
-    """Leaves of a full pod of a three-tier tree, where the design says."""
+    """Leaves of a full pod of a three-tier tree, if the design names them."""
     spine_up: int | None = None
-    """Uplinks of a spine of a full pod, where the design says; over all of its groups."""
+    """Uplinks of a spine of a full pod over all of its groups, if the design names them."""
     spines: int | None = None
-    """Spines of a pod, where the design says."""
+    """Spines of a pod, if the design names them."""
 
     @property
     def downlinks(self) -> int:
@@ -64,9 +64,9 @@ class TreeRule:
     @property
     def pod_leaves(self) -> int:
         """Leaf switches of a full pod: the downlinks of a spine."""
-        given = self.pod_size if self.pod_size is not None else self.spine_down
-        if given is not None or self.tiers < 3:
-            return given or self.spine_ports
+        size = self.pod_size if self.pod_size is not None else self.spine_down
+        if size is not None or self.tiers < 3:
+            return size or self.spine_ports
         up = self.spine_up or whole(formulas.leaf_uplinks(self.spine_ports, self.spine_ratio))
         return self.spine_ports - up
 
@@ -127,7 +127,7 @@ class Tree:
     pod: Pod | None = None
     """A full pod; none with one tier."""
     last_pod: Pod | None = None
-    """The pod that is not full, if there is one."""
+    """The partial pod, if any."""
 
     @property
     def switches(self) -> int:
@@ -136,30 +136,32 @@ class Tree:
 
 
 def _shared_cores(rule: TreeRule, pod: Pod, last: Pod, pods: int) -> Any:
-    """Return the cores where the last pod is smaller: whole groups of both kinds of spines share them if they can.
+    """Return the cores of a tree with a smaller last pod: whole groups of both kinds of spines share them if possible.
 
-    A core serves m groups, where m is the most that divides the groups of every spine. Group by group, m = 1, remains
-    where the links of the last pod could not be spread evenly over them.
+    A core serves m groups, m being the largest divisor of the groups of every spine. Group by group, m = 1, remains if
+    the links of the last pod cannot spread evenly over them.
     """
     u = rule.uplinks
     whole_groups = greatest_common_divisor(u // pod.spines, u // maximum(last.spines, 1))
     groups = u // whole_groups
     merged = formulas.core_equal_stripe(pods * groups, groups, rule.spine_uplinks * whole_groups, rule.core_ports)
     apart = formulas.core_equal_stripe(pods * u, u, rule.spine_uplinks, rule.core_ports)
+    # the last pod must load the shared cores evenly, or they stay group by group
     even = (whole_groups * last.up) % maximum(merged // groups, 1) == 0
     return choose(even, merged, apart)
 
 
 def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: int, spines: int, links: int) -> int:
-    """Return the cores above the pods, `pods` of them full: pods that are alike share them spine by spine."""
+    """Return the cores above the pods, `pods` of them full: equal pods share them spine by spine."""
+    # no policy can have fewer cores than its links need ports
     fewest = whole(formulas.core_minimal(links, rule.core_ports))
     half, up = rule.pod_leaves, rule.spine_uplinks
     if rule.core_policy == "minimal":
         return fewest
     most = minimum(rule.uplinks * up, links)  # one port of each core for each of at most k pods
     if rule.core_policy == "equal-stripe":
-        each = maximum(rule.uplinks // pod.spines, 1)
-        cores = formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * each, rule.core_ports)
+        shared = maximum(rule.uplinks // pod.spines, 1)
+        cores = formulas.core_equal_stripe(maximum(spines, 1), pod.spines, up * shared, rule.core_ports)
         if last is not None:
             alone = formulas.core_equal_stripe(maximum(spines, 1), rule.uplinks, up, rule.core_ports)
             mixed = choose(pods > 0, _shared_cores(rule, pod, last, pods + (last.leaves > 0)), alone)
@@ -174,6 +176,7 @@ def _cores(rule: TreeRule, endpoints: int, pod: Pod, last: Pod | None, *, pods: 
             spine_up=up,
             radix=rule.core_ports,
         )
+    # the limits hold whatever the policy asks for
     return maximum(fewest, minimum(most, whole(cores)))
 
 
@@ -213,7 +216,7 @@ def build_tree(rule: TreeRule, endpoints: int, leaves: int | None = None) -> Tre
     Args:
         rule: tiers, radix, leaf uplinks, rails and core policy.
         endpoints: endpoint ports [1], at most `rule.capacity`.
-        leaves: leaf switches [1], where they are not as few as can be.
+        leaves: leaf switches [1]; as few as possible if omitted.
     """
     k, u = rule.radix, rule.uplinks
     if rule.tiers == 1:

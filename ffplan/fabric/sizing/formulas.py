@@ -35,7 +35,7 @@ def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
 
 
 def uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubscription: Number) -> Number:
-    """Return the uplinks of a leaf with a given number of downlinks, where ports are split differently each way.
+    """Return the uplinks of a leaf with a given number of downlinks, for ports split differently each way.
 
     Args:
         downlinks: downlinks d of a leaf [1].
@@ -72,13 +72,13 @@ def leaf_switches(endpoints: Number, downlinks: Number) -> Number:
 
 
 def rail_leaves(nodes: Number, unit_nodes: Number, rails: Number, ports: Number, downlinks: Number) -> Number:
-    """Return the leaf switches of one tree in which rail r of a scalable unit has leaf r to itself.
+    """Return the leaf switches of one tree that gives rail r of a scalable unit leaf r alone.
 
     Args:
         nodes: compute nodes [1].
         unit_nodes: nodes of a scalable unit [1], at most d.
         rails: NICs of a node in this tree [1].
-        ports: endpoint ports wanted in all [1], those of other nodes and of links to other zones included.
+        ports: all endpoint ports [1], including other nodes and links to other zones.
         downlinks: downlinks d of a leaf switch [1].
 
     Equation:
@@ -109,7 +109,7 @@ def two_tier_spines(leaves: Number, uplinks: Number, radix: Number) -> Number:
         section III-B.
 
     Raises:
-        ValueError: where leaf > k, which no spine can reach.
+        ValueError: if leaf > k, which no spine can reach.
     """
     return smallest_divisor_at_least(uplinks, ceil_div(leaves * uplinks, radix))
 
@@ -153,7 +153,7 @@ def pod_spines(leaves: Number, uplinks: Number, spine_up: Number, radix: Number)
         Derived: the even-striping rule of [2] within a pod. A full pod has u spines; 500 leaf and 500 spine in [1].
 
     Raises:
-        ValueError: where leaf + spine_up > k, which no spine can hold.
+        ValueError: if leaf + spine_up > k, which no spine can hold.
     """
     return smallest_divisor_at_least(uplinks, ceil_div(uplinks * (leaves + spine_up), radix))
 
@@ -186,7 +186,7 @@ def core_per_rail_whole_pods(
 ) -> Number:
     """Return the core switches when each rail is built from whole pods.
 
-    A rail smaller than a full pod is one pod of its own size.
+    A rail smaller than a full pod is one pod of that size.
 
     Args:
         endpoints: endpoints E of the tree [1].
@@ -233,7 +233,7 @@ def core_equal_stripe(spines: Number, pod_spines: Number, spine_up: Number, radi
 
 
 def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Number) -> Number:
-    """Return the most endpoint ports of one tree.
+    """Return the capacity of one tree in endpoint ports.
 
     Args:
         tiers: 1, 2 or 3.
@@ -260,7 +260,7 @@ def tree_capacity(tiers: int, radix: Number, downlinks: Number, pod_leaves: Numb
 
 
 def leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: Number, link_rate: Number) -> Number:
-    """Return what can leave some leaves that are filled alike.
+    """Return the bandwidth out of equally filled leaves.
 
     Args:
         leaves: leaf switches [1].
@@ -276,7 +276,7 @@ def leaf_cut(leaves: Number, endpoints: Number, endpoint_rate: Number, uplinks: 
         leaves * min(endpoints * rate, u * link)
 
     Source:
-        Derived: a leaf passes on the smaller of the rates of its endpoints and of its uplinks.
+        Derived: a leaf passes on the smaller of its endpoints' and its uplinks' rates.
     """
     return leaves * minimum(endpoints * endpoint_rate, uplinks * link_rate)
 
@@ -310,9 +310,9 @@ def zone_bisection(
 
     Args:
         zones: zones Z [1].
-        links_per_zone: links l from each zone to the inter-zone switches [1]; 0 where they are not joined.
+        links_per_zone: links l from each zone to the inter-zone switches [1]; 0 for separate zones.
         link_rate: rate of one such link [GB/s].
-        endpoint_bandwidth: sum of the rates of the endpoint ports of one zone [GB/s].
+        endpoint_bandwidth: total rate of one zone's endpoint ports [GB/s].
         zone_cut: bandwidth across an even split of one zone [GB/s].
 
     Returns:
@@ -322,7 +322,7 @@ def zone_bisection(
         B = min(Z * endpoints / 2, floor(Z/2) * l * rate + (Z mod 2) * zone_cut); zone_cut for Z = 1
 
     Source:
-        Derived: all traffic between zones passes the l links of each zone, each of which has its own port.
+        Derived: all traffic between zones passes the l links of each zone, each on a separate port.
     """
     single = zones < 2
     across = (zones // 2) * links_per_zone * link_rate

@@ -21,7 +21,7 @@ def evenly_railed(design: ResolvedDesign) -> bool:
 
 
 def countable(design: ResolvedDesign) -> bool:
-    """Return whether the cables to endpoints follow from counts alone; elsewhere the ports are seated one by one."""
+    """Return whether counts alone give the cables to endpoints; otherwise each port gets a place."""
     fabric = design.spec.fabric
     return fabric.breakout == 1 or fabric.tiers == 1 or not railed(design) or evenly_railed(design)
 
@@ -47,11 +47,11 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
     ports = list(zip(by_group, (group.group.role == "compute" for group in design.groups), strict=True))
     compute = sum(count for count, inside in ports if inside)
     units, rest = divmod(ceil_div(compute, tree.rule.rails), unit_nodes(design, tree.rule))
-    leaves, each = unit_leaves(design, tree.rule), design.rails_per_leaf
+    leaves, per_leaf = unit_leaves(design, tree.rule), design.rails_per_leaf
     partial = leaves * minimum(rest, 1)
     filled = [
-        (units * leaves, unit_nodes(design, tree.rule) * each),
-        (partial, rest * each),
+        (units * leaves, unit_nodes(design, tree.rule) * per_leaf),
+        (partial, rest * per_leaf),
         (tree.leaf - units * leaves - partial, 0),
     ]
     others = sum(count for count, inside in ports if not inside)
@@ -59,7 +59,7 @@ def leaf_cables(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...], z
 
 
 def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, breakout: int) -> Any:
-    """Return the whole leaf ports in use where endpoints fill leaf after leaf.
+    """Return the whole leaf ports in use by endpoints that fill leaf after leaf.
 
     Args:
         endpoints: endpoint ports e [1].
@@ -75,15 +75,15 @@ def packed_cables(endpoints: Any, trunks: Any, leaves: Any, downlinks: Any, brea
         `leaf_ports.packed`: the first m leaves hold m d - ceil(m t / n) endpoints, at most e.
     """
     full = minimum(leaves, (leaves * (endpoints + 1) - 1) // maximum(leaves * downlinks - trunks, 1))
-    before, each = ceil_div(full * trunks, leaves), trunks // leaves
-    fewer = before - full * each  # leaves with a trunk more than the others
+    before, per_leaf = ceil_div(full * trunks, leaves), trunks // leaves
+    fewer = before - full * per_leaf  # leaves with a trunk more than the others
     rest = maximum(endpoints - (full * downlinks - before), 0)
-    most, least = ceil_div(downlinks - each, breakout), ceil_div(downlinks - each - 1, breakout)
+    most, least = ceil_div(downlinks - per_leaf, breakout), ceil_div(downlinks - per_leaf - 1, breakout)
     return (full - fewer) * most + fewer * least + ceil_div(rest, breakout)
 
 
 def railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, breakout: int) -> Any:
-    """Return the whole leaf ports in use where nodes fill scalable units, and others what those leave free.
+    """Return the whole leaf ports in use by nodes that fill scalable units, and by others in the free ports.
 
     Args:
         filled: leaves and the ports of rails on each [1].
@@ -101,6 +101,7 @@ def railed_cables(filled: list[tuple[Any, Any]], others: Any, downlinks: Any, br
     for leaves, ports in filled:
         taken = ceil_div(ports, breakout)
         used = used + leaves * taken
+        # parts of ports in use that others may still take
         shared = shared + leaves * (minimum(taken * breakout, downlinks) - ports)
         free = free + leaves * maximum(downlinks // breakout - taken, 0)
     left = maximum(others - shared, 0)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def railed(design: ResolvedDesign) -> bool:
-    """True where leaves come in scalable units: one for each rail, or for the rails that share one."""
+    """True if leaves come in scalable units: one for each rail, or for the rails that share one."""
     return design.spec.fabric.family in RAILED
 
 
@@ -29,7 +29,7 @@ def unit_leaves(design: ResolvedDesign, rule: TreeRule) -> int:
 
 
 def leaves_of(design: ResolvedDesign, rule: TreeRule, ports: int) -> int | None:
-    """Return the leaf switches of a tree whose leaves come in scalable units; None where they are as few as can be."""
+    """Return the leaf switches of a tree whose leaves come in scalable units; None for as few as possible."""
     if not railed(design) or rule.tiers == 1:
         return None
     compute = [group for group in design.groups if group.group.role == "compute"]
@@ -47,21 +47,25 @@ def leaf_fill(design: ResolvedDesign, tree: Tree, by_group: tuple[int, ...]) -> 
         by_group: endpoint ports of each group.
     """
     rule = tree.rule
+    # links to other zones take downlinks, spread evenly over the leaves
     room = rule.downlinks - -(-design.trunk_links // tree.leaf)
     roles = [group.group.role for group in design.groups]
-    packed, found = sum(by_group), []
+    packed, filled = sum(by_group), []
     if railed(design):
         compute = sum(ports for ports, role in zip(by_group, roles, strict=True) if role == "compute")
         packed -= compute
-        leaves, unit, each = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
+        leaves, unit, per_leaf = unit_leaves(design, rule), unit_nodes(design, rule), design.rails_per_leaf
+        # a node has a port on every rail
         units, rest = divmod(-(-compute // rule.rails), unit)
-        found = [(units * leaves, unit * each), (leaves, rest * each)]
+        filled = [(units * leaves, unit * per_leaf), (leaves, rest * per_leaf)]
     full, rest = divmod(packed, maximum(1, room))
-    return [(leaves, each) for leaves, each in (*found, (full, room), (1, rest)) if some(leaves) and some(each)]
+    return [
+        (leaves, per_leaf) for leaves, per_leaf in (*filled, (full, room), (1, rest)) if some(leaves) and some(per_leaf)
+    ]
 
 
 def pair_split(design: ResolvedDesign) -> int:
-    """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 where the two ends are
+    """Return the links that a whole port holds at both ends of a link between leaf and spine; 1 if the two ends are
     split differently."""
     split = design.uplink_breakout
     return split if design.breakout_of("spine") == split else 1
@@ -83,19 +87,19 @@ def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
 
 
 def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -> int:
-    """Return the links between switches as they are bought [1], without those between zones.
+    """Return the links between switches as bought [1], without links between zones.
 
     Args:
-        cables: cables as they are laid [1].
+        cables: cables as laid [1].
         below: links between leaf and spine, or inside groups of a dragonfly [1].
         above: links between spine and core, or between groups [1].
     """
-    one, two = shared_modules(design)
-    return cables if one == two == 1 else ceil_div(below, one) + ceil_div(above, two)
+    down, up = shared_modules(design)
+    return cables if down == up == 1 else ceil_div(below, down) + ceil_div(above, up)
 
 
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:
-    """True where the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
+    """True if the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
     in_step = rule.splits[0] != rule.splits[1] or rule.downlinks % split == 0  # else uplinks begin on a whole port
     return (rule.uplinks // maximum(pod.spines, 1) % split == 0) & in_step

@@ -92,12 +92,12 @@ def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], 
     leaves, downlinks = tree.rule.rails // shared, tree.rule.downlinks
     group, node, rail = table
     place = np.zeros(len(node), np.int64)
-    own = np.isin(group, compute)
-    serial = node[own]
-    leaf_of, turn = serial // unit * leaves + rail[own] // shared, serial % unit * shared + rail[own] % shared
-    place[own] = leaf_of * downlinks + turn
+    inside = np.isin(group, compute)
+    serial = node[inside]
+    leaf_of, turn = serial // unit * leaves + rail[inside] // shared, serial % unit * shared + rail[inside] % shared
+    place[inside] = leaf_of * downlinks + turn
     free = np.ones((tree.leaf, downlinks), bool)
-    free.ravel()[place[own]] = False
+    free.ravel()[place[inside]] = False
     leaf, slot = np.nonzero(free)
     split = tree.rule.splits[0]
     used = np.add.reduceat(~free, np.arange(0, downlinks, split), axis=1) > 0
@@ -107,7 +107,7 @@ def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], 
     chosen = np.arange(trunks) * len(left) // max(1, trunks)
     trunk = left[chosen]
     left = np.delete(left, chosen)
-    place[~own] = left[: int((~own).sum())]
+    place[~inside] = left[: int((~inside).sum())]
     return place // downlinks, place % downlinks, trunk // downlinks, trunk % downlinks
 
 
@@ -158,10 +158,12 @@ def ports_in_plane(design: ResolvedDesign, group: Ints, rail: Ints, plane: int) 
         plane: position of the plane.
     """
     striped = design.stripes > 1
-    per_plane = np.array([0 if striped else ports_per_plane(design, item) for item in design.groups])
+    per_plane = np.array([0 if striped else ports_per_plane(design, node_group) for node_group in design.groups])
     nic = rail + plane * per_plane[group]
     rate = np.zeros(len(nic))
-    for position, item in enumerate(design.groups):
-        own = group == position
-        rate[own] = np.asarray(item.nic_rates(design.port_gbyte_s, design.stripes))[nic[own]] / design.stripes
+    for position, node_group in enumerate(design.groups):
+        members = group == position
+        rate[members] = (
+            np.asarray(node_group.nic_rates(design.port_gbyte_s, design.stripes))[nic[members]] / design.stripes
+        )
     return (nic * design.stripes + plane if striped else nic), rate

@@ -23,13 +23,13 @@ class LinkCut:
     """Leaves of a rail, or zones, that the collective spans."""
     links: int
     gbyte_s: Number
-    """Their bandwidth together, one direction [GB/s]."""
+    """Total bandwidth, one direction [GB/s]."""
     below: float = 1.0
-    """Nodes below one of them [1]."""
+    """Nodes below one such leaf, or zone [1]."""
 
 
 def reachable_nodes(design: ResolvedDesign) -> int:
-    """Return the nodes that one collective can span: all, or the nodes of one zone where the zones are not joined."""
+    """Return the nodes that one collective can span: all, or the nodes of one of several separate zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
     apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
     return ceil_div(count, fabric.zones) if apart else count
@@ -43,7 +43,7 @@ def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
 
 
 def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
-    """Return the links across the middle of three tiers, of which a job has its fraction of the nodes."""
+    """Return the links across the middle of three tiers; a job has a share by its fraction of the nodes."""
     links = plan.links_by_tier["spine_core"]
     fraction = maximum(nodes, 2) / maximum(count, 2)
     return LinkCut(
@@ -68,23 +68,25 @@ def tree_cuts(
         nodes: nodes of the job, any shape.
         zones: zones it spans, in the shape of the nodes; as few as hold it if omitted.
     """
-    fabric, group, found = design.spec.fabric, design.compute, []
+    fabric, group, cuts = design.spec.fabric, design.compute, []
     rails = rails_of(design, group)
     spanned = zones_of(design, nodes) if zones is None else zones
     in_a_tree = ceil_div(nodes, spanned)
     leaves = plan.switches_by_role["leaf"] // (plan.planes * plan.zones)
     if some(plan.uplinks) and some(leaves > 1):
+        # rails of a leaf share its uplinks
         shared = min(design.rails_per_leaf, len(group.fabric_nics))  # other groups may have more rails
         under_a_leaf = fabric.scalable_unit or maximum(plan.downlinks // shared, 1)
-        wanted = ceil_div(in_a_tree, under_a_leaf)
-        crossing = ((wanted > 1) | (leaves < rails // shared)) & (leaves > 1)
+        reached = ceil_div(in_a_tree, under_a_leaf)
+        crossing = ((reached > 1) | (leaves < rails // shared)) & (leaves > 1)
         links = len(group.fabric_nics) * design.stripes * plan.uplinks // shared
-        words = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
-        sets = crossing * maximum(2, wanted) * (nodes > 1) + (1 - crossing * (nodes > 1))
-        found.append(
+        label = "uplinks of a leaf" if rails == shared else f"uplinks of a leaf on each of {rails} rails"
+        # one set if nothing crosses: then the part between sets, (s - 1) / s, is 0
+        sets = crossing * maximum(2, reached) * (nodes > 1) + (1 - crossing * (nodes > 1))
+        cuts.append(
             LinkCut(
                 name="leaf_uplinks",
-                label=words,
+                label=label,
                 sets=sets,
                 links=links,
                 gbyte_s=links * plan.link_gbyte_s,
@@ -93,11 +95,11 @@ def tree_cuts(
         )
         if plan.tiers == 3 and some(plan.links_by_tier["spine_core"]):
             apart = (in_a_tree > under_a_leaf * plan.pod_leaves) & (nodes > 1)
-            found.append(_middle(plan, group.group.count, nodes, apart))
+            cuts.append(_middle(plan, group.group.count, nodes, apart))
     if fabric.inter_zone is not None and group.group.zones == "split":
         links = plan.planes * fabric.inter_zone.links_per_zone
         below = ceil_div(group.group.count, fabric.zones)
-        found.append(
+        cuts.append(
             LinkCut(
                 name="zone_links",
                 label="links between zones",
@@ -107,7 +109,7 @@ def tree_cuts(
                 below=below,
             )
         )
-    return tuple(found)
+    return tuple(cuts)
 
 
 def dragonfly_cuts(
@@ -130,7 +132,7 @@ def dragonfly_cuts(
     shape = plan.dragonfly
     assert shape is not None
     below = max(1.0, shape.group_ports / ports_per_plane(design, design.compute))
-    links = plan.planes * shape.each * (shape.groups - 1)
+    links = plan.planes * shape.pair_links * (shape.groups - 1)
     return (
         LinkCut(
             name="group_links",

@@ -44,7 +44,7 @@ class FabricPlan:
     endpoint_cables: int
     """Cables between NICs and switches: one for each whole port in use."""
     inter_switch_cables: int
-    """Cables between switches, as they are laid: links that share whole ports at both ends share one."""
+    """Cables between switches, as laid: links that share whole ports at both ends share one."""
     inter_switch_parts: int
     """Cables between switches, as they are sold: halves of a port that lead apart are two fibres on one pair of
     modules."""

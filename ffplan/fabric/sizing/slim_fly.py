@@ -60,18 +60,18 @@ def router_degree(q: int, delta: int) -> int:
 
 
 def field(q: int) -> tuple[Ints, Ints]:
-    """Return the tables of addition and multiplication of the field of q elements, each of shape (q, q).
+    """Return the addition and multiplication tables of the field with q elements, each of shape (q, q).
 
     Args:
         q: a prime power [1].
 
     Raises:
-        ValueError: where q is none.
+        ValueError: if q is no prime power.
     """
-    found = prime_power(q)
-    if found is None:
+    power = prime_power(q)
+    if power is None:
         raise ValueError(f"{q} is no prime power, so there is no field of that size")
-    p, m = found
+    p, m = power
     digits = np.array(list(product(range(p), repeat=m)))  # digit 0 first
     weights = p ** np.arange(m - 1, -1, -1)
     add = ((digits[:, None] + digits[None]) % p) @ weights
@@ -101,17 +101,18 @@ def _generators(q: int, delta: int, times: Ints) -> tuple[Ints, Ints]:
         powers = [1]
         while len(powers) < q - 1:
             powers.append(int(times[powers[-1], root]))
+        # a primitive element: its powers are all elements but 0
         if len(set(powers)) == q - 1:
             break
     w = (q - delta) // 4
     if delta >= 0:
         count = (q - delta) // 2
-        one, two = range(0, 2 * count, 2), range(1, 2 * count, 2)
+        first, second = range(0, 2 * count, 2), range(1, 2 * count, 2)
     else:
-        one = [*range(0, 2 * w - 1, 2), *range(2 * w - 1, 4 * w - 2, 2)]  # type: ignore[assignment]
-        two = [*range(1, 2 * w, 2), *range(2 * w, 4 * w - 1, 2)]  # type: ignore[assignment]
+        first = [*range(0, 2 * w - 1, 2), *range(2 * w - 1, 4 * w - 2, 2)]  # type: ignore[assignment]
+        second = [*range(1, 2 * w, 2), *range(2 * w, 4 * w - 1, 2)]  # type: ignore[assignment]
     pick = np.array(powers)
-    return pick[np.array(one) % (q - 1)], pick[np.array(two) % (q - 1)]
+    return pick[np.array(first) % (q - 1)], pick[np.array(second) % (q - 1)]
 
 
 def mms_links(q: int) -> tuple[Ints, Ints]:
@@ -121,7 +122,7 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
         q: a prime power that is not 2 modulo 4 [1].
 
     Raises:
-        ValueError: where q is none.
+        ValueError: if q is 2 modulo 4, or no prime power.
     """
     delta = delta_of(q)
     if delta is None:
@@ -137,8 +138,8 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
     x, m, c = np.meshgrid(np.arange(q), np.arange(q), np.arange(q), indexing="ij")
     a.append((x * q + add[times[m, x], c]).ravel())
     b.append((q * q + m * q + c).ravel())
-    one, two = np.concatenate(a), np.concatenate(b)
-    low, high = np.minimum(one, two), np.maximum(one, two)
+    start, end = np.concatenate(a), np.concatenate(b)
+    low, high = np.minimum(start, end), np.maximum(start, end)
     pairs = np.unique(low * 2 * q * q + high)
     result = np.divmod(pairs, 2 * q * q)
     return result[0], result[1]

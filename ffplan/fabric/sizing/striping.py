@@ -1,4 +1,4 @@
-"""Even striping of spines over cores, which OpenSM's ftree engine needs to find the roots, and what policies cost."""
+"""Even striping of spines over cores, which OpenSM's ftree engine needs to find the roots, and its cost in switches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class EvenChange:
 
 
 def uneven(plan: FabricPlan) -> str:
-    """Describe the uneven links of the three-tier trees of a fabric; an empty text where all are even.
+    """Describe the uneven links of the three-tier trees of a fabric; an empty text if all are even.
 
     OpenSM's ftree engine takes a tree unaided where all switches of a tier have as many neighbours above, and all but
     leaves below, with as many links to each.
@@ -64,7 +64,7 @@ def _with(design: ResolvedDesign, **fields: object) -> ResolvedDesign:
 
 
 def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
-    """Return the switches of the fabric with each core policy [1]; empty where it has no cores.
+    """Return the switches of the fabric with each core policy [1]; empty without cores.
 
     Args:
         design: a design that can be built.
@@ -76,35 +76,36 @@ def switches_by_policy(design: ResolvedDesign) -> dict[str, int]:
 
 
 def even_change(design: ResolvedDesign, plan: FabricPlan) -> EvenChange | None:
-    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None where both fail.
+    """Return the smallest change that joins spines and cores evenly: the policy, then whole pods; None if both fail.
 
     Args:
         plan: its fabric, with uneven links.
     """
-    tree = max(plan.trees, key=lambda item: item.leaf)
+    tree = max(plan.trees, key=lambda candidate: candidate.leaf)
     pods = tree.full_pods + (tree.last_pod is not None)
     full = pods * tree.rule.pod_leaves * tree.rule.downlinks - design.trunk_links
     points = plan.planes * plan.zones * full
+    # whole pods cost access points, so they come second
     for fields in ({"core_policy": EVEN}, {"core_policy": EVEN, "access_points": points}):
         try:
-            found = plan_trees(_with(design, **fields))
+            even = plan_trees(_with(design, **fields))
         except InputError:
             continue
-        if not uneven(found):
+        if not uneven(even):
             written = " and ".join(f"`{name}: {value}`" for name, value in fields.items())
-            return EvenChange(written, found.switches)
+            return EvenChange(written, even.switches)
     return None
 
 
-def difference(switches: int, other: int) -> str:
+def difference(switches: int, changed: int) -> str:
     """Return a number of switches with its difference to another, such as `1,400 switches, 80 more`."""
-    more = other - switches
+    more = changed - switches
     ending = f", {abs(more):,} {'more' if more > 0 else 'fewer'}" if more else ", as many"
-    return f"{plural(other, 'switch', 'switches')}{ending}"
+    return f"{plural(changed, 'switch', 'switches')}{ending}"
 
 
 def policy_words(policy: str, totals: dict[str, int]) -> str:
-    """Return what the other core policies cost; an empty text where all need as many switches.
+    """Return a sentence on the switches of the other core policies; empty if all need the same number.
 
     Args:
         policy: the policy of the design.
@@ -119,7 +120,7 @@ def policy_words(policy: str, totals: dict[str, int]) -> str:
 
 
 def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
-    """Return what OpenSM's ftree engine refuses, with the remedy, and what the other core policies cost.
+    """Return notes on OpenSM's ftree refusal, with the remedy, and on the cost of the other core policies.
 
     Args:
         design: a design that can be built.
@@ -133,5 +134,5 @@ def striping_notes(design: ResolvedDesign) -> tuple[str, ...]:
         change = even_change(design, plan)
         remedy = f": write {change.fields} ({difference(plan.switches, change.switches)})" if change else ""
         notes.append(f"OpenSM's ftree engine refuses this tree unless its roots are named, as {why}{remedy}.")
-    words = policy_words(design.spec.fabric.core_policy, totals)
-    return (*notes, f"{words}.") if words else tuple(notes)
+    policies = policy_words(design.spec.fabric.core_policy, totals)
+    return (*notes, f"{policies}.") if policies else tuple(notes)

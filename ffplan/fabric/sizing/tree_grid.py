@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tuple[list[Tree], Bools]:
-    """Return the tree of each zone, and where all of them fit; those that do not are cut to what fits."""
+    """Return the tree of each zone, and a mask of designs whose trees all fit; larger trees are cut to fit."""
     most = rule.capacity // rule.downlinks
     trees: list[Tree] = []
     fits: Any = True
@@ -35,8 +35,8 @@ def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tu
             leaves = -(-size // rule.downlinks)
         fits = fits & (leaves <= most) & (size <= rule.capacity)
         held = minimum(size, rule.capacity)
-        one = None if rule.tiers == 1 else maximum(minimum(leaves, most), 1)
-        trees.append(build_tree(rule, maximum(held, 1), one))
+        cut = None if rule.tiers == 1 else maximum(minimum(leaves, most), 1)
+        trees.append(build_tree(rule, maximum(held, 1), cut))
     return trees, fits
 
 
@@ -78,14 +78,14 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
         design: a design whose counts, oversubscription or rates are arrays of one shape.
 
     Returns:
-        Counts as arrays, meaningless where there is a reason; the numbers of the reasons in `REASONS`, 0 without one.
+        Counts as arrays, meaningless beside a reason; the numbers of the reasons in `REASONS`, 0 without one.
 
     Raises:
         InputError: for a fault that no values of the arrays can correct.
     """
     fabric = design.spec.fabric
-    wanted = zone_demands(design)
-    ports = provisioned(design, wanted)
+    needs = zone_demands(design)
+    ports = provisioned(design, needs)
     base = base_rule(design)
     rule = _chosen_rule(design, base, ports, fabric.oversubscription)
     trees, fits = _trees(design, rule, ports)
@@ -95,15 +95,15 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
         nonlocal why
         why = np.where((why == 0) & where, number, why)
 
-    refuse(minimum(*wanted.totals) <= 0, 2)
+    refuse(minimum(*needs.totals) <= 0, 2)
     if fabric.tiers > 1:
-        each = design.rails_per_leaf if railed(design) else 1
-        refuse((fabric.scalable_unit or 1) * each > rule.downlinks, 3)
+        per_leaf = design.rails_per_leaf if railed(design) else 1
+        refuse((fabric.scalable_unit or 1) * per_leaf > rule.downlinks, 3)
     if fabric.access_points is not None:
-        refuse(fabric.access_points < design.planes * sum(wanted.totals), 4)
+        refuse(fabric.access_points < design.planes * sum(needs.totals), 4)
     if fabric.inter_zone and fabric.zones * design.trunk_links > fabric.inter_zone.switches * base.radix:
         refuse(True, 5)
-    return assemble(design, SizedTrees(rule, wanted, ports, trees)), why
+    return assemble(design, SizedTrees(rule, needs, ports, trees)), why
 
 
 def check_divisible(design: ResolvedDesign) -> None:

@@ -1,4 +1,4 @@
-"""The trees of a design: planes of zones of trees, and the switches that join the zones."""
+"""Trees of a design: planes of zones, a tree in each, and the switches that join the zones."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def base_rule(design: ResolvedDesign) -> TreeRule:
 
 
 def _unless(same: int, ports: int) -> int | None:
-    """Return the ports of a switch; None where the tier below has as many."""
+    """Return the ports of a switch; None if the tier below has as many."""
     return None if ports == same else ports
 
 
@@ -70,7 +70,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
 
 
 def _leaf_downlinks(design: ResolvedDesign) -> int | None:
-    """Return the downlinks of a leaf where the design gives the links of one side; None where both follow."""
+    """Return the downlinks of a leaf where the design gives the links of one side; None if both follow."""
     fabric = design.spec.fabric
     if fabric.tiers == 1 or (fabric.leaf.downlinks is None and fabric.leaf.uplinks is None):
         return None
@@ -89,52 +89,52 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
     fabric, rule = design.spec.fabric, base_rule(design)
 
     def switches(choice: TreeRule) -> float:
-        """Return the switches of all zones; infinite where they do not fit."""
+        """Return the switches of all zones; infinite for a choice that does not fit."""
         if choice.spines is not None and choice.uplinks % choice.spines:
             return float("inf")
-        wanted = [count + design.trunk_links for count in ports]
-        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in wanted]
+        needed = [count + design.trunk_links for count in ports]
+        leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in needed]
         if max(leaves) * choice.downlinks > choice.capacity:
             return float("inf")
         return sum(tree.switches for tree in _trees(design, choice, ports))
 
     choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
-    return choices[0] if len(choices) == 1 else min(choices, key=lambda item: (switches(item), item.uplinks))
+    return choices[0] if len(choices) == 1 else min(choices, key=lambda option: (switches(option), option.uplinks))
 
 
-def provisioned(design: ResolvedDesign, wanted: Demand) -> tuple[int, ...]:
+def provisioned(design: ResolvedDesign, needs: Demand) -> tuple[int, ...]:
     """Return the endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
     trees = fabric.zones * design.planes
     floor = -(-(fabric.access_points or 0) // trees)
-    return tuple(maximum(total, floor) for total in wanted.totals)
+    return tuple(maximum(total, floor) for total in needs.totals)
 
 
-def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[int, ...]) -> None:
+def _check(design: ResolvedDesign, rule: TreeRule, needs: Demand, ports: tuple[int, ...]) -> None:
     fabric = design.spec.fabric
     trunk = design.trunk_links
     findings = []
     fullest = max(range(fabric.zones), key=lambda zone: ports[zone])
     if ports[fullest] + trunk > rule.capacity:
-        findings.append(capacity_finding(design, rule, wanted, fullest, ports[fullest], trunk))
-    each = design.rails_per_leaf if railed(design) else 1
-    unit = (fabric.scalable_unit or 1) * each
+        findings.append(capacity_finding(design, rule, needs, fullest, ports[fullest], trunk))
+    per_leaf = design.rails_per_leaf if railed(design) else 1
+    unit = (fabric.scalable_unit or 1) * per_leaf
     findings += [*_spine_findings(design, rule), *_ratio_findings(design, rule)]
     if fabric.tiers > 1 and unit > rule.downlinks:
-        findings.append(_unit_finding(design, rule, each))
+        findings.append(_unit_finding(design, rule, per_leaf))
     elif ports[fullest] + trunk <= rule.capacity:
         leaves = leaves_of(design, rule, ports[fullest] + trunk)
         if leaves is not None and leaves * rule.downlinks > rule.capacity:
             findings.append(rails_finding(design, rule, leaves))
     if fabric.inter_zone and fabric.zones * trunk > fabric.inter_zone.switches * rule.radix:
         findings.append(interzone_finding(design, rule))
-    wanted_points = design.planes * sum(wanted.totals)
-    if fabric.access_points is not None and fabric.access_points < wanted_points:
+    points = design.planes * sum(needs.totals)
+    if fabric.access_points is not None and fabric.access_points < points:
         findings.append(
             design.document.finding(
                 "fabric-capacity",
                 ("fabric", "access_points"),
-                f"{fabric.access_points:,} access points are fewer than the {wanted_points:,} that the nodes need",
+                f"{fabric.access_points:,} access points are fewer than the {points:,} that the nodes need",
                 "raise `access_points`, or remove it",
             )
         )
@@ -142,25 +142,25 @@ def _check(design: ResolvedDesign, rule: TreeRule, wanted: Demand, ports: tuple[
         raise InputError(*findings)
 
 
-def _unit_finding(design: ResolvedDesign, rule: TreeRule, each: int) -> Finding:
-    """Return the finding for a scalable unit that does not fit on its leaves, with `each` NICs of a node on one."""
-    unit, most = design.spec.fabric.scalable_unit or 1, rule.downlinks // each
-    nics = f" with {each} NICs each" if each > 1 else ""
+def _unit_finding(design: ResolvedDesign, rule: TreeRule, per_leaf: int) -> Finding:
+    """Return the finding for a scalable unit that does not fit on its leaves, with `per_leaf` NICs of a node on one."""
+    unit, most = design.spec.fabric.scalable_unit or 1, rule.downlinks // per_leaf
+    nics = f" with {per_leaf} NICs each" if per_leaf > 1 else ""
     return design.document.finding(
         "fabric-divisibility",
         ("fabric", "scalable_unit") if design.spec.fabric.scalable_unit else ("fabric", "leaf"),
         f"{plural(unit, 'node')} of a scalable unit{nics} do not fit on a leaf with {rule.downlinks} downlinks",
-        f"use at most {most}" if most else f"give a leaf at least {each} downlinks",
+        f"use at most {most}" if most else f"give a leaf at least {per_leaf} downlinks",
     )
 
 
 def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
     """Return findings for links that the ratios ask for and the ports beside those given do not hold."""
-    fabric, found = design.spec.fabric, []
+    fabric, findings = design.spec.fabric, []
     down, up = rule.splits
     left = int(design.switch.ports.value) - -(-rule.downlinks // down)
     if fabric.tiers > 1 and rule.leaf_down is not None and -(-rule.uplinks // up) > left:
-        found.append(
+        findings.append(
             design.document.finding(
                 "fabric-divisibility",
                 ("fabric", "leaf"),
@@ -169,21 +169,21 @@ def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
                 "use fewer downlinks, raise `oversubscription`, or give `uplinks`",
             )
         )
-    given = "pod_leaves" if fabric.spine.pod_leaves else "downlinks" if fabric.spine.downlinks else ""
-    if fabric.tiers == 3 and fabric.spine.uplinks is None and given:
+    named = "pod_leaves" if fabric.spine.pod_leaves else "downlinks" if fabric.spine.downlinks else ""
+    if fabric.tiers == 3 and fabric.spine.uplinks is None and named:
         room, ratio = rule.spine_ports - rule.pod_leaves, fabric.spine_oversubscription
-        wanted = -(-rule.pod_leaves // ratio)
-        if wanted > room:
-            found.append(
+        needed = -(-rule.pod_leaves // ratio)
+        if needed > room:
+            findings.append(
                 design.document.finding(
                     "fabric-divisibility",
-                    ("fabric", "spine", given),
-                    f"{rule.pod_leaves} leaves of a pod at `spine_oversubscription: {ratio:g}:1` want {wanted:g} "
+                    ("fabric", "spine", named),
+                    f"{rule.pod_leaves} leaves of a pod at `spine_oversubscription: {ratio:g}:1` want {needed:g} "
                     f"uplinks of a spine; {plural(room, 'port')} are left for them",
                     "use smaller pods, raise `spine_oversubscription`, or give `uplinks`",
                 )
             )
-    return found
+    return findings
 
 
 def _spine_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
@@ -211,7 +211,7 @@ class SizedTrees:
     """The trees of a plane of the fabric."""
 
     rule: TreeRule
-    wanted: Demand
+    needs: Demand
     ports: tuple[int, ...]
     """Endpoint ports to build in each zone."""
     trees: list[Tree]
@@ -219,11 +219,11 @@ class SizedTrees:
 
 def _sized(design: ResolvedDesign) -> SizedTrees:
     """Return the trees of a plane of the fabric; planes are equal."""
-    wanted = demand(design)
-    ports = provisioned(design, wanted)
+    needs = demand(design)
+    ports = provisioned(design, needs)
     rule = tree_rule(design, ports)
-    _check(design, rule, wanted, ports)
-    return SizedTrees(rule, wanted, ports, _trees(design, rule, ports))
+    _check(design, rule, needs, ports)
+    return SizedTrees(rule, needs, ports, _trees(design, rule, ports))
 
 
 def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> list[Tree]:
@@ -239,7 +239,7 @@ def plan_trees(design: ResolvedDesign) -> FabricPlan:
     Every plane is equal. Each zone is a tree sized for its own endpoints and its links to other zones.
 
     Raises:
-        InputError: where the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
+        InputError: if the fabric cannot hold the endpoints, NICs cannot be dealt evenly over planes and
             zones, or the inter-zone switches have too few ports.
     """
     sized = _sized(design)
@@ -257,7 +257,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     """Return the bandwidth across an even split of one tree [GB/s].
 
     Args:
-        zone: endpoint ports wanted by each group.
+        zone: endpoint ports of each group.
         leaving: bandwidth of all of them [GB/s].
         link_rate: rate of a link between switches [GB/s].
     """
@@ -267,13 +267,14 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     filled = leaf_fill(design, tree, zone)
 
     def out_of(first: int) -> Any:
-        """Return what can leave the first leaves [GB/s]."""
+        """Return the bandwidth out of the first leaves [GB/s]."""
         total: Any = 0.0
-        for leaves, each in filled:
-            own = maximum(minimum(first, leaves), 0)
-            total, first = total + formulas.leaf_cut(own, each, rate, up, link_rate), first - leaves
+        for leaves, endpoints in filled:
+            count = maximum(minimum(first, leaves), 0)
+            total, first = total + formulas.leaf_cut(count, endpoints, rate, up, link_rate), first - leaves
         return total
 
+    # more leaves than any tree has: all of them
     leaving = out_of(1 << 60)
     if design.spec.fabric.tiers == 3 and tree.pod is not None:
         lower = out_of(tree.full_pods * tree.pod.leaves)
@@ -281,22 +282,24 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
         if tree.last_pod is not None:
             carried = carried + minimum(leaving - lower, up * tree.last_pod.up * link_rate)
         pods = tree.full_pods + (tree.last_pod.leaves > 0 if tree.last_pod is not None else 0)
+        # a single pod meets at its spines and needs no core
         leaving = choose(pods == 1, leaving, carried)
     return formulas.tree_bisection(leaving, tree.narrowest_links, link_rate)
 
 
-def _bisection(design: ResolvedDesign, wanted: Demand, trees: list[Tree], link_rate: float) -> float:
+def _bisection(design: ResolvedDesign, needs: Demand, trees: list[Tree], link_rate: float) -> float:
     """Return the bisection bandwidth of one plane [GB/s]; its zones differ by a node at most, the smallest counts.
 
     Where every compute node is in every zone, the zones carry its traffic in parallel, as planes do.
     """
     rates = [port_rate(design, group) for group in design.groups]
-    found = []
-    for zone, tree in zip(wanted.by_zone, trees, strict=True):
+    cuts = []
+    for zone, tree in zip(needs.by_zone, trees, strict=True):
         bandwidth = sum(n * rate for n, rate in zip(zone, rates, strict=True))
-        found.append((bandwidth, _tree_cut(design, tree, zone, bandwidth, link_rate)))
-    smallest, cut = found[0]
-    for bandwidth, here in found[1:]:
+        cuts.append((bandwidth, _tree_cut(design, tree, zone, bandwidth, link_rate)))
+    smallest, cut = cuts[0]
+    for bandwidth, here in cuts[1:]:
+        # zones differ by a node at most; the smallest cuts worst
         cut, smallest = choose(bandwidth < smallest, here, cut), minimum(bandwidth, smallest)
     if design.side_by_side:
         return real(design.spec.fabric.zones * cut)
@@ -311,10 +314,10 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         sized: the trees of a plane of it.
     """
     fabric = design.spec.fabric
-    rule, wanted, ports, trees = sized.rule, sized.wanted, sized.ports, sized.trees
+    rule, needs, ports, trees = sized.rule, sized.needs, sized.ports, sized.trees
     trunk, trunk_switches = design.trunk_links, fabric.inter_zone.switches if fabric.inter_zone else 0
     planes, zones, k = design.planes, fabric.zones, rule.radix
-    endpoints = planes * sum(wanted.totals)
+    endpoints = planes * sum(needs.totals)
     rate = port_rate(design, design.compute)
     link_rate = design.link_gbyte_s
     oversubscription: float = 1.0
@@ -340,7 +343,7 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         port_gbyte_s=rate,
         link_gbyte_s=link_rate,
         endpoints=endpoints,
-        endpoints_per_zone=wanted.totals,
+        endpoints_per_zone=needs.totals,
         access_points=planes * sum(ports),
         switches_by_role={
             "leaf": planes * sum(tree.leaf for tree in trees),
@@ -357,11 +360,11 @@ def assemble(design: ResolvedDesign, sized: SizedTrees) -> FabricPlan:
         },
         breakout=fabric.breakout,
         endpoint_cables=planes
-        * sum(leaf_cables(design, tree, wanted.by_zone[zone], zone) for zone, tree in enumerate(trees)),
+        * sum(leaf_cables(design, tree, needs.by_zone[zone], zone) for zone, tree in enumerate(trees)),
         inter_switch_cables=laid + links["interzone"],
         inter_switch_parts=parts_between(design, laid, links["leaf_spine"], links["spine_core"]) + links["interzone"],
         oversubscription=oversubscription,
-        zone_oversubscription=maximum(*wanted.totals) / trunk if trunk else None,
-        bisection_gbyte_s=planes * _bisection(design, wanted, trees, link_rate),
+        zone_oversubscription=maximum(*needs.totals) / trunk if trunk else None,
+        bisection_gbyte_s=planes * _bisection(design, needs, trees, link_rate),
         trees=tuple(trees),
     )

@@ -29,13 +29,13 @@ class CableLeg:
     """Device and port at the upper end."""
     type: Link
     length_m: float | None
-    """Length to order [m]; None where the design has no floor."""
+    """Length to order [m]; None if the design has no floor."""
     link: int
     """Number of its link in the network [1]."""
 
 
 def cable_label(names: Names, number: int, count: int) -> str:
-    """Return what stands on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
+    """Return the label on both ends of a cable, in every list and inventory, such as `C0041` or `storage-C041`.
 
     Args:
         names: names of the devices of its network.

@@ -45,7 +45,7 @@ class CableTable:
     """Position in `types`."""
     tier: Ints
     pieces: Floats
-    """Pieces of the type that it takes: half of one where it shares twin-port modules [1]."""
+    """Pieces of the type for each cable: 0.5 with shared twin-port modules [1]."""
     types: tuple[Link, ...]
     places: Positions | None
     """Place of every device; None without a floor."""
@@ -141,7 +141,7 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     cheapest type that reaches.
 
     Raises:
-        InputError: where something does not fit its rack, or no type reaches.
+        InputError: if something does not fit its rack, or no type reaches.
     """
     link, cable = first_of_cables(design, fabric)
     tier = fabric.network.links.tier[link]
@@ -187,9 +187,10 @@ def _reaching(design: ResolvedDesign, types: tuple[Link, ...], tier: Ints, lengt
     """Return the first type that reaches and is as fast as the ports, of each cable."""
     need = design.port_gbyte_s * design.spec.fabric.breakout, design.link_gbyte_s * design.uplink_breakout
     rate = np.where(tier == 0, *need)
-    fits = np.stack([(length <= item.reach.value + 1e-9) & (item.rate.value >= rate - 1e-9) for item in types], axis=1)
+    # lengths are sums of floats: a cable of exactly the reach must fit
+    fits = np.stack([(length <= link.reach.value + 1e-9) & (link.rate.value >= rate - 1e-9) for link in types], axis=1)
     if not fits.any(axis=1).all():
-        fast = [item for item in types if item.rate.value >= rate.max() - 1e-9]
+        fast = [link for link in types if link.rate.value >= rate.max() - 1e-9]
         raise InputError(_too_long(design, length[~fits.any(axis=1)], fast) if fast else _too_slow(design, rate.max()))
     return np.asarray(fits.argmax(axis=1))
 
@@ -213,7 +214,7 @@ def _too_slow(design: ResolvedDesign, gbyte_s: float) -> Finding:
 
 
 def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Finding:
-    reach = max(types, key=lambda item: item.reach.value)
+    reach = max(types, key=lambda link: link.reach.value)
     return design.document.finding(
         "fabric-cable-length",
         ("floor", "links"),

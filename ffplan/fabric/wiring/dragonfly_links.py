@@ -34,7 +34,7 @@ class WiredDragonfly:
     shape: DragonflyShape
     first_switch: int
     first_link: int
-    """Number of its first link between routers: links of each group by pair of routers, then of each pair of groups."""
+    """Number of its first link between routers: links inside groups by pair of routers, then between groups by pair."""
 
 
 def shape_of(groups: int, radix: int) -> DragonflyShape:
@@ -50,7 +50,7 @@ def shape_of(groups: int, radix: int) -> DragonflyShape:
     p, a, h = (int(value) for value in dragonfly_shape(radix))
     if not 2 <= groups <= a * h + 1:
         raise ValueError(f"a dragonfly of {radix}-port routers has 2 to {a * h + 1} groups")
-    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, each=a * h // (groups - 1))
+    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
 def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:
@@ -72,19 +72,19 @@ def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> I
 
 
 def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
-    """Return the links between routers: links of each group by pair of routers, then of each pair of groups."""
+    """Return the links between routers: links inside groups by pair of routers, then between groups by pair."""
     p, a, h, g = shape.endpoints, shape.routers, shape.global_links, shape.groups
-    one, two = np.triu_indices(a, 1)
+    lower, upper = np.triu_indices(a, 1)
     first = np.arange(g)[:, None] * a
     low, high = np.triu_indices(g, 1)
-    low, high = np.repeat(low, shape.each), np.repeat(high, shape.each)
-    turn = np.tile(np.arange(shape.each), g * (g - 1) // 2)
+    low, high = np.repeat(low, shape.pair_links), np.repeat(high, shape.pair_links)
+    turn = np.tile(np.arange(shape.pair_links), g * (g - 1) // 2)
     down, up = global_port(shape, low, high, turn), global_port(shape, high, low, turn)
-    local = g * len(one)
+    local = g * len(lower)
     return DragonflyLinks(
-        a=np.concatenate([(first + one).ravel(), low * a + down // h]),
-        a_port=np.concatenate([np.tile(p + two - 1, g), p + a - 1 + down % h]),
-        b=np.concatenate([(first + two).ravel(), high * a + up // h]),
-        b_port=np.concatenate([np.tile(p + one, g), p + a - 1 + up % h]),
+        a=np.concatenate([(first + lower).ravel(), low * a + down // h]),
+        a_port=np.concatenate([np.tile(p + upper - 1, g), p + a - 1 + down % h]),
+        b=np.concatenate([(first + upper).ravel(), high * a + up // h]),
+        b_port=np.concatenate([np.tile(p + lower, g), p + a - 1 + up % h]),
         inter_group=np.arange(local + len(low)) >= local,
     )

@@ -37,13 +37,14 @@ class _Seats:
 def _seats(design: ResolvedDesign, shape: DragonflyShape) -> _Seats:
     """Fill groups of routers node by node, and inside a group router after router, rail by rail."""
     groups, nodes, rails = [], [], []
-    for position, item in enumerate(design.groups):
-        count, each = item.group.count, ports_per_plane(design, item)
-        groups.append(np.full(count * each, position, np.int16))
-        nodes.append(np.repeat(np.arange(count, dtype=np.int32), each))
-        rails.append(np.tile(np.arange(each, dtype=np.int16), count))
+    for position, members in enumerate(design.groups):
+        count, ports = members.group.count, ports_per_plane(design, members)
+        groups.append(np.full(count * ports, position, np.int16))
+        nodes.append(np.repeat(np.arange(count, dtype=np.int32), ports))
+        rails.append(np.tile(np.arange(ports, dtype=np.int16), count))
     group, node, rail = np.concatenate(groups), np.concatenate(nodes), np.concatenate(rails)
     home = np.arange(len(node)) // shape.group_ports
+    # rail by rail inside a group, so a router holds one rail of many nodes
     order = np.lexsort((node, rail, group, home))
     place = np.arange(len(node))
     return _Seats(

@@ -39,7 +39,7 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     """Return the number of nodes of a group in a rack.
 
     Raises:
-        InputError: where not even one does, or fewer than the design says.
+        InputError: if no node fits, or fewer than the design names.
     """
     units = group.group.rack_units or 1
     power = group.server.power
@@ -47,13 +47,13 @@ def nodes_per_rack(design: ResolvedDesign, group: ResolvedGroup, floor: Floor) -
     by_units = floor.rack_units // units
     by_power = int(floor.power_per_rack // watts) if floor.power_per_rack and watts else by_units
     most = min(by_units, by_power)
-    wanted = group.group.per_rack or most
-    if most < 1 or wanted > most:
+    count = group.group.per_rack or most
+    if most < 1 or count > most:
         bound = f"{floor.rack_units} rack units" if by_units <= by_power else f"{floor.power_per_rack:,.0f} W a rack"
-        need = f"{max(1, wanted) * units} rack units" if by_units <= by_power else f"{max(1, wanted) * watts:,.0f} W"
-        message = f"{max(1, wanted)} of `{group.server.id}` need {need}; there are {bound}"
+        need = f"{max(1, count) * units} rack units" if by_units <= by_power else f"{max(1, count) * watts:,.0f} W"
+        message = f"{max(1, count)} of `{group.server.id}` need {need}; there are {bound}"
         raise InputError(_no_room(design, group, message))
-    return wanted
+    return count
 
 
 def _no_room(design: ResolvedDesign, group: ResolvedGroup, message: str) -> Finding:
@@ -69,26 +69,27 @@ def _node_racks(design: ResolvedDesign, fabric: WiredFabric, floor: Floor) -> tu
     first = 0
     for position, group in enumerate(design.groups):
         per_rack, units = nodes_per_rack(design, group, floor), group.group.rack_units or 1
-        own = np.flatnonzero(e.group == position)
-        if not len(own):  # on another network, yet in racks
+        members = np.flatnonzero(e.group == position)
+        if not len(members):  # on another network, yet in racks
             first += -(-group.group.count // per_rack)
             continue
-        order = own[np.lexsort((e.port[own], e.slot[own], e.leaf[own]))]
+        # racks fill in the order of leaves, so nodes of a leaf stand close
+        order = members[np.lexsort((e.port[members], e.slot[members], e.leaf[members]))]
         _, where = np.unique(e.node[order], return_index=True)
         place = np.empty(group.group.count, np.int64)
         place[e.node[order][np.sort(where)]] = np.arange(group.group.count)
-        number = place[e.node[own]]
-        rack[own] = first + number // per_rack
-        unit[own] = 1 + number % per_rack * units
+        number = place[e.node[members]]
+        rack[members] = first + number // per_rack
+        unit[members] = 1 + number % per_rack * units
         first += -(-group.group.count // per_rack)
     return rack, unit, first
 
 
-def _seat_leaves(wanted: Ints, rows: int, room: int) -> Ints:
-    """Return the row of each leaf: the wanted one, or the nearest with room."""
+def _seat_leaves(preferred: Ints, rows: int, room: int) -> Ints:
+    """Return the row of each leaf: the preferred one, or the nearest with room."""
     left = np.full(rows, room)
-    seated = np.empty(len(wanted), np.int64)
-    for number, row in enumerate(wanted.tolist()):
+    seated = np.empty(len(preferred), np.int64)
+    for number, row in enumerate(preferred.tolist()):
         free = np.flatnonzero(left > 0)
         best = int(free[np.abs(free - row).argmin()])
         left[best] -= 1
@@ -103,7 +104,7 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
         design: a design with a floor.
 
     Raises:
-        InputError: where nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
+        InputError: if nodes do not fit a rack, or leaf switches do not fit the racks meant for them.
     """
     floor = design.spec.floor
     assert floor is not None
@@ -147,7 +148,7 @@ def _within(group: Ints) -> Ints:
 
 
 def _stack(place: Positions, switches: Ints, row: Ints, number: Ints, rack: int, floor: Floor) -> None:
-    """Put switches into the racks of their row from `rack` on, from the top down."""
+    """Place switches in the racks of their row from `rack` on, from the top down."""
     per_rack = floor.rack_units // floor.switch_units
     place.row[switches] = row
     place.rack[switches] = rack + number // per_rack

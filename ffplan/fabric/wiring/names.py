@@ -32,7 +32,7 @@ class Names:
         """
         self.network = fabric.network
         self.prefix = f"{beside}-" if beside else ""
-        """What sets switches and cables of a network beside the fabric apart."""
+        """Prefix of switches and cables of a network beside the fabric."""
         self.printed = printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
         self.stripes = design.stripes
@@ -80,7 +80,7 @@ class Names:
         return self.host(group, int(e.node[number])), self._port(group, int(e.port[number]))
 
     def _port(self, group: int, port: int) -> str:
-        """Return the name of a port of the nodes of a group, such as `nic0`, or `nic0p2` of a striped one."""
+        """Return the port name on the nodes of a group, such as `nic0`, or `nic0p2` with striping."""
         nic, stripe = divmod(port, self.stripes)
         return f"{self.nics[group][nic]}{f'p{stripe + 1}' if self.stripes > 1 else ''}"
 
@@ -91,19 +91,19 @@ class Names:
     def _host_names(self) -> Iterator[str]:
         """Yield the host of every endpoint, in order; endpoints of one host share the text."""
         e = self.network.endpoints
-        made: dict[tuple[int, int], str] = {}
+        texts: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.node.tolist(), strict=True):
-            if (name := made.get(key)) is None:
-                name = made[key] = self.host(*key)
+            if (name := texts.get(key)) is None:
+                name = texts[key] = self.host(*key)
             yield name
 
     def _port_names(self) -> Iterator[str]:
         """Yield the port of every endpoint, in order."""
         e = self.network.endpoints
-        made: dict[tuple[int, int], str] = {}
+        texts: dict[tuple[int, int], str] = {}
         for key in zip(e.group.tolist(), e.port.tolist(), strict=True):
-            if (name := made.get(key)) is None:
-                name = made[key] = self._port(*key)
+            if (name := texts.get(key)) is None:
+                name = texts[key] = self._port(*key)
             yield name
 
     def endpoints(self) -> list[tuple[str, str]]:
@@ -119,7 +119,7 @@ class Names:
         """Return the endpoints of each host, by name, hosts in order of group and node."""
         e = self.network.endpoints
         order = np.lexsort((e.port, e.node, e.group))
-        found: dict[str, list[int]] = {}
+        endpoints: dict[str, list[int]] = {}
         for number, group, node in zip(order.tolist(), e.group[order].tolist(), e.node[order].tolist(), strict=True):
-            found.setdefault(self.host(group, node), []).append(number)
-        return found
+            endpoints.setdefault(self.host(group, node), []).append(number)
+        return endpoints

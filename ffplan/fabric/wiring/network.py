@@ -106,7 +106,7 @@ class Network:
     radix: int
     """Most ports of a switch."""
     radix_of: tuple[int, ...] = ()
-    """Ports of a switch of each role, in the order of ROLES, where they differ."""
+    """Ports of a switch of each role, in the order of ROLES, if they differ."""
 
     def ports_of(self, role: int) -> int:
         """Return the ports of a switch of a role."""
@@ -138,7 +138,7 @@ class Network:
 
 
 def join(tables: list[Any]) -> Any:
-    """Return one table from several of a kind, rows in order."""
+    """Return the rows of several tables of a kind as one table, in order."""
     kind = type(tables[0])
     if len(tables) == 1:
         return tables[0]

@@ -19,7 +19,7 @@ class PrintedPorts:
     role: list[int]
     """Role of each switch."""
     split: tuple[int, ...]
-    """Parts of a port of each role; of a leaf, of a port for endpoints."""
+    """Parts of a port of each role; for a leaf, of an endpoint port."""
     leaf_down: int
     """Downlinks of a leaf; ports from there on are uplinks."""
     leaf_up_split: int
@@ -34,11 +34,12 @@ class PrintedPorts:
         """
         role = self.role[switch]
         split, first, before = self.split[role], 0, 0
+        # uplinks of a leaf begin on a whole port behind the split downlinks
         if role == LEAF and port >= self.leaf_down and split != self.leaf_up_split:
             before, first = -(-self.leaf_down // split), self.leaf_down
             split = self.leaf_up_split
-        at = port - first
-        return before + at // split + 1, at % split + 1, split
+        offset = port - first
+        return before + offset // split + 1, offset % split + 1, split
 
     def name(self, switch: int, port: int) -> str:
         """Return the name of a port, such as `7`, or `7/2` for the second part of a split one.

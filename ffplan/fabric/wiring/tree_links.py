@@ -33,13 +33,13 @@ class Wires:
 def _pods(tree: Tree) -> list[tuple[Pod, int, int, int]]:
     """Return (pod, how many, first leaf, first spine): the full pods, then the last one."""
     assert tree.pod is not None  # one tier has no links between switches
-    found = []
+    pods = []
     if tree.full_pods:
-        found.append((tree.pod, tree.full_pods, 0, tree.leaf))
+        pods.append((tree.pod, tree.full_pods, 0, tree.leaf))
     if tree.last_pod is not None:
         rest = tree.full_pods
-        found.append((tree.last_pod, 1, rest * tree.pod.leaves, tree.leaf + rest * tree.pod.spines))
-    return found
+        pods.append((tree.last_pod, 1, rest * tree.pod.leaves, tree.leaf + rest * tree.pod.spines))
+    return pods
 
 
 def leaf_spine(tree: Tree) -> Wires:
@@ -69,16 +69,17 @@ class CoreTable:
     """Core of each link of a group."""
 
     full: Ints
-    """Core of link t of group g of full pod p, shape (pods, u, U)."""
+    """Core of link t in group g, full pod p, shape (pods, u, U)."""
     full_port: Ints
     """Port there, same shape."""
     last: Ints
-    """Core of each link of the partial pod, shape (u, up); no rows where there is none."""
+    """Core of each link of the partial pod, shape (u, up); no rows without one."""
     last_port: Ints
 
 
 def _strides(count: int) -> Ints:
-    """Return 0 to count - 1 in steps of about 0.38 count, wrapping round, so that neighbours lie far apart."""
+    """Return 0 to count - 1 in steps of about 0.38 count, modulo count: neighbours lie far from each other."""
+    # coprime to the count, so the steps meet every number once
     step = next((s for s in range(max(1, round(count * 0.382)), count) if math.gcd(s, count) == 1), 1)
     return np.arange(count) * step % max(1, count)
 
@@ -99,10 +100,12 @@ def core_table(tree: Tree) -> CoreTable:
     core = np.repeat(np.arange(cores, dtype=np.int32), np.diff(first))
     port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
     last_up = tree.last_pod.up if tree.last_pod else 0
+    # the last pod takes the core ports that full pods leave, spread evenly
     free = np.repeat(np.arange(cores), k - np.diff(first))
-    wanted = u * last_up
-    chosen = free[np.arange(wanted) * len(free) // max(1, wanted)] if wanted else free[:0]
-    seen = np.arange(wanted) - np.searchsorted(chosen, chosen, side="left")
+    needed = u * last_up
+    chosen = free[np.arange(needed) * len(free) // max(1, needed)] if needed else free[:0]
+    # how many links of the last pod this core has already
+    seen = np.arange(needed) - np.searchsorted(chosen, chosen, side="left")
     taken = np.diff(first)
     place = np.argsort(_strides(pods))
     return CoreTable(

@@ -67,7 +67,7 @@ class WiredFabric:
     interzone: int = 0
     """Inter-zone switches of each plane."""
     side_by_side: bool = False
-    """True where every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
+    """True if every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
 
 
 def make_links(a: Any, a_port: Any, b: Any, b_port: Any, tier: Any, rate: Any) -> LinkTable:
@@ -114,6 +114,7 @@ class _Builder:
 
     def tree(self, tree: Tree, plane: int, zone: int, seat: LeafPorts, ports: Ints, rates: Any) -> None:
         """Add one tree; trees that are the same object share the work."""
+        # planes are equal, so their trees are often one object
         if id(tree) not in self.wires:
             table = core_table(tree) if tree.core else None
             self.wires[id(tree)] = (
@@ -163,7 +164,7 @@ class _Builder:
 
     def inter_zone(self, plane: int, zones: int, switches: int, seat: list[LeafPorts], rate: float) -> None:
         """Add the inter-zone switches of a plane and their links."""
-        each = len(seat[0].trunk_leaf) // switches
+        per_switch = len(seat[0].trunk_leaf) // switches
         self.switches.append(
             SwitchTable(
                 role=np.full(switches, INTERZONE, np.int8),
@@ -180,8 +181,9 @@ class _Builder:
                 make_links(
                     seat[zone].trunk_leaf + first,
                     seat[zone].trunk_slot,
+                    # a zone's links take the switches in turn
                     self.switch_count + number % switches,
-                    zone * each + number // switches,
+                    zone * per_switch + number // switches,
                     3,
                     rate,
                 )
@@ -191,6 +193,7 @@ class _Builder:
     def finish(self, radix_of: tuple[int, ...]) -> tuple[Network, tuple[WiredTree, ...]]:
         """Return the network and its trees, with link numbers filled in; `radix_of` are the ports of each role."""
         endpoint_links = join(self.parts[0])
+        # endpoints are numbered behind all switches, whose number is known only now
         endpoint_links.a[:] = self.switch_count + np.arange(self.endpoint_count, dtype=np.int32)
         tables = [endpoint_links, *(join(parts) for parts in list(self.parts.values())[1:] if parts)]
         network = Network(
@@ -200,8 +203,9 @@ class _Builder:
             radix=max(radix_of),
             radix_of=radix_of,
         )
-        at = len(endpoint_links)
-        down = _running(at, self.parts[1])
+        first_link = len(endpoint_links)
+        # links are numbered tier by tier, trees in order within a tier
+        down = _running(first_link, self.parts[1])
         up = _running(down[-1], self.parts[2])
         trunk = _running(up[-1], self.parts[3])
         trees = []
@@ -218,7 +222,7 @@ def _running(start: int, parts: list[LinkTable]) -> list[int]:
 
 
 def _ports(design: ResolvedDesign, tree: Tree) -> tuple[int, ...]:
-    """Return the ports of a switch of each role; of a leaf that is split differently each way, down and up together."""
+    """Return the ports of a switch of each role; an unequally split leaf counts down and up together."""
     rule = tree.rule
     down, up = rule.splits
     whole = design.radix // down

@@ -38,10 +38,10 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
         yield f"Core switches follow the policy `{spec.core_policy}`." if not words else f"{words}."
     shape = plan.dragonfly
     if shape is not None:
-        join = "links join" if shape.each > 1 else "link joins"
+        join = "links join" if shape.pair_links > 1 else "link joins"
         yield (
             f"Balanced dragonfly: {shape.groups} groups of {shape.routers} routers, each with {shape.endpoints} "
-            f"endpoints and {shape.global_links} global links; {shape.each} {join} two groups."
+            f"endpoints and {shape.global_links} global links; {shape.pair_links} {join} two groups."
         )
         yield (
             "Between groups, half of the global links carry a collective, as adaptive routing takes detours; links "

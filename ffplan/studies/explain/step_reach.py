@@ -17,7 +17,7 @@ from ffplan.studies.explain.step_pace import Pace, paced
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.train_setup import TrainRequest
 from ffplan.training.constraints import RefusedError
-from ffplan.training.group_collectives import Cluster, alike, sharing, with_library
+from ffplan.training.group_collectives import Cluster, same_times, with_known_times, with_library
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Entry
@@ -86,7 +86,7 @@ class Reach:
         if place not in self.beside and place not in self.of_system:
             return self.base
         part, inner = entry.part, place not in self.beside  # inner: only times of collectives rest on it
-        if inner and isinstance(part, Library) and alike(self.system, with_library(self.system, part)):
+        if inner and isinstance(part, Library) and same_times(self.system, with_library(self.system, part)):
             return self.base
         try:
             parts = self.job.catalog.with_entry(entry)
@@ -94,7 +94,7 @@ class Reach:
             if place not in self.of_system:
                 return self.job.pace(design, parts, self.system, self.base)
             system = cluster_of(design, parts, self.job.plan.reducer)
-            if inner and not isinstance(part, Library) and alike(self.system, system):
+            if inner and not isinstance(part, Library) and same_times(self.system, system):
                 return self.base
             return self.job.pace(design, parts, system, self.base)
         except (InputError, RefusedError):
@@ -115,7 +115,7 @@ def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
         own = resolve(job.document, parts)  # a machine is made of what this reads, too
         machine = cluster_of(own, parts, job.plan.reducer)
         if seen is beside:
-            job.pace(own, parts, sharing(machine, system))
+            job.pace(own, parts, with_known_times(machine, system))
         else:
             job.pace(design, used, machine)
     return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
-from ffplan.fabric.routing.degraded import JobOnWhatIsLeft
-from ffplan.fabric.routing.failures import draw, parse_loss, usual_losses
+from ffplan.fabric.routing.degraded import DegradedJob
+from ffplan.fabric.routing.failures import default_losses, draw, parse_loss
 from ffplan.fabric.routing.job_loads import all_nodes
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import FaultReport, LossReport
@@ -39,7 +39,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def _loss(
     wired: WiredDesign,
-    job: JobOnWhatIsLeft,
+    job: DegradedJob,
     healthy: Remaining,
     loss: Loss,
     query: FaultRequest,
@@ -89,8 +89,8 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         LossError: where the fabric lacks the switches or links to lose.
     """
     fabric = wired.fabric
-    losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or usual_losses(fabric)
-    job = JobOnWhatIsLeft(fabric, all_nodes(wired.design, fabric), query.routing)
+    losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or default_losses(fabric)
+    job = DegradedJob(fabric, all_nodes(wired.design, fabric), query.routing)
     nothing = np.zeros(0, np.int64)
     healthy = job.remaining(nothing, nothing)
     return FaultReport(

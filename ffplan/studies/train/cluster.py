@@ -52,7 +52,7 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
         found = []
         held = placement.nodes * np.minimum(
-            np.maximum(placement.each, 1), node.domain_nodes
+            np.maximum(placement.per_node, 1), node.domain_nodes
         )  # nodes with a rank of the group
         for cut in fabric_cuts(design, plan, span, zones):
             share = cut_fraction(node.domain_gpus, node.domain_nics, placement, cut.below / node.domain_nodes)

@@ -9,7 +9,7 @@ from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.runtimes import USUAL, Runtime
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
-from ffplan.training.group_collectives import sharded_over
+from ffplan.training.group_collectives import with_sharding_nics
 from ffplan.training.memory_margins import MemoryMargins
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class Software:
     def machine(self, system: Cluster) -> Cluster:
         """Return a machine whose ZeRO 3 uses as many NICs of a node as the stack does."""
         nics = self.stack.sharding_nics if self.stack is not None else None
-        return sharded_over(system, nics.value if nics else None)
+        return with_sharding_nics(system, nics.value if nics else None)
 
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
         """Return what an accelerator reaches under a plan.

@@ -68,7 +68,7 @@ def _software(run: TrainRun, plan: PlanFields) -> list[str]:
             "No software stack is named: element-wise kernels have the common value of all published stacks on this "
             "accelerator; `stack` in a plan, or --stack, names one."
         ]
-    if not run.speeds.own:
+    if not run.speeds.of_stack:
         return [
             f"The stack `{run.speeds.stack}` was not measured on this accelerator: element-wise kernels have the "
             "common value of all stacks."

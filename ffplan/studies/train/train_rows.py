@@ -20,7 +20,7 @@ from ffplan.training.memory_margins import temporary_of, worst_of
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.parallel_plan import layers_of, stage_layers
 from ffplan.training.part_kinds import PARTS
-from ffplan.training.sensitivity import RESOURCES, abreast, faster, without_path
+from ffplan.training.sensitivity import RESOURCES, faster, merged_runs, without_path
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
 def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[dict[str, Floats], list[Floats]]:
     """Return the parts of the steps of some plans on the first machine, and their times on every machine [s]."""
     if len(plans) == 1 and len(runs) > 1:  # one call for all machines
-        whole = step_parts(abreast(runs, stacked(list(plans) * len(runs))))
+        whole = step_parts(merged_runs(runs, stacked(list(plans) * len(runs))))
         rows = {name: np.broadcast_to(value, (len(runs),)) for name, value in whole.items()}
         times = np.asarray(step_time(rows))
         return {name: value[:1] for name, value in rows.items()}, [times[at : at + 1] for at in range(len(runs))]

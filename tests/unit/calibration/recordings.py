@@ -10,7 +10,7 @@ from ffplan.calibration.kernel_times import attention_operations, rates_at
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.measuring.kernels import AttentionCall, Gemm, MemoryCall
-from ffplan.measuring.plan import usual_plan
+from ffplan.measuring.plan import default_plan
 from ffplan.measuring.recording import Recording, read_recording
 from ffplan.measuring.run import RecordingHead, run_plan
 from ffplan.training.gemm import gemm_time
@@ -74,6 +74,6 @@ def made_up(noise: float = 0.01, *, seed: int = 1, known: dict[str, float] | Non
     assert units_of(part, transcribed("h100-xla-cudnn")) == 132
     assert set(rules) == set(starting_values(part))
     device = RuledDevice(lambda kernel: seconds(kernel, part, rules), noise=noise, seed=seed)
-    plan = replace(usual_plan(), seconds=0.1, warm=0.05, soak=0.0)
+    plan = replace(default_plan(), seconds=0.1, warm=0.05, soak=0.0)
     found = run_plan(plan, device, RecordingHead("made up of known constants", "2026-11"))
     return found.model_copy(update={"origin": "synthetic"})

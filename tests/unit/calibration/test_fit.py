@@ -14,12 +14,12 @@ from ffplan.calibration.fit import (
     Fit,
     FitError,
     errors,
-    figures,
     fit,
-    timed,
+    fitted_rates,
+    needed_constants,
+    timed_rows,
     undetermined,
     waits_for_host,
-    wanted,
 )
 from ffplan.calibration.joint import JointFit, joint_errors, joint_fit
 from ffplan.calibration.leave_one_out import leave_one_out
@@ -37,7 +37,7 @@ TRUE = {"matrix": 0.5, "kernel": 1e-5}
 def made(constants: dict[str, float] | None = None, source: str = "mine", text: str = H100) -> TrainingReplay:
     """Return runs with the seconds that the model takes with these constants in place of the catalogue's."""
     table = prepared(text.replace("id: mine", f"id: {source}"))
-    rates = figures(constants or {}, table.accelerator.training, 132)
+    rates = fitted_rates(constants or {}, table.accelerator.training, 132)
     return replace(table, columns={**table.columns, "seconds": replayed_times(table, rates)[0]})
 
 
@@ -93,20 +93,20 @@ def test_a_row_counts_by_its_first_measure() -> None:
     mixed = {"seconds": np.array([seconds[0], np.nan]), "mfu": modelled_measure(table, "mfu", seconds) / 4}
     both = replace(table, columns={**table.columns, **mixed})
     assert errors([both]).tolist() == pytest.approx([0.0, -0.75])
-    assert timed(both) == 2
-    assert timed(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
-    assert timed(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
+    assert timed_rows(both) == 2
+    assert timed_rows(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
+    assert timed_rows(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
 
 
 def test_constants_that_runs_can_tell() -> None:
     def names(plan: str) -> tuple[str, ...]:
-        return wanted([prepared(H100.replace("recompute: full", plan))], launches=False)
+        return needed_constants([prepared(H100.replace("recompute: full", plan))], launches=False)
 
     assert names("recompute: full") == ("matrix", "memory", "kernel")  # rates of attention are published
     assert names("attention: unfused") == ("matrix", "memory", "kernel")
     assert names("precision: fp8") == ("matrix", "matrix_fp8", "memory", "kernel")
     assert names("precision: tf32") == ("matrix_tf32", "memory", "kernel")
-    assert wanted([prepared(H100)], launches=True)[-3:] == ("launch", "launch_parallel", "launch_step")
+    assert needed_constants([prepared(H100)], launches=True)[-3:] == ("launch", "launch_parallel", "launch_step")
 
 
 def test_what_no_row_depends_on_is_undetermined() -> None:
@@ -119,10 +119,10 @@ def test_what_no_row_depends_on_is_undetermined() -> None:
 def test_what_is_not_fitted_stays() -> None:
     base = prepared(H100).accelerator.training
     assert base is not None
-    found = figures({"matrix": 0.5}, base, 99)
+    found = fitted_rates({"matrix": 0.5}, base, 99)
     assert (found.matrix.value, found.memory, found.kernel) == (0.5, base.memory, base.kernel)
     assert found.units.value == 132  # the catalogue's
-    bare = figures({"matrix": 0.5}, None, 99)
+    bare = fitted_rates({"matrix": 0.5}, None, 99)
     assert (bare.units.value, bare.memory.value, bare.kernel.value, bare.attention) == (99, 0.8, 2e-5, None)
 
 
@@ -213,11 +213,11 @@ def test_names_of_the_part_stay_with_fitted_figures() -> None:
     """The stack and the kernels that a catalogue's rates name are those of the fit too."""
     base = made().accelerator.training
     assert base is not None
-    found = figures({"matrix": 0.5}, base, 132)
+    found = fitted_rates({"matrix": 0.5}, base, 132)
     assert {name: getattr(found, name) for name in NAMES[1:]} == {name: getattr(base, name) for name in NAMES[1:]}
     assert base.kernels is not None
     assert base.stack is not None
-    alone = figures({"matrix": 0.5}, None, 132)
+    alone = fitted_rates({"matrix": 0.5}, None, 132)
     assert all(getattr(alone, name) is None for name in NAMES[1:])
 
 

@@ -36,8 +36,8 @@ def source(name: str, rows: Sequence[float], **fields: Any) -> Any:
 
 def fitted(monkeypatch: pytest.MonkeyPatch, *sources: Any, first: float = 0.5, name: str = "matrix") -> Fit:
     """Fit one constant to rows whose time is that of the measured one over the constant."""
-    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
-    monkeypatch.setattr(fit, "figures", lambda values, *_: values)
+    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "fitted_rates", lambda values, *_: values)
     monkeypatch.setattr(fit, "relative_times", lambda replay, values, *_: np.exp(replay.rows) / values[name])
     monkeypatch.setattr(fit, "_before", lambda *_: None)
     base: Any = SimpleNamespace(**{name: SimpleNamespace(value=first)})
@@ -89,8 +89,8 @@ def test_times_of_launching_are_tried_from_above_and_below(monkeypatch: pytest.M
         return SimpleNamespace(cost=len(starts) % 3, x=first)
 
     monkeypatch.setattr(fit, "solver", lambda: solve)
-    monkeypatch.setattr(fit, "timed", lambda _: 9)
-    monkeypatch.setattr(fit, "figures", lambda values, *_: values)
+    monkeypatch.setattr(fit, "timed_rows", lambda _: 9)
+    monkeypatch.setattr(fit, "fitted_rates", lambda values, *_: values)
     monkeypatch.setattr(fit, "errors", lambda *_: np.array([-0.1, 0.3]))
     runs: Any = [source("s", [])]
     found = fit.fit(runs, names=("matrix", "launch"), units=1)
@@ -124,7 +124,7 @@ def test_errors_before_are_of_whole_sets_alone(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_rows_of_a_source_are_those_of_all_its_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
     tables = [source("a", [1.0]), source("b", [1.0, 1.0]), source("a", [1.0, 1.0])]
     assert fit.rows_of_sources(tables) == {"a": 3, "b": 2}
 
@@ -165,7 +165,7 @@ def together(
 
     pytest.importorskip("scipy")
     monkeypatch.setattr(joint, "_ratios", ratios)
-    monkeypatch.setattr(fit, "timed", lambda replay: len(replay.rows))
+    monkeypatch.setattr(fit, "timed_rows", lambda replay: len(replay.rows))
     found = joint.joint_fit(list(sources), kin)
     assert found.rows == sum(len(item.rows) for item in sources)
     return {key: math.log(value) for key, value in found.values.items()}
@@ -378,7 +378,7 @@ def test_a_fit_is_drawn_to_the_energy_of_its_kin(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(joint, "power_ratio", lambda *_: 1400 / 700 * 1000 / 2500)
     assert joint._expected(item.accelerator, kin) == pytest.approx(0.4)
     assert joint._expected(item.accelerator, None) is None
-    assert joint._expected(item.accelerator, JointFit({}, 1, kin.at)) is None
+    assert joint._expected(item.accelerator, JointFit({}, 1, kin.accelerator)) is None
     found = together(monkeypatch, item, kin=kin)
     k = 0.04 / 0.05
     assert found["", "matrix"] - at == pytest.approx(-(k**2) * off / (1 + k**2), rel=0.05)
@@ -495,8 +495,8 @@ def test_constants_that_runs_can_tell(
         )
         for precision in precisions
     ]
-    assert fit.wanted(replays, launches=False) == names
-    assert fit.wanted(replays, launches=True) == (*names, "launch", "launch_parallel", "launch_step")
+    assert fit.needed_constants(replays, launches=False) == names
+    assert fit.needed_constants(replays, launches=True) == (*names, "launch", "launch_parallel", "launch_step")
 
 
 def test_a_file_that_was_written_is_read_again() -> None:

@@ -10,7 +10,7 @@ from ffplan.base.errors import InputError
 from ffplan.calibration.fit import FitError
 from ffplan.calibration.measured_attention import measured_attention
 from ffplan.calibration.measured_fit import MeasuredRequest, MeasuredResult, fit_recording
-from ffplan.calibration.measured_fits import usual_rates
+from ffplan.calibration.measured_fits import default_rates
 from ffplan.calibration.measured_overlay import (
     KEY,
     MeasuredSource,
@@ -143,7 +143,7 @@ def test_a_part_of_another_peak_gets_a_table_of_its_own() -> None:
     assert isinstance(shipped, AttentionRates)
     lower = shipped.model_copy(update={"peak": shipped.peak.model_copy(update={"value": 900.0})})
     source = MeasuredSource("t", "2026", measured=True)
-    own = measured_attention(MADE_UP, accelerator(), lower, usual_rates(accelerator(), 132), source)
+    own = measured_attention(MADE_UP, accelerator(), lower, default_rates(accelerator(), 132), source)
     assert own.part is not None
     assert (own.part.id, own.part.peak.value) == ("attention-h100-sxm-80gb", 989.4)
     assert {item.kernel for item in own.part.tables} == {"fa2", "cudnn"}

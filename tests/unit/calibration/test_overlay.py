@@ -23,7 +23,7 @@ def part(text: str) -> Accelerator:
 def overlaid(*, own: bool = True) -> str:
     base = part(TEXT).training
     sources = [source_line("calibration", "ours", "2026-11"), source_line("calibration-start", "theirs", "2025")]
-    return with_training(TEXT, sources, training_block(FITTED, base, 132, own=own, set_name="mine"))
+    return with_training(TEXT, sources, training_block(FITTED, base, 132, same_part=own, set_name="mine"))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_second_calibration_replaces_the_first() -> None:
     twice = with_training(
         overlaid(),
         [source_line("calibration", "again", "2027")],
-        training_block(FITTED, None, 99, own=True, set_name="next"),
+        training_block(FITTED, None, 99, same_part=True, set_name="next"),
     )
     assert (twice.count("training:\n"), twice.count("  calibration: "), twice.count("  calibration-start: ")) == (
         1,

@@ -456,7 +456,7 @@ def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
 
 
 def test_offload_is_additive() -> None:
-    assert offloaded_run_time(900, 8e9, width=2, passes=3, micro_steps=200, message=1e8, each=0.02) == pytest.approx(
+    assert offloaded_run_time(900, 8e9, width=2, passes=3, micro_steps=200, message=1e8, gather=0.02) == pytest.approx(
         900 + 200 * 3 * 160 * 0.02
     )
 

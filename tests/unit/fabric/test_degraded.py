@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import JobOnWhatIsLeft, links_alive, zone_cuts
+from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
 from ffplan.fabric.routing.job_loads import JobNodes, pairs_across_zones
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
@@ -42,7 +42,7 @@ def test_the_whole_fabric(pods: WiredFabric) -> None:
 def test_a_core_takes_two_links_from_each_pod(pods: WiredFabric) -> None:
     """350 of 400 GB/s leave each pod: 4 x 350 / 2."""
     every = np.arange(64)[:, None]
-    left = JobOnWhatIsLeft(pods, every).remaining(of_role(pods, CORE)[:1], NONE)
+    left = DegradedJob(pods, every).remaining(of_role(pods, CORE)[:1], NONE)
     assert (left.bisection_gbyte_s, left.zone_gbyte_s, left.endpoints_lost) == (700.0, (700.0,), 0)
 
 
@@ -62,7 +62,7 @@ def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> No
 
 
 def test_a_spine_takes_a_quarter_of_its_pod(pods: WiredFabric) -> None:
-    left = JobOnWhatIsLeft(pods, np.arange(64)[:, None]).remaining(of_role(pods, SPINE)[5:6], NONE)
+    left = DegradedJob(pods, np.arange(64)[:, None]).remaining(of_role(pods, SPINE)[5:6], NONE)
     assert left.bisection_gbyte_s == 750.0
     assert left.nodes_left == 64
 
@@ -93,20 +93,20 @@ def test_nodes_whose_every_plane_is_gone_are_lost(pods: WiredFabric) -> None:
     """All leaves but one: its four nodes are left; none without any leaf."""
     every = np.arange(64)[:, None]
     leaves = of_role(pods, LEAF)
-    left = JobOnWhatIsLeft(pods, every).remaining(leaves[1:], NONE)
+    left = DegradedJob(pods, every).remaining(leaves[1:], NONE)
     assert (left.endpoints_lost, left.nodes_left) == (60, 4)
-    none = JobOnWhatIsLeft(pods, every).remaining(leaves, NONE)
+    none = DegradedJob(pods, every).remaining(leaves, NONE)
     assert (none.nodes_left, none.allreduce_gbyte_s, none.bisection_gbyte_s) == (0, 0.0, 0.0)
 
 
 def test_one_node_has_no_allreduce(pods: WiredFabric) -> None:
-    left = JobOnWhatIsLeft(pods, np.arange(1)[:, None]).remaining(NONE, NONE)
+    left = DegradedJob(pods, np.arange(1)[:, None]).remaining(NONE, NONE)
     assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
 
 
 def test_the_largest_part_goes_on(pods: WiredFabric) -> None:
     """Without any core, each pod of 16 nodes is alone."""
-    left = JobOnWhatIsLeft(pods, np.arange(64)[:, None]).remaining(of_role(pods, CORE), NONE)
+    left = DegradedJob(pods, np.arange(64)[:, None]).remaining(of_role(pods, CORE), NONE)
     assert left.nodes_left == 16
     assert left.allreduce_gbyte_s > 0
 
@@ -114,7 +114,7 @@ def test_the_largest_part_goes_on(pods: WiredFabric) -> None:
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
     k = pods.network.links
     own = np.flatnonzero((k.tier == 1) & (k.a == of_role(pods, LEAF)[3]))
-    left = JobOnWhatIsLeft(pods, np.arange(64)[:, None]).remaining(NONE, own)
+    left = DegradedJob(pods, np.arange(64)[:, None]).remaining(NONE, own)
     assert (left.endpoints_cut_off, left.nodes_left) == (4, 60)
     assert pods.network.nbytes > 0
 
@@ -129,7 +129,7 @@ def leaves() -> WiredFabric:
 def test_nodes_that_nothing_joins_have_no_allreduce(leaves: WiredFabric) -> None:
     """One node on each of two leaves, and no spine between them."""
     every = np.array([[0], [4]])
-    left = JobOnWhatIsLeft(leaves, every).remaining(of_role(leaves, SPINE), NONE)
+    left = DegradedJob(leaves, every).remaining(of_role(leaves, SPINE), NONE)
     assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
 
 
@@ -138,7 +138,7 @@ def test_two_leaves_that_reach_a_third_alone_have_no_static_routes(leaves: Wired
     k = leaves.network.links
     one, two = of_role(leaves, SPINE)[:2]
     lost = np.flatnonzero((k.tier == 1) & (((k.a == 1) & (k.b == one)) | ((k.a == 2) & (k.b == two))))
-    left = JobOnWhatIsLeft(leaves, np.array([[0], [4], [8]]), "static").remaining(NONE, lost)
+    left = DegradedJob(leaves, np.array([[0], [4], [8]]), "static").remaining(NONE, lost)
     assert left.nodes_left == 3
     assert left.allreduce_gbyte_s == 0.0
 
@@ -155,11 +155,11 @@ def test_without_links_to_the_cores_nothing_leaves_a_pod(pods: WiredFabric) -> N
 def test_what_draws_share_changes_no_draw(pods: WiredFabric, routing: str) -> None:
     """One job asked for many losses answers as a job made for each: nothing of a loss stays behind."""
     random, every = np.random.default_rng(3), np.arange(64)[:, None]
-    shared = JobOnWhatIsLeft(pods, every, routing)
+    shared = DegradedJob(pods, every, routing)
     switches, links = len(pods.network.switches), np.flatnonzero(pods.network.links.tier > 0)
     for _ in range(12):
         loss = random.choice(switches, random.integers(0, 4), replace=False), random.choice(links, 6, replace=False)
-        alone = JobOnWhatIsLeft(pods, every, routing).remaining(*loss)
+        alone = DegradedJob(pods, every, routing).remaining(*loss)
         assert astuple(shared.remaining(*loss)) == astuple(alone)
         assert shared.remaining(*loss) is shared.remaining(*loss)
 
@@ -176,7 +176,7 @@ def test_zones_carry_what_their_planes_do_together(name: str, zones: tuple[float
     fabric = own.fabric
     nodes = fabric.network.endpoints
     every = np.arange(len(nodes))[nodes.group == 0].reshape(-1, 1)
-    left = JobOnWhatIsLeft(fabric, every).remaining(NONE, NONE)
+    left = DegradedJob(fabric, every).remaining(NONE, NONE)
     assert len(left.zone_gbyte_s) == fabric.zones
     if zones is not None:
         assert left.zone_gbyte_s == zones

@@ -10,7 +10,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.dragonfly_routing import DragonflyRouting
-from ffplan.fabric.routing.failures import usual_losses
+from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.job_loads import StudyError, flows_of, pick_job
 from ffplan.fabric.routing.rank_order import in_order
 from ffplan.fabric.routing.tree_routing import TreeRouting
@@ -62,7 +62,7 @@ def test_traffic_that_is_too_much_or_has_no_source(monkeypatch: pytest.MonkeyPat
 
 
 def test_planes_are_lost_one_at_a_time() -> None:
-    titles = [loss.title for loss in usual_losses(wired("fire-flyer-next").fabric)]
+    titles = [loss.title for loss in default_losses(wired("fire-flyer-next").fabric)]
     assert sum("plane" in title for title in titles) == 1
 
 

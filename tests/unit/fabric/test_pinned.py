@@ -11,7 +11,7 @@ from ffplan.base.paths import data_folder
 from ffplan.fabric.routing.adaptive import CutTraffic
 from ffplan.fabric.routing.degraded import bisection
 from ffplan.fabric.routing.double_binary_tree import crossings
-from ffplan.fabric.routing.failures import usual_losses
+from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.keys import hashed, splitmix
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.families import Candidate, Request, dragonfly, slim_fly, slim_fly_counts
@@ -101,7 +101,7 @@ def test_the_narrowest_tier_of_three() -> None:
 def test_links_between_switches_are_all_that_can_be_lost() -> None:
     """Two tiers have links between leaves and spines, which are no links to endpoints."""
     fabric = wire_tree(build_tree(TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal"), 32), 32, 25.0)
-    (loss,) = [item for item in usual_losses(fabric) if item.kind == "link"]
+    (loss,) = [item for item in default_losses(fabric) if item.kind == "link"]
     assert len(loss.pool) == 32
     assert set(fabric.network.links.tier[loss.pool].tolist()) == {1}
 

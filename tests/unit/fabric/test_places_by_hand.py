@@ -178,7 +178,7 @@ def test_one_pair_of_ranks_joins_neighbouring_zones(sizes: list[int], pairs: int
             assert np.bincount(parent[parent >= 0], minlength=1).max() <= 2
 
 
-SHAPE = DragonflyShape(groups=3, endpoints=1, routers=2, global_links=1, each=1)
+SHAPE = DragonflyShape(groups=3, endpoints=1, routers=2, global_links=1, pair_links=1)
 """Three groups of two routers with an endpoint and a global link each."""
 
 

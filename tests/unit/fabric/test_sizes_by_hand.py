@@ -301,7 +301,7 @@ def test_links_out_of_a_group_of_a_dragonfly(monkeypatch: pytest.MonkeyPatch) ->
     from ffplan.fabric.sizing import link_cuts
 
     monkeypatch.setattr(link_cuts, "ports_per_plane", lambda *_: 4)
-    shape = SimpleNamespace(group_ports=32, each=3, groups=5)
+    shape = SimpleNamespace(group_ports=32, pair_links=3, groups=5)
     design, plan = job(plan={"dragonfly": shape, "planes": 2})
     for nodes, sets in ((8, 1), (9, 2), (40, 5)):
         (found,) = dragonfly_cuts(design, plan, nodes)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import JobOnWhatIsLeft, bisection, links_alive, zone_cuts
+from ffplan.fabric.routing.degraded import DegradedJob, bisection, links_alive, zone_cuts
 from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree, joined_trees
 from ffplan.fabric.routing.rank_order import aligned
 from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring, tree
@@ -89,14 +89,14 @@ def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
     network = fabric.network  # type: ignore[attr-defined]
     assert zone_cuts(fabric, links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
     assert bisection(fabric, links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
-    spine = JobOnWhatIsLeft(fabric, every).remaining(np.array([8]), nothing)  # type: ignore[arg-type]
+    spine = DegradedJob(fabric, every).remaining(np.array([8]), nothing)  # type: ignore[arg-type]
     assert (spine.endpoints_lost, spine.endpoints_cut_off, spine.nodes_left) == (0, 0, 32)
     assert spine.bisection_gbyte_s == 300.0
     assert spine.zone_gbyte_s == (300.0,)
-    leaf = JobOnWhatIsLeft(fabric, every).remaining(np.array([0]), nothing)  # type: ignore[arg-type]
+    leaf = DegradedJob(fabric, every).remaining(np.array([0]), nothing)  # type: ignore[arg-type]
     assert (leaf.endpoints_lost, leaf.nodes_left, leaf.bisection_gbyte_s) == (4, 28, 350.0)
     own = np.flatnonzero((network.links.tier == 1) & (network.links.a == 2))
-    cut = JobOnWhatIsLeft(fabric, every).remaining(nothing, own)  # type: ignore[arg-type]
+    cut = DegradedJob(fabric, every).remaining(nothing, own)  # type: ignore[arg-type]
     assert (cut.endpoints_lost, cut.endpoints_cut_off, cut.nodes_left) == (0, 4, 28)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.base.formatting import data_size
 from ffplan.measuring.kernels import Gemm
-from ffplan.measuring.plan import GROUPS, KernelPlan, tiny_plan, usual_plan
+from ffplan.measuring.plan import GROUPS, KernelPlan, default_plan, tiny_plan
 from ffplan.measuring.recording import recording_text
 from ffplan.measuring.run import (
     BATCH,
@@ -95,7 +95,7 @@ def test_an_interrupt_keeps_what_is_finished() -> None:
 
 
 def test_the_usual_plan_takes_minutes_and_has_every_group() -> None:
-    plan = usual_plan()
+    plan = default_plan()
     assert tuple(plan.kernels) == GROUPS
     assert 60 < plan.total < 600
     every = [kernel.words for kernels in plan.kernels.values() for kernel in kernels]

@@ -11,7 +11,7 @@ from ffplan.design.training import PlanFields
 from ffplan.training.axes import RECOMPUTE
 from ffplan.training.constraints import violations
 from ffplan.training.fsdp import unit_collectives
-from ffplan.training.group_collectives import Cluster, sharded_over
+from ffplan.training.group_collectives import Cluster, with_sharding_nics
 from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
@@ -22,7 +22,7 @@ from tests.unit.training.test_layer import plans, speeds
 
 def cluster(nics: int | None) -> Cluster:
     nccl = library_named("nccl")
-    return sharded_over(Cluster(host=host_named("hgx-h100-8nic"), library=nccl, reducer=nccl), nics)
+    return with_sharding_nics(Cluster(host=host_named("hgx-h100-8nic"), library=nccl, reducer=nccl), nics)
 
 
 def test_one_nic_counts_for_zero_3_alone_in_a_batch_of_plans() -> None:

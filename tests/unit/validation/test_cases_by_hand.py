@@ -380,7 +380,7 @@ def test_uplinks_are_shared_by_groups_of_a_training_run() -> None:
     host = bench.host(where, ())
     crossed = bench.crossed(where, host)
     for nodes, apart, sets in ((8.0, 1.0, 2), (8.0, 2.0, 4), (8.0, 100.0, 8), (3.0, 1.0, 1)):
-        place = GroupPlacement(nodes=np.array([nodes]), each=np.array([8.0]), apart=np.array([apart]))
+        place = GroupPlacement(nodes=np.array([nodes]), per_node=np.array([8.0]), apart=np.array([apart]))
         zones, (cut,) = crossed(place)
         assert np.asarray(zones).tolist() == [1]
         assert np.asarray(cut.sets).tolist() == [sets]
