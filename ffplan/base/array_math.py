@@ -93,12 +93,12 @@ def round_up(value: Any) -> Any:
 
 
 def whole(value: Number) -> int:
-    """Return a whole number [1] as int; arrays, which the type leaves out, as they are."""
+    """Return a whole number [1] as int; an array, which the type omits, stays as it is."""
     return int(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
 
 
 def real(value: Number) -> float:
-    """Return a number [same unit] as float; arrays, which the type leaves out, as they are."""
+    """Return a number [same unit] as float; an array, which the type omits, stays as it is."""
     return float(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
 
 
@@ -111,7 +111,7 @@ def choose(condition: Any, one: Any, two: Any) -> Any:
 
 
 def some(value: Any) -> bool:
-    """Return whether a number or condition [1] is anything but 0, anywhere in an array."""
+    """Return whether a number or condition [1] is other than 0; for an array, whether any element is."""
     numpy = _numpy_if_array(value)
     return bool(value) if numpy is None else bool(numpy.any(value))
 
@@ -121,7 +121,7 @@ def greatest_common_divisor(one: int, two: int) -> int: ...
 @overload
 def greatest_common_divisor(one: Number, two: Number) -> Number: ...
 def greatest_common_divisor(one: Any, two: Any) -> Any:
-    """Return the greatest common divisor of two whole numbers [1], of any shape; that of 0 and n is n."""
+    """Return the greatest common divisor of two whole numbers [1] of any shape; for 0 and n it is n."""
     numpy = _numpy_if_array(one, two)
     return gcd(one, two) if numpy is None else numpy.gcd(one, two)
 
@@ -138,7 +138,7 @@ def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
         bound: whole numbers of at most `number`, any shape.
 
     Raises:
-        ValueError: where a bound exceeds its number.
+        ValueError: if a bound exceeds its number.
     """
     numpy = _numpy_if_array(number, bound)
     if numpy is None:

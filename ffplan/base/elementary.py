@@ -17,13 +17,13 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """log(2) in two parts; the first has so few digits that its products with whole numbers up to 2^20 are exact."""
 LN2 = LN2_HIGH + LN2_LOW
 SMALLEST, LARGEST = -745.0, 709.0
-"""Exponents whose exponential is neither 0 nor above the largest float."""
+"""Smallest and largest exponent whose exponential is a normal result: not 0, not infinite."""
 EXP_TERMS, LOG_TERMS = 14, 11
-"""Terms after which a series has no effect on a float."""
+"""Terms of each series that still change a float."""
 
 
 def _horner(coefficients: list[float], x: Any) -> Any:
-    """Return a polynomial, its coefficients from the highest power down."""
+    """Evaluate a polynomial; coefficients run from the highest power down."""
     found = np.full(np.shape(x), coefficients[0])
     for coefficient in coefficients[1:]:
         found = found * x + coefficient
@@ -39,7 +39,7 @@ def exp(x: Any) -> Floats:
     """Return the exponential.
 
     Args:
-        x: exponents [1], any shape; below SMALLEST the result is 0, above LARGEST that of LARGEST.
+        x: exponents [1], any shape; 0 below SMALLEST; clipped at LARGEST.
 
     Equation:
         2^k exp(r), k = round(x / log 2), r = x - k log 2; exp(r) by its Taylor series
@@ -56,7 +56,7 @@ def exp(x: Any) -> Floats:
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
-    """Return (e, log(m)) of x = 2^e m, m between the square roots of 1/2 and 2."""
+    """Return (e, log(m)) for x = 2^e m, with m between the square roots of 1/2 and 2."""
     m, e = np.frexp(np.asarray(x, dtype=float))
     low = m < np.sqrt(0.5)
     m = np.where(low, 2 * m, m)
@@ -99,7 +99,7 @@ def log2(x: Any) -> Floats:
 
 
 def expm1(x: Any) -> Floats:
-    """Return the exponential less 1, exact to a few last places near 0 too.
+    """Return the exponential less 1, accurate to the last places near 0 too.
 
     Args:
         x: exponents [1], any shape; at most LARGEST.

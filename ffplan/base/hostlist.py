@@ -10,7 +10,7 @@ _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 
 
 def fold(names: list[str]) -> str:
-    """Return names as one host list; runs of numbers of one width are folded, the order of first prefixes kept."""
+    """Fold names into one host list: runs of numbers of equal width in brackets, prefixes in order of appearance."""
     groups: dict[tuple[str, int], list[int]] = {}
     plain: dict[str, None] = {}
     for name in names:
@@ -39,14 +39,14 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
 
 
 def unfold(text: str, most: int | None = None) -> list[str]:
-    """Return the names of a host list.
+    """Expand a host list into its names.
 
     Args:
         text: names with runs in brackets; several brackets count like the digits of a number, the last one fastest.
-        most: most names that it may stand for.
+        most: largest number of names.
 
     Raises:
-        ValueError: where brackets do not close, a run is not of numbers, or there are more names.
+        ValueError: if a bracket is not closed, a run is not numeric, or the names exceed `most`.
     """
     names: list[str] = []
     parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
@@ -63,10 +63,10 @@ def unfold(text: str, most: int | None = None) -> list[str]:
 
 
 def _numbers(runs: str, most: int | None) -> list[str]:
-    """Return the numbers of the inside of brackets, such as `001-018,020`.
+    """Return the numbers inside brackets, such as `001-018,020`.
 
     Raises:
-        ValueError: where a run is not of numbers or runs backwards, or there are more than `most`.
+        ValueError: if a run is not numeric or runs backwards, or the numbers exceed `most`.
     """
     found: list[str] = []
     for run in runs.split(","):

@@ -1,4 +1,4 @@
-"""Things that pairs of them join, be it over others."""
+"""Union-find: groups connected by pairs."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ K = TypeVar("K", bound="Hashable")
 
 
 def joined(pairs: Iterable[tuple[K, K]]) -> dict[K, K]:
-    """Return for everything in a pair the one that stands for all that it is joined with.
+    """Return the representative of each element's connected group.
 
     Args:
-        pairs: two that are joined, any number of times.
+        pairs: connected elements; repeats are fine.
     """
     parent: dict[K, K] = {}
 

@@ -29,7 +29,7 @@ def plain(value: Any) -> Any:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of everything inside plain data that holds nothing itself."""
+    """Yield (path, value) for every scalar inside plain data."""
     if isinstance(value, dict) and value:
         for key, item in value.items():
             yield from leaves(item, f"{path}.{key}" if path else key)
@@ -41,12 +41,12 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def numbers(value: Any) -> dict[str, float]:
-    """Return every number inside plain data by its path; truths are none."""
+    """Return every number inside plain data by its path, booleans excluded."""
     return {path: item for path, item in leaves(value) if isinstance(item, int | float) and not isinstance(item, bool)}
 
 
 def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a mapping without nested mappings, keys joined by dots, lists as words."""
+    """Flatten a mapping: keys joined by dots, lists as text."""
     found: dict[str, Any] = {}
     for key, item in value.items():
         if isinstance(item, dict):
@@ -57,7 +57,7 @@ def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
-    """Return the number at a path of plain data or of records; None where there is none.
+    """Return the number at a path of plain data or records; None if missing.
 
     Args:
         steps: field names and list positions from the root.

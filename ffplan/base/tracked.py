@@ -1,7 +1,7 @@
-"""Numbers that remember their place in a result, so that text made of them says which figures it is made of.
+"""Numbers that remember their path in a result, so that a text built from them knows its figures.
 
-A page makes its text from a tracked copy of the result: each number formats as its digits after a mark that names its
-path, and the page reads the marks off. Every other reader makes the same text from the result itself.
+A page builds its text from a tracked copy of the result: each number formats as a mark with its path, then its digits,
+and the page strips the marks. All other formats build the same text from the result itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 START, END = "\ue000", "\ue001"
-"""What a mark stands between; private characters of Unicode, which no result holds."""
+"""Delimiters of a mark: private Unicode characters, which no result holds."""
 BETWEEN = "\ue002"
-"""What stands between the paths of a mark."""
+"""Separator between the paths of a mark."""
 _MARK = re.compile(f"{START}([^{END}]*){END}")
 _PRIVATE = re.compile(f"[{START}-{BETWEEN}]")
 
@@ -28,7 +28,7 @@ Paths = tuple[str, ...]
 
 
 class _Tracked:
-    """What tracked numbers share: their paths, and arithmetic that keeps those of both sides."""
+    """Base of tracked numbers: paths, and arithmetic that merges the paths of both operands."""
 
     paths: Paths
 
@@ -43,11 +43,11 @@ class _Tracked:
 
 
 class TrackedFloat(_Tracked, float):
-    """A float with the paths that it comes from."""
+    """A float with the paths of its figures."""
 
 
 class TrackedInt(_Tracked, int):
-    """An integer with the paths that it comes from."""
+    """An integer with the paths of its figures."""
 
 
 def _tracked(value: Any, paths: Paths) -> Any:
@@ -83,7 +83,7 @@ _ONE = ("neg", "pos", "abs", "round")
 
 
 def _arithmetic(name: str) -> Callable[..., Any]:
-    """Return the operation of numbers of a name, with the paths of all operands."""
+    """Return a numeric operation by name that merges the paths of all operands."""
 
     def operate(self: Any, *others: Any) -> Any:
         plain = untracked(self)
@@ -101,11 +101,11 @@ for _name in (*(f"__{prefix}{name}__" for name in _BOTH for prefix in ("", "r"))
 
 
 def track(value: T, path: str = "") -> T:
-    """Return a copy of a result in which every number knows its path.
+    """Return a copy of a result whose numbers know their paths.
 
     Args:
-        value: a record, mapping, sequence or number of it.
-        path: where it stands.
+        value: a record, mapping, sequence or number.
+        path: its path in the result.
     """
     copy: T = _copied(value, path)
     return copy
@@ -127,7 +127,7 @@ def _copied(value: Any, path: str) -> Any:
 
 
 def made_of(text: str, *numbers: float | None) -> str:
-    """Return a text that was made elsewhere with the paths of the numbers that it is made of."""
+    """Mark a finished text with the paths of the numbers behind it."""
     return _marked(text, paths_of(numbers))
 
 
@@ -144,12 +144,12 @@ def split_marks(text: str) -> tuple[str, Paths]:
 
 
 def read_alike(one: str, two: str) -> bool:
-    """Return whether two texts read alike, whatever figures they are made of."""
+    """Return whether two texts are equal without their marks."""
     return split_marks(one)[0] == split_marks(two)[0]
 
 
 def traced(function: Callable[P, str]) -> Callable[P, str]:
-    """Make a function that words a number keep the paths of its arguments, whatever it does with the digits."""
+    """Decorate a formatting function so that its text keeps the paths of its arguments."""
 
     @wraps(function)
     def words(*given: P.args, **named: P.kwargs) -> str:

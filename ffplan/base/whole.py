@@ -1,13 +1,13 @@
-"""Whole numbers in texts of other programs."""
+"""Integers in the output of other programs."""
 
 from __future__ import annotations
 
 DIGITS = 9
-"""Most digits of a number that is read [1]."""
+"""Most digits of a number [1]."""
 
 
 def whole(text: str, digits: int = DIGITS) -> int | None:
-    """Return a whole number of a few digits; None where a text is none.
+    """Parse an integer of a few digits; None for any other text.
 
     Args:
         digits: most digits [1].

@@ -1,4 +1,4 @@
-"""A reliability profile that states what it changes of another: its data with those of the other, and what is wrong."""
+"""Reliability profiles that extend another: merged data, and faults of the extension."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 EXTENDS, WITHOUT = "extends", "without"
 BY_NAME = ("sources", "hazards", "domain_parts", "relative", "storage_tiers")
-"""Fields whose entries stand beside those of the other profile; any other field takes the place of the other's."""
+"""Fields whose entries are merged with the base profile's; any other field replaces the base's."""
 
 
 def base_name(data: Any) -> str | None:
-    """Return the profile that the data of a reliability profile extend; None of any other part."""
+    """Return the base of a reliability profile; None for any other part."""
     if not isinstance(data, dict) or data.get("kind") != "reliability":
         return None
     name = data.get(EXTENDS)
@@ -26,11 +26,11 @@ def base_name(data: Any) -> str | None:
 
 
 def with_base(own: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a profile with those of the profile that it extends.
+    """Merge the data of a profile with its base.
 
     Args:
-        own: what it states.
-        base: the whole data of the other.
+        own: data of the profile.
+        base: the complete data of the base.
     """
     found = {**base, **own}
     for field in BY_NAME:
@@ -46,10 +46,10 @@ def with_base(own: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
 
 
 def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
-    """Yield what a profile cannot change of the one that it extends.
+    """Yield faults of a profile's changes to its base.
 
     Args:
-        base: the whole data of the other.
+        base: the complete data of the base.
     """
     own = document.data
     sources = own.get("sources")

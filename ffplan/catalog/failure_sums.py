@@ -1,4 +1,4 @@
-"""Whether the classes of a failure study make the sums that its source prints."""
+"""Check of a failure study: its classes against the sums that its source prints."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
-    """Yield printed sums of a failure study that its classes do not make."""
+    """Yield printed sums of a failure study that its classes do not add up to."""
     assert isinstance(study, FailureStudy)
     for name, printed in study.printed.items():
         classes = study.sums.get(name, tuple(study.events))

@@ -53,7 +53,7 @@ def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | in
 
 
 def _link_faults(links: Iterable[tuple[str, str]], known: set[str], document: Document) -> Iterator[Finding]:
-    """Yield a finding for every link that joins no two accelerators of the server, or stands twice."""
+    """Yield a finding for every link that is listed twice, or does not connect two accelerators of the server."""
     seen: set[tuple[str, str]] = set()
     for position, pair in enumerate(links):
         path = ("nvlink", "links", position)
@@ -71,7 +71,7 @@ def _link_faults(links: Iterable[tuple[str, str]], known: set[str], document: Do
 
 
 def _count_faults(network: ScaleUp, document: Document) -> Iterator[Finding]:
-    """Yield a finding where counts of links are not one for each entry of the list of links."""
+    """Yield a finding if the counts of links do not match the list of links."""
     counts, links = len(network.counts), len(network.links)
     if counts and counts != links:
         words = f"{counts:,} counts of links stand beside {links:,} entries of `links`"

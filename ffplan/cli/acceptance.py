@@ -26,7 +26,7 @@ def _read(files: list[str]) -> tuple[Measured, ...]:
     """Return what logs measured.
 
     Raises:
-        UsageError: where one cannot be read.
+        UsageError: if one cannot be read.
     """
     from ffplan.interop.logs.read import read_log
 
@@ -117,7 +117,7 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     """Write measured collectives as cases.
 
     Raises:
-        UsageError: where there are none, or the day is none.
+        UsageError: if there are none, or the day is none.
     """
     import re
     from datetime import date as day

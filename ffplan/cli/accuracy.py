@@ -111,7 +111,7 @@ def _leave_one_out(
     """Fit without each source, stack, accelerator, chip or process in turn, and print its error.
 
     Raises:
-        UsageError: where SciPy is missing.
+        UsageError: if SciPy is missing.
     """
     from ffplan.calibration.calibrate import runs
     from ffplan.calibration.fit import FitError

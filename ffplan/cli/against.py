@@ -100,7 +100,7 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
         task: how they are checked.
 
     Raises:
-        UsageError: where there is no such revision, or no design belongs to the report.
+        UsageError: if the revision is unknown, or no design belongs to the report.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.check.waivers import waive

@@ -31,8 +31,8 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
         partial: whether a part of an output will do.
 
     Raises:
-        UsageError: where a folder is empty or too large.
-        InputError: located, where a file cannot be read.
+        UsageError: if a folder is empty or too large.
+        InputError: located, if a file cannot be read.
     """
     from ffplan.interop.asbuilt.model import MOST_BYTES, MOST_STREAMED
     from ffplan.interop.asbuilt.read import read_as_built
@@ -53,7 +53,7 @@ def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:
     """Refuse a file of another plane or zone than the one that is asked for.
 
     Raises:
-        UsageError: where most of its devices have names of other parts of the design.
+        UsageError: if most of its devices have names of other parts of the design.
     """
     foreign = [device.name for device in found.devices if device.name in others]
     if len(foreign) > len(found.devices) / 2:

@@ -42,7 +42,7 @@ def _kind(kind: str | None, command: str) -> str | None:
     """Return a kind of part, its plural included.
 
     Raises:
-        UsageError: where there is no such kind.
+        UsageError: if the kind is unknown.
     """
     from ffplan.catalog.kinds import KINDS, kind_hint
 

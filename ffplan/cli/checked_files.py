@@ -78,7 +78,7 @@ def _below(folder: str) -> list[str]:
     """Return every YAML file below a folder, by path; hidden ones, pipes and devices are left out.
 
     Raises:
-        UsageError: where there is none, there are far too many, or a folder cannot be read.
+        UsageError: if there is none, there are far too many, or a folder cannot be read.
     """
 
     def fail(error: OSError) -> NoReturn:
@@ -103,7 +103,7 @@ def yaml_files(names: Sequence[str]) -> list[str]:
         names: design names, files and folders, as given.
 
     Raises:
-        UsageError: where a folder holds no YAML file.
+        UsageError: if a folder holds no YAML file.
     """
     found: list[str] = []
     for name in names:
@@ -139,7 +139,7 @@ def policy_for(path: Path, task: Task) -> Policy:
     """Return the policy of a file.
 
     Raises:
-        InputError: where the policy is wrong.
+        InputError: if the policy is wrong.
     """
     if task.isolated:
         return NO_POLICY
@@ -153,7 +153,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     """Return the findings on a file of one kind.
 
     Raises:
-        InputError: where it is wrong.
+        InputError: if it is wrong.
     """
     catalog = _parts(task.catalogs).fresh()
     if kind is None:
@@ -228,7 +228,7 @@ def checked(name: str, task: Task) -> CheckedFile:
         task: how it is checked.
 
     Raises:
-        UsageError: where there is no such design.
+        UsageError: if the design is unknown.
     """
     from ffplan.inputs.document import read_document
 

@@ -40,7 +40,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
     """Refuse options that would have no effect.
 
     Raises:
-        UsageError: where one is given.
+        UsageError: if one is given.
     """
     from ffplan.collectives.volumes import OF_TOKENS
 

@@ -70,7 +70,7 @@ def _training(
     """Return the training job on every design, and in money where tokens are given.
 
     Raises:
-        UsageError: where the batch is missing, or there is no such model.
+        UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.stacks import SoftwareStack
@@ -122,8 +122,8 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
     """Return the job that designs state, with the tokens asked for, and the fields of its plan.
 
     Raises:
-        InputError: where a workload gives its batch twice.
-        UsageError: where no design states one, or two state different jobs.
+        InputError: if a workload gives its batch twice.
+        UsageError: if no design states one, or two state different jobs.
     """
     from ffplan.cli.workload import own_workload
     from ffplan.studies.train.workload import workload_fields
@@ -138,7 +138,7 @@ def _refuse_without_model(model: str | None, given: object) -> None:
     """Refuse options of a job where no model is named.
 
     Raises:
-        UsageError: where there are any.
+        UsageError: if there are any.
     """
     if model is None and given:
         words = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"

@@ -39,7 +39,7 @@ def _timed(
     """Return the job with its step time.
 
     Raises:
-        UsageError: where there is no such model, or the plan is none.
+        UsageError: if the model is unknown, or the plan is none.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
@@ -61,7 +61,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
     """Return the workload of the design with its step time; None where neither it nor the command line has tokens.
 
     Raises:
-        UsageError: where there are tokens and no workload.
+        UsageError: if there are tokens and no workload.
     """
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
@@ -78,7 +78,7 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     """Return the design with its cluster rented at an offer.
 
     Raises:
-        UsageError: where there is no such offer of its accelerator.
+        UsageError: if there is no such offer of its accelerator.
     """
     from ffplan.catalog.prices import RentBook
     from ffplan.design.ownership import offers_for
@@ -98,7 +98,7 @@ def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
     """Return a job with its step time, with progress while plans are searched.
 
     Raises:
-        UsageError: where the accelerators have no training constants, or the plan is none.
+        UsageError: if the accelerators have no training constants, or the plan is none.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError

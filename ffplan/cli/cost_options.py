@@ -42,7 +42,7 @@ def tokens_of(text: str, command: str) -> float:
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or not above 0.
+        UsageError: if it is none, or not above 0.
     """
     from ffplan.cli.loading import parsed
     from ffplan.inputs.tokens import parse_tokens
@@ -58,7 +58,7 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
         command: for messages.
 
     Raises:
-        UsageError: where it is no money, or in another currency.
+        UsageError: if it is no money, or in another currency.
     """
     from ffplan.cli.loading import parsed
     from ffplan.inputs.quantities import parse_money
@@ -79,7 +79,7 @@ def require_transformer(parts: Catalog, name: str, command: str) -> None:
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or no transformer.
+        UsageError: if it is none, or no transformer.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of

@@ -51,7 +51,7 @@ def _word(name: str) -> str:
     """Return the page of a rule, or the definitions of a term.
 
     Raises:
-        UsageError: where there is neither.
+        UsageError: if there is neither.
     """
     from ffplan.check.every_rule import every_rule
     from ffplan.inputs.suggest import did_you_mean

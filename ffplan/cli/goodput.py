@@ -37,7 +37,7 @@ def _with_options(
     """Return the design with what the options say of its reliability.
 
     Raises:
-        UsageError: where an option is none.
+        UsageError: if an option is none.
     """
     from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
     from ffplan.inputs.dimensions import DURATION

@@ -26,7 +26,7 @@ def _day(text: str | None) -> str:
     """Return a day as YYYY-MM-DD; today's if None.
 
     Raises:
-        UsageError: where it is no day.
+        UsageError: if it is no day.
     """
     from datetime import UTC, date, datetime
 
@@ -42,7 +42,7 @@ def _basis(catalog: Catalog, name: str | None) -> Basis | None:
     """Return the server that stands in for what a file cannot tell.
 
     Raises:
-        UsageError: where there is no such server.
+        UsageError: if the server is unknown.
     """
     from ffplan.catalog.parts import Server
     from ffplan.interop.topology.server_file import Basis

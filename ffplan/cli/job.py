@@ -43,7 +43,7 @@ def job_asked(
         gpus: accelerators [1].
 
     Raises:
-        UsageError: where the model is none, or the job too large.
+        UsageError: if the model is none, or the job too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of

@@ -37,7 +37,7 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
     Raises:
-        UsageError: where it cannot be read, or is far too large.
+        UsageError: if it cannot be read, or is far too large.
     """
     try:
         raw = read_limited(Path(file), most)
@@ -52,7 +52,7 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
     """Return the content of a text file.
 
     Raises:
-        UsageError: where it cannot be read, or is no UTF-8 text.
+        UsageError: if it cannot be read, or is no UTF-8 text.
     """
     try:
         return read_bytes(file, most).decode("utf-8")
@@ -64,7 +64,7 @@ def _output(file: str, raw: bytes, text: str | None) -> str:
     """Return the text of what another program printed.
 
     Raises:
-        UsageError: where it is packed, or no text.
+        UsageError: if it is packed, or no text.
     """
     if raw.startswith(PACKED):
         raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
@@ -79,7 +79,7 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
     """Return the content of a file that another program printed.
 
     Raises:
-        UsageError: where it cannot be read, is packed, or is no text.
+        UsageError: if it cannot be read, is packed, or is no text.
     """
     raw = read_bytes(file, most)
     return _output(file, raw, text_of(raw))
@@ -94,7 +94,7 @@ def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
         most: largest file [byte].
 
     Raises:
-        UsageError: where it cannot be read, is packed, is no text, or does not end within the largest size.
+        UsageError: if it cannot be read, is packed, is no text, or does not end within the largest size.
     """
     try:
         stream = opened(Path(file))
@@ -129,7 +129,7 @@ def resolved_design(
         profile: reliability profile in place of the design's own; that one if None.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: if the profile is unknown.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import resolve
@@ -147,7 +147,7 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
         profile: catalogue id of the profile.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: if the profile is unknown.
     """
     if profile is None:
         return design
@@ -207,7 +207,7 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
         command: the command, for messages.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if it is none.
     """
     from pydantic_core import PydanticCustomError
 
@@ -234,7 +234,7 @@ def choice(value: str, known: tuple[str, ...], option: str) -> str:
     """Return a value that is one of the choices.
 
     Raises:
-        UsageError: where it is not, with the nearest.
+        UsageError: if it is not, with the nearest.
     """
     if value in known:
         return value
@@ -247,6 +247,6 @@ def choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return values separated by commas, each one of the choices.
 
     Raises:
-        UsageError: where one is not, with the nearest.
+        UsageError: if one is not, with the nearest.
     """
     return tuple(choice(value.strip(), known, option) for value in text.split(","))

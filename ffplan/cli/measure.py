@@ -58,7 +58,7 @@ def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -
     """Return the plan that is asked for.
 
     Raises:
-        UsageError: where there is no such group.
+        UsageError: if the group is unknown.
     """
     from ffplan.cli.loading import choices
     from ffplan.measuring.plan import GROUPS, PLANS
@@ -130,7 +130,7 @@ def _title(title: str | None) -> str:
     """Return the title of a recording.
 
     Raises:
-        UsageError: where it is empty or far too long.
+        UsageError: if it is empty or far too long.
     """
     if title is not None and not 0 < len(title) <= 500:
         raise UsageError("ffplan measure run: --title: write 1 to 500 letters")
@@ -141,7 +141,7 @@ def _date(date: str | None) -> str:
     """Return the date of a recording.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if it is none.
     """
     from datetime import date as day
 
@@ -157,7 +157,7 @@ def _device(device: DeviceChoice) -> TorchDevice:
     """Return the device.
 
     Raises:
-        UsageError: where PyTorch or a GPU is missing.
+        UsageError: if PyTorch or a GPU is missing.
     """
     from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 
@@ -256,7 +256,7 @@ def _write(made: MeasuredResult, folder: str, targets: dict[str, Path], *, force
     """Write the files of a catalogue, unless there is reason to doubt them.
 
     Raises:
-        Exit: where nothing was written.
+        Exit: if nothing was written.
     """
     doubts = () if force else made.report.doubts
     if doubts or not made.files:
@@ -273,7 +273,7 @@ def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
     """Return what is to be written; None where nothing is chosen.
 
     Raises:
-        UsageError: where there is no such constant, or a stack is named that nothing is written for.
+        UsageError: if there is no such constant, or a stack is named that nothing is written for.
     """
     from ffplan.calibration.measured_fit import MEASURED
     from ffplan.cli.loading import choices

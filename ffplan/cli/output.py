@@ -42,7 +42,7 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
     On a terminal, hidden characters become visible escapes; colours stay.
 
     Raises:
-        UsageError: where it cannot be written, or would replace a YAML file.
+        UsageError: if it cannot be written, or would replace a YAML file.
     """
     try:
         if output is None or output == "-":
@@ -79,7 +79,7 @@ def refuse_target(name: str, option: str) -> None:
     """Refuse a file that cannot be written to, before any computing.
 
     Raises:
-        UsageError: where it is a folder, or in none, or would replace a YAML file.
+        UsageError: if it is a folder, or in none, or would replace a YAML file.
     """
     target, real = Path(name), Path(os.path.realpath(name))
     if is_folder(name):

@@ -21,7 +21,7 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
         command: the command, for messages.
 
     Raises:
-        UsageError: where it cannot be written, or another file would be lost.
+        UsageError: if it cannot be written, or another file would be lost.
     """
     import os
     from pathlib import Path
@@ -47,7 +47,7 @@ def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
         command: the command, for messages.
 
     Raises:
-        UsageError: where it cannot be written.
+        UsageError: if it cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

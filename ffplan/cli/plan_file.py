@@ -20,7 +20,7 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
     """Return names separated by commas; no names for `none`.
 
     Raises:
-        UsageError: where `none` is one of several.
+        UsageError: if `none` is one of several.
     """
     if text is None:
         return None

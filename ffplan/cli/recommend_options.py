@@ -27,7 +27,7 @@ def _refuse_serving(tokens: str | None) -> None:
     """Refuse tokens to serve.
 
     Raises:
-        UsageError: where some are given.
+        UsageError: if some are given.
     """
     if tokens is not None:
         words = "latency, batching and the KV cache of serving are not modelled; size for a training run"

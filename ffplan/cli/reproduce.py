@@ -21,7 +21,7 @@ def _design_of(report: str, file: str) -> str:
     """Return the design that a report names: a regular file, or one that ships with ffplan.
 
     Raises:
-        UsageError: where it is neither; the report chooses the path, so that no pipe and no device is opened.
+        UsageError: if it is neither; the report chooses the path, so that no pipe and no device is opened.
     """
     from ffplan.inputs.design_files import shipped_designs, shipped_label
     from ffplan.inputs.quantities import printable

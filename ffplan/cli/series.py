@@ -35,7 +35,7 @@ def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
     """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
 
     Raises:
-        UsageError: where it is none, or falls.
+        UsageError: if it is none, or falls.
     """
     read = _size if sizes else _whole
     found: list[float] = []

@@ -40,7 +40,7 @@ def form_of(name: str | None) -> str | None:
     """Return the form of a file of points by its name; None without one.
 
     Raises:
-        UsageError: where its ending is none that is written, or Parquet cannot be written here.
+        UsageError: if its ending is none that is written, or Parquet cannot be written here.
     """
     if name is None:
         return None
@@ -84,7 +84,7 @@ class PointsTarget(ABC):
             resume: continue where it stopped.
 
         Raises:
-            UsageError: where it cannot be written, belongs to another sweep, or its note is damaged.
+            UsageError: if it cannot be written, belongs to another sweep, or its note is damaged.
         """
         self.refuse()
         self._nothing = deepcopy(total.state())  # its lists grow with the chunks
@@ -134,7 +134,7 @@ class PointsTarget(ABC):
             total: what all chunks came to.
 
         Raises:
-            UsageError: where it cannot be written.
+            UsageError: if it cannot be written.
         """
         if not self._noted < self._written == total.chunks:
             return
@@ -148,7 +148,7 @@ class PointsTarget(ABC):
         """Write the note.
 
         Raises:
-            OSError: where it cannot be written; the last one is then as it was.
+            OSError: if it cannot be written; the last one is then as it was.
         """
         digest = _digest(self.key, kept, check, state)
         note = {"key": self.key, "bytes": kept, "check": check, "digest": digest, "total": state}
@@ -185,7 +185,7 @@ class PointsTarget(ABC):
             total: what all chunks up to it came to.
 
         Raises:
-            UsageError: where it cannot be written.
+            UsageError: if it cannot be written.
         """
         try:
             if not self.begun:
@@ -203,7 +203,7 @@ class PointsTarget(ABC):
         """Drop the note once the disk has everything.
 
         Raises:
-            UsageError: where it does not take it; the note stays.
+            UsageError: if it does not take it; the note stays.
         """
         try:
             self.settle()
@@ -282,7 +282,7 @@ class PointsFolder(PointsTarget):
         """Refuse a folder with files that are not of an interrupted sweep.
 
         Raises:
-            UsageError: where there are any.
+            UsageError: if there are any.
         """
         inside = list(self.path.iterdir()) if self.path.exists() else []
         if any(not (interrupted and item.match(self.PARTS)) for item in inside):

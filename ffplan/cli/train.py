@@ -80,8 +80,8 @@ def _report(
         plan: file of the plan, and the fields that options give.
 
     Raises:
-        InputError: where the plan cannot run for what its file says.
-        UsageError: where there is no such model, or the plan is none.
+        InputError: if the plan cannot run for what its file says.
+        UsageError: if the model is unknown, or the plan is none.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import refuse_fields
@@ -128,8 +128,8 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         job: the command line, without a model.
 
     Raises:
-        InputError: where the workload gives its batch twice.
-        UsageError: where the design states none.
+        InputError: if the workload gives its batch twice.
+        UsageError: if the design states none.
     """
     from ffplan.catalog.models import Model
     from ffplan.cli.workload import own_workload
@@ -164,7 +164,7 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         job: the command line, with a model.
 
     Raises:
-        UsageError: where there is no such model.
+        UsageError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.basis.job_layout import most_gpus
@@ -183,7 +183,7 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     """Return a report with its first row as a training run, where tokens are given.
 
     Raises:
-        UsageError: where the model has no tokens.
+        UsageError: if the model has no tokens.
     """
     if tokens is None:
         return report
@@ -214,7 +214,7 @@ def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
     """Return the numbers of accelerators asked for; an empty tuple for all that one job can span.
 
     Raises:
-        UsageError: where they are none, or too many.
+        UsageError: if they are none, or too many.
     """
     if gpus is None:
         return ()

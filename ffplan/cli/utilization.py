@@ -64,7 +64,7 @@ def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[st
     """Return the policies, and times by option [s].
 
     Raises:
-        UsageError: where one is none.
+        UsageError: if one is none.
     """
     from ffplan.reliability.scheduler import POLICIES
 

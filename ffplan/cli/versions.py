@@ -41,7 +41,7 @@ class Assessor:
         """Return the figures of a design.
 
         Raises:
-            InputError: where it cannot be assessed.
+            InputError: if it cannot be assessed.
         """
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
@@ -61,7 +61,7 @@ class Assessor:
         """Return a version of a design from its file.
 
         Raises:
-            InputError: where it cannot be assessed.
+            InputError: if it cannot be assessed.
         """
         from ffplan.results.design import DesignInfo
         from ffplan.studies.explain.difference import Version
@@ -83,7 +83,7 @@ def saved_version(file: str, command: str) -> Version:
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or holds several designs.
+        UsageError: if it is none, or holds several designs.
     """
     from ffplan.results.design import DesignInfo
     from ffplan.studies.explain.difference import Version
@@ -109,8 +109,8 @@ def design_document(name: str) -> Document:
     """Return the file of a design: a path, the name of a shipped one, or `-` for standard input.
 
     Raises:
-        UsageError: where there is no such design, or the file is the output of ibnetdiscover.
-        InputError: where it is no YAML.
+        UsageError: if the design is unknown, or the file is the output of ibnetdiscover.
+        InputError: if it is no YAML.
     """
     if name == "-":
         raw = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -141,8 +141,8 @@ def revision_document(name: str, revision: str) -> Document:
         revision: branch, tag or hash.
 
     Raises:
-        UsageError: where there is no such revision or file.
-        InputError: where it is no YAML.
+        UsageError: if there is no such revision or file.
+        InputError: if it is no YAML.
     """
     from ffplan.inputs.revision import at_revision
 

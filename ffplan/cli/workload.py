@@ -27,7 +27,7 @@ def workload_of(
         gpus: accelerators [1].
 
     Raises:
-        UsageError: where there is no such model, or there are options without one.
+        UsageError: if the model is unknown, or there are options without one.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
@@ -52,7 +52,7 @@ def own_tokens(command: str, model: str | None, tokens: str | None) -> float | N
         tokens: tokens to train on, as written.
 
     Raises:
-        UsageError: where they are no number of tokens.
+        UsageError: if they are no number of tokens.
     """
     from ffplan.cli.cost_options import tokens_of
 
@@ -66,7 +66,7 @@ def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[Resol
         command: for messages.
 
     Raises:
-        UsageError: where none states one, or two state different jobs; their tokens may differ.
+        UsageError: if none states one, or two state different jobs; their tokens may differ.
     """
     stated = [(design, design.workload) for design in designs if design.workload is not None]
     if not stated:

@@ -148,7 +148,7 @@ def plan_site(
         bought: parts that the design plans itself.
 
     Raises:
-        InputError: where the design states two numbers of spare nodes.
+        InputError: if the design states two numbers of spare nodes.
     """
     extra = owned.storage
     storage = extra.group.count if extra else 0

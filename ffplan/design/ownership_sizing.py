@@ -41,7 +41,7 @@ def stated_spares(design: ResolvedDesign) -> int | None:
     """Return the spare nodes that a design's reliability states [1]; None of one that states none.
 
     Raises:
-        InputError: where its ownership states another number.
+        InputError: if its ownership states another number.
     """
     reliability, ownership = design.reliability, design.ownership
     if reliability is None or reliability.spare_nodes is None:
@@ -70,7 +70,7 @@ def usual_storage(
         each: accelerators that one server serves [1]; None where nothing says it.
 
     Raises:
-        InputError: where there is no such server.
+        InputError: if the server is unknown.
     """
     planned = any(group.group.role == "storage" for group in design.groups)
     if profile.storage_server is None or not each or planned or not design.accelerators:
@@ -88,7 +88,7 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
         catalog: where the profile and its parts are looked up.
 
     Raises:
-        InputError: where there is no such profile or part, or the design states two numbers of spare nodes.
+        InputError: if there is no such profile or part, or the design states two numbers of spare nodes.
     """
     section = design.ownership or Ownership.model_construct()
     path = ("ownership", "profile") if design.ownership is not None else ()

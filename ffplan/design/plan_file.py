@@ -45,8 +45,8 @@ def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
     The settings of a preset stand in for the fields that neither gives.
 
     Raises:
-        InputError: where the document is wrong, or does not go together with the options.
-        UsageError: where the options do not go together.
+        InputError: if the document is wrong, or does not go together with the options.
+        UsageError: if the options do not go together.
     """
     from ffplan.design.training import PlanFields, PlanFile
     from ffplan.inputs.validate import validate
@@ -65,7 +65,7 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
     """Return a plan in which the settings of its preset stand in for the fields that are not given.
 
     Raises:
-        PlanFieldsError: where they do not go together.
+        PlanFieldsError: if they do not go together.
     """
     from pydantic_core import ValidationError
 
@@ -90,7 +90,7 @@ def refuse_fields(document: Document | None, given: Container[str], names: Itera
         message: the fault, and its remedy after a semicolon.
 
     Raises:
-        InputError: located, where the file has one of the fields.
+        InputError: located, if the file has one of the fields.
     """
     from ffplan.base.errors import InputError
 

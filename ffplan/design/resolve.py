@@ -259,7 +259,7 @@ def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: 
         path: where the file names its server.
 
     Raises:
-        InputError: where there is no such server, or its file is wrong.
+        InputError: if the server is unknown, or its file is wrong.
     """
     resolver = _Resolver(document, catalog)
     found = resolver.group(0, group, path)

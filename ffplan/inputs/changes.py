@@ -8,7 +8,7 @@ from ffplan.base.errors import UsageError
 
 
 class NoPlaceError(LookupError):
-    """A path leads nowhere; `step` is the first of it that the data does not have."""
+    """A path leads nowhere; `step` is its first step that the data lacks."""
 
     def __init__(self, step: str | int) -> None:
         """Keep the step.
@@ -21,10 +21,10 @@ class NoPlaceError(LookupError):
 
 
 def steps(path: str) -> list[str | int]:
-    """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings have it.
+    """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings write it.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if the path is malformed.
     """
     found: list[str | int] = []
     for part in path.split("."):
@@ -42,11 +42,11 @@ def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
 
     Args:
         data: mappings and lists, changed in place.
-        create: make mappings that lead there and are missing; otherwise they must exist.
+        create: add missing mappings on the way; otherwise they must exist.
 
     Raises:
-        UsageError: where the path is none.
-        NoPlaceError: where it leads nowhere.
+        UsageError: if the path is malformed.
+        NoPlaceError: if the data lacks a step of the path.
     """
     *way, last = steps(path)
     at = data

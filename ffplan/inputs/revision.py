@@ -1,4 +1,4 @@
-"""Files as a revision of git has them."""
+"""Files at a git revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
-"""Longest that git may take [s]."""
+"""Time limit of a git command [s]."""
 
 
 class NoFileError(UsageError):
@@ -22,7 +22,7 @@ class NoFileError(UsageError):
 
 
 class _RefusedError(UsageError):
-    """Git has refused; `silent` where it has not said why."""
+    """Git refused; `silent` if it printed no reason."""
 
     def __init__(self, said: list[str], code: int) -> None:
         super().__init__(f"ffplan: git: {said[-1] if said else f'exit code {code}'}")
@@ -30,10 +30,10 @@ class _RefusedError(UsageError):
 
 
 def revisions(text: str) -> tuple[str, str | None] | None:
-    """Return the two revisions of a range such as `main..HEAD`; the second is None for the file as it is.
+    """Return the two revisions of a range such as `main..HEAD`; the second is None for the working tree.
 
     Args:
-        text: the range; `main..` goes up to the file as it is, `main...HEAD` starts where the two part.
+        text: the range; `main..` ends at the working tree, `main...HEAD` starts at the merge base.
     """
     found = _RANGE.fullmatch(text)
     if found is None or not found["one"]:
@@ -43,10 +43,10 @@ def revisions(text: str) -> tuple[str, str | None] | None:
 
 
 def _git(folder: Path, *words: str) -> bytes:
-    """Return what git prints.
+    """Run a git command; return its output.
 
     Raises:
-        UsageError: where git is missing, takes too long, or refuses.
+        UsageError: if git is missing, takes too long, or refuses.
     """
     try:
         done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, timeout=SECONDS, check=False)
@@ -63,7 +63,7 @@ def _commit(folder: Path, revision: str) -> str:
     """Return the hash of the commit that a revision names.
 
     Raises:
-        UsageError: where there is none.
+        UsageError: if the revision is unknown.
     """
     if "..." in revision:
         one, _, two = revision.partition("...")
@@ -80,15 +80,15 @@ def _commit(folder: Path, revision: str) -> str:
 
 
 def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
-    """Return a file as a revision has it, and its name in messages.
+    """Return a file at a revision, and its name in messages.
 
     Args:
-        path: the file; it may be gone by now.
-        revision: branch, tag or hash, or two joined by `...` for where they part.
+        path: the file; it may be deleted by now.
+        revision: branch, tag or hash, or two joined by `...` for their merge base.
 
     Raises:
-        UsageError: where there is no such revision.
-        NoFileError: where it has no such file.
+        UsageError: if the revision is unknown.
+        NoFileError: if the revision lacks the file.
     """
     real = path.resolve()  # git keeps a link as its target's name
     folder = real.parent
@@ -103,13 +103,13 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
 
 
 def known_revision(path: Path, revision: str) -> None:
-    """Refuse a revision that the repository of a file does not have.
+    """Refuse a revision unknown to a file's repository.
 
     Args:
         path: a file of the repository.
         revision: branch, tag or hash.
 
     Raises:
-        UsageError: where there is no such revision.
+        UsageError: if the revision is unknown.
     """
     _commit(path.resolve().parent, revision)

@@ -20,13 +20,13 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 LEAST = 3
-"""Fewest letters of a name that is looked for within known names."""
+"""Shortest name that is searched within known names."""
 SHOWN = 6
-"""Most names that contain it in a remedy."""
+"""Most matching names in a remedy."""
 
 
 def containing(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that contain `name`: those that begin with it first, then the shortest."""
+    """Return the known names that contain `name`: prefix matches first, then the shortest."""
     wanted = name[:200].lower().replace("_", "-")
     if len(wanted) < LEAST:
         return []
@@ -36,7 +36,7 @@ def containing(name: str, known: Iterable[str]) -> list[str]:
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
-    """Return a remedy naming the nearest known name or those that contain it, or the list of all when none is near."""
+    """Return a remedy with the nearest known name, else the names that contain it, else all names."""
     names = sorted(set(known))
     within = containing(name, names)
     if not within and (close := nearest(name, names)):

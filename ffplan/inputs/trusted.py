@@ -1,7 +1,7 @@
-"""A file that ships with ffplan as its model: read without the checks that a file of somebody else needs.
+"""Models of shipped files, read without the checks that a user's file needs.
 
-Tests read every such file both ways. Pydantic's validator of a kind of part takes longer to build than all its shipped
-files to read.
+Tests read every such file both ways. Building Pydantic's validator of a kind of part takes longer than reading all its
+shipped files.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 M = TypeVar("M", bound=BaseModel)
 
 AS_IT_IS = (int, str, bool, Any)
-"""Types whose values stay as the file has them."""
+"""Types whose values stay as in the file."""
 
 
 def trusted(model: type[M], data: dict[str, Any]) -> M:
     """Return data as a model, unchecked.
 
     Args:
-        data: fields that are known to do for it.
+        data: valid fields of the model.
     """
     rewrite, readers = _readers(model)
     for name in rewrite:
@@ -36,14 +36,14 @@ def trusted(model: type[M], data: dict[str, Any]) -> M:
 
 @cache
 def _readers(model: type[BaseModel]) -> tuple[tuple[str, ...], dict[str, Callable[[Any], Any] | None]]:
-    """Return the methods that rewrite the data of a model, and what reads each of its fields; None as it is."""
+    """Return the rewriting methods of a model, and a reader for each field; None keeps the value."""
     validators = model.__pydantic_decorators__.model_validators
     rewrite = tuple(name for name, found in validators.items() if found.info.mode == "before")
     return rewrite, {name: _reader(field.annotation, field.metadata) for name, field in model.model_fields.items()}
 
 
 def _reader(kind: Any, notes: Iterable[Any] = ()) -> Callable[[Any], Any] | None:
-    """Return what reads a value of a type; None where it stays as it is."""
+    """Return the reader of a type; None if its values stay as they are."""
     own = next((note.func for note in notes if isinstance(note, PlainValidator)), None)
     if own is not None:
         return cast("Callable[[Any], Any]", own)
@@ -57,7 +57,7 @@ def _reader(kind: Any, notes: Iterable[Any] = ()) -> Callable[[Any], Any] | None
 
 
 def _inner_reader(outer: Any, inner: tuple[Any, ...]) -> Callable[[Any], Any] | None:
-    """Return what reads a value of a type that is made of others."""
+    """Return the reader of a generic type."""
     if outer is Annotated:
         return _reader(inner[0], inner[1:])
     if outer in (Union, UnionType):

@@ -1,4 +1,4 @@
-"""From a located document to a typed model, with errors that people can act on."""
+"""From a located document to a typed model, with located and actionable errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BOUNDS = {
 
 
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
-    """Return the model that governs `path`, to name its fields."""
+    """Return the model at `path`, whose field names remedies suggest."""
     current: Any = model
     for step in path:
         if isinstance(step, int):
@@ -75,13 +75,13 @@ _PATTERNS = {
 
 
 def pattern_words(pattern: str) -> str:
-    """Return a remedy for a text that does not match a pattern."""
+    """Return the remedy for a text that does not match a pattern."""
     known = (text for start, text in _PATTERNS.items() if pattern.startswith(start))
     return next(known, f"write a text of the form `{pattern}`")
 
 
 def _name(path: tuple[str | int, ...]) -> str:
-    """Return the last field of a path, with the position where it is a list item."""
+    """Return the last field of a path, with its position in a list."""
     if not path:
         return "the file"
     if path[-1] == "[key]":
@@ -176,7 +176,7 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
 
 
 def _echo(fault: Any, faults: list[Any]) -> bool:
-    """True for a fault that only repeats another: items wrong themselves, or a required field misspelt."""
+    """Return whether a fault only repeats another: a short list of wrong items, or a misspelt required field."""
     if fault["type"] == "too_short":
         own = fault["loc"]
         return any(other["loc"][: len(own)] == own and len(other["loc"]) > len(own) for other in faults)
@@ -192,7 +192,7 @@ def _echo(fault: Any, faults: list[Any]) -> bool:
 
 
 class _Part:
-    """A section of a document: its faults are placed in the whole."""
+    """A section of a document, whose faults are located in the whole file."""
 
     def __init__(self, document: Document, under: tuple[str | int, ...]) -> None:
         self.document, self.under = document, under
@@ -202,7 +202,7 @@ class _Part:
 
 
 def _validated(model: type[M], data: Any, place: Any) -> M:
-    """Return data as `model`; faults are placed by a document or a part of one."""
+    """Validate data as `model`; `place` locates the faults."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -211,7 +211,7 @@ def _validated(model: type[M], data: Any, place: Any) -> M:
 
 
 def validate_section(model: type[M], document: Document, name: str) -> M:
-    """Return a section of a document as `model`.
+    """Validate a section of a document as `model`.
 
     Args:
         document: the whole file, which has the section.
@@ -233,11 +233,11 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
 
 
 def validate(model: type[M], document: Document, data: Any = None) -> M:
-    """Return the document as `model`.
+    """Validate a document as `model`.
 
     Args:
-        document: the file, in which faults are placed.
-        data: its data with those of a file that it extends; its own if None.
+        document: the file, which locates faults.
+        data: its data merged with the file it extends; the document's if None.
 
     Raises:
         InputError: with one located finding for every fault in the document.

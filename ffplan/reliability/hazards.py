@@ -79,8 +79,8 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
         unit: what the rate is over.
 
     Raises:
-        KeyError: where the study has no such class.
-        ValueError: where the study gives no exposure.
+        KeyError: if the study has no such class.
+        ValueError: if the study gives no exposure.
 
     Equation:
         sum of events / exposure [1/year]
@@ -123,8 +123,8 @@ def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> Hazard
         study: the study that counts it; None where the profile gives the rate.
 
     Raises:
-        KeyError: where the study has no such class.
-        ValueError: where the study gives no exposure.
+        KeyError: if the study has no such class.
+        ValueError: if the study gives no exposure.
     """
     if hazard.counted is not None:
         assert study is not None

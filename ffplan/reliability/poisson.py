@@ -114,7 +114,7 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
         Lower and upper end [1/year]; from no events the lower is 0 and the upper one-sided.
 
     Raises:
-        ValueError: where the exposure is not above 0, or events are below 0.
+        ValueError: if the exposure is not above 0, or events are below 0.
 
     Equation:
         [chi2(a / 2, 2 n) / 2 T, chi2(1 - a / 2, 2 n + 2) / 2 T], found as the means at which n events or more, or n or
