@@ -1,4 +1,4 @@
-"""A server bought with fewer NICs than its catalogue file lists."""
+"""Servers bought with fewer NICs than in their catalogue file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
-    """Return the slots that keep their NIC: evenly spread in the order of the file, the first among them.
+    """Return the slots that keep their NIC, spread evenly in file order from the first.
 
     Args:
-        slots: positions of the NICs to choose from.
+        slots: positions of the candidate NICs.
         wanted: how many stay [1].
 
     Equation:
@@ -26,7 +26,7 @@ def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
 
 
 def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
-    """Return a power without that of what is left out; a low or high end moves with it."""
+    """Reduce a power by the removed parts' power; its low and high ends move along."""
     if figure is None:
         return None
     ends = {name: max(end - watts, 0.0) for name in ("low", "high") if (end := getattr(figure, name)) is not None}
@@ -36,11 +36,11 @@ def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
 def without_nics(
     server: Server | StorageServer, nics: tuple[Nic, ...], left_out: tuple[int, ...]
 ) -> tuple[Server | StorageServer, tuple[Nic, ...]]:
-    """Return a server, and its NICs, without some: slots gone, and powers lower by what these NICs draw.
+    """Return a server and its NICs without some slots, its powers reduced by their draw.
 
     Args:
         nics: its NICs, one per slot.
-        left_out: positions of the slots that go.
+        left_out: positions of the removed slots.
     """
     drawn = [nics[slot].power for slot in left_out]
     watts = sum(figure.value for figure in drawn if figure is not None)

@@ -1,4 +1,4 @@
-"""Networks beside the compute fabric, each seen as the fabric of a design of its own."""
+"""Side networks, each viewed as the fabric of a separate design."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 CARRIED = {"storage": ("storage", "both")}
-"""Networks of NIC slots that join a network beside the fabric, by its name."""
+"""Values of a NIC slot's `network` that join a side network, by its name."""
 SWITCHES = "switches"
-"""What stands for the server of the switches that join a network as nodes."""
+"""Id used as server of switches that join a network as nodes."""
 
 
 def network_document(document: Document, position: int) -> Document:
-    """Return the design's file, in which `fabric` is that of a network.
+    """Return the design's file with a network's fabric as `fabric`.
 
     Args:
         document: the design's file.
@@ -35,13 +35,13 @@ def network_document(document: Document, position: int) -> Document:
 
 
 def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
-    """Return the network of a name, where the design has it."""
+    """Return the network of a name, if any."""
     return next((found for found in design.networks if found.network.name == name), None)
 
 
 def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> ResolvedGroup:
-    """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate, named
-    after the network."""
+    """Return a group with its ports on a network: its servers' NICs for it, else ports at its rate, named after
+    the network."""
     carried: tuple[str, ...] = CARRIED.get(found.network.name, ())
     if isinstance(group.server, Server):  # a NIC for both is on the compute fabric
         carried = (found.network.name,)
@@ -58,7 +58,7 @@ def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> Resolve
 
 
 def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Finding]:
-    """Yield storage servers with fewer NICs than ports on the network that carries storage."""
+    """Yield storage servers with fewer NICs than ports on the storage network."""
     wanted = found.network.ports.storage
     for group in design.groups:
         nics = sum(slot.network in CARRIED.get(found.network.name, ()) for slot in group.server.nics)
@@ -72,13 +72,13 @@ def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Findi
 
 
 def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:
-    """Return what a compute node carries on a network, one direction [GB/s]."""
+    """Return the rate of a compute node on a network, one direction [GB/s]."""
     seen = network_design(design, found, 0)
     return float(sum(seen.compute.nic_rates(seen.port_gbyte_s, seen.stripes)))
 
 
 def _switch_group(design: ResolvedDesign, found: ResolvedNetwork, ports: int, switches: int) -> ResolvedGroup:
-    """Return the switches whose management ports join a network, as a group of nodes."""
+    """Return the switches managed over a network, as a group of nodes."""
     spec = NodeGroup.model_construct(
         role="management", server=SWITCHES, count=switches, zones="split", per_rack=None, rack_units=None
     )
@@ -88,7 +88,7 @@ def _switch_group(design: ResolvedDesign, found: ResolvedNetwork, ports: int, sw
 
 
 def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int) -> ResolvedDesign:
-    """Return a design whose fabric is a network beside that of the given one.
+    """Return the design with a side network as its fabric.
 
     Args:
         switches: switches of the compute fabric and of the networks before this one [1].

@@ -1,4 +1,4 @@
-"""What the ownership profile of a design sizes beside it: spares, storage and its network; no currency is asked for."""
+"""Sizes from a design's ownership profile: spares, storage and its network, without any currency."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 @record
 class OwnershipSizing:
-    """What an ownership profile sizes."""
+    """Sizes from an ownership profile."""
 
     spare_nodes: int
     """Servers bought as spares of the compute nodes [1]."""
     storage: ResolvedGroup | None
-    """Servers that stand for storage which the design does not plan."""
+    """Storage servers for a design that plans none."""
     storage_gbyte_s: float | None
-    """What a node carries to that storage, over its own network [GB/s]; None where the profile has none."""
+    """Rate of a node to that storage over its separate network [GB/s]; None if the profile has no such network."""
 
 
 def _bought(share: float, design: ResolvedDesign) -> int:
-    """Return a share of the compute nodes [1], rounded as the bill of materials rounds it."""
+    """Return a share of the compute nodes [1], rounded as in the bill of materials."""
     return int(share * design.compute.group.count + 0.5)
 
 
 def stated_spares(design: ResolvedDesign) -> int | None:
-    """Return the spare nodes that a design's reliability states [1]; None of one that states none.
+    """Return the spare nodes stated by a design's `reliability` [1], if any.
 
     Raises:
-        InputError: if its ownership states another number.
+        InputError: if `ownership` states another number.
     """
     reliability, ownership = design.reliability, design.ownership
     if reliability is None or reliability.spare_nodes is None:
@@ -62,12 +62,12 @@ def stated_spares(design: ResolvedDesign) -> int | None:
 def usual_storage(
     design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, each: float | None
 ) -> ResolvedGroup | None:
-    """Return the storage servers of a design that plans none, as many as its accelerators want; None of any other.
+    """Return storage servers for a design that plans none, sized by its accelerators; None for any other design.
 
     Args:
-        catalog: where the server is looked up.
+        catalog: catalogue of the server.
         profile: the ownership profile, which names the server.
-        each: accelerators that one server serves [1]; None where nothing says it.
+        each: accelerators per storage server [1]; None if unknown.
 
     Raises:
         InputError: if the server is unknown.
@@ -82,13 +82,13 @@ def usual_storage(
 
 
 def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizing:
-    """Return what the ownership profile of a design sizes.
+    """Return the sizes from a design's ownership profile.
 
     Args:
-        catalog: where the profile and its parts are looked up.
+        catalog: catalogue of the profile and its parts.
 
     Raises:
-        InputError: if there is no such profile or part, or the design states two numbers of spare nodes.
+        InputError: if the profile or a part is unknown, or the design states two numbers of spare nodes.
     """
     section = design.ownership or Ownership.model_construct()
     path = ("ownership", "profile") if design.ownership is not None else ()

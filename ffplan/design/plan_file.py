@@ -17,7 +17,7 @@ class PlanFieldsError(Exception):
     """Fields of a plan contradict each other."""
 
     def __init__(self, field: str, words: str) -> None:
-        """Take the field that is wrong.
+        """Keep the wrong field.
 
         Args:
             words: the fault, and its remedy after a semicolon.
@@ -27,7 +27,7 @@ class PlanFieldsError(Exception):
 
 
 def plan_document(file: str | None) -> Document | None:
-    """Return the file of a plan, or the shipped plan of a name, if any; it may be a pipe, which is read once."""
+    """Return the document of a plan by path or shipped name, if given; a pipe is read once."""
     from ffplan.inputs.design_files import find_plan
     from ffplan.inputs.document import read_document
 
@@ -35,18 +35,18 @@ def plan_document(file: str | None) -> Document | None:
 
 
 def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a file, or the default plan, as `plan_of` does."""
+    """Return the plan in a file, or the default plan, as `plan_of` does."""
     return plan_of(plan_document(file), given)
 
 
 def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a document, or the default plan, with the values of the command line in place.
+    """Return the plan in a document, or the default plan, overridden by the command line.
 
-    The settings of a preset stand in for the fields that neither gives.
+    A preset fills the fields that both omit.
 
     Raises:
-        InputError: if the document is wrong, or does not go together with the options.
-        UsageError: if the options do not go together.
+        InputError: if the document is wrong, or contradicts the options.
+        UsageError: if the options contradict each other.
     """
     from ffplan.design.training import PlanFields, PlanFile
     from ffplan.inputs.validate import validate
@@ -62,10 +62,10 @@ def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
 
 
 def with_preset(fields: dict[str, Any]) -> PlanFields:
-    """Return a plan in which the settings of its preset stand in for the fields that are not given.
+    """Fill the omitted fields of a plan from its preset.
 
     Raises:
-        PlanFieldsError: if they do not go together.
+        PlanFieldsError: if the fields contradict each other.
     """
     from pydantic_core import ValidationError
 
@@ -81,12 +81,12 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
 
 
 def refuse_fields(document: Document | None, given: Container[str], names: Iterable[str], message: str) -> None:
-    """Refuse a plan at the first of some fields that its file has, and no option replaces.
+    """Refuse a plan at the first of some fields in its file that no option replaces.
 
     Args:
         document: the plan's file, if any.
-        given: fields that options give.
-        names: fields that bring the fault about.
+        given: fields given by options.
+        names: fields that cause the fault.
         message: the fault, and its remedy after a semicolon.
 
     Raises:

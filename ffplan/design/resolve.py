@@ -1,4 +1,4 @@
-"""Resolution of a design file: a frozen object in which every id has become a part."""
+"""Resolution of a design file: every catalogue id becomes a part."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Part)
 S = TypeVar("S")
 DEFAULT_PROFILE = "owned-2026"
-"""Ownership profile of designs that name none."""
+"""Default ownership profile."""
 
 
 class _Resolver:
@@ -44,12 +44,12 @@ class _Resolver:
         self.catalog = catalog
         self.faults: list[Finding] = []
         self.apart = False
-        """Whether storage has a network of its own, and storage nodes are not on the compute fabric."""
+        """Whether storage nodes are on a separate network instead of the compute fabric."""
 
     def part(
         self, model: type[P], name: str, path: tuple[str | int, ...], document: Document | None = None
     ) -> P | None:
-        """Resolve a part that the design names, or another file."""
+        """Resolve a part named by the design or another file."""
         try:
             return self.catalog.get(model, name, document or self.document, path)
         except InputError as error:
@@ -111,7 +111,7 @@ class _Resolver:
         return found if group.nics is None or len(found.nics) < len(server.nics) else self.fewer(found)
 
     def fewer(self, found: ResolvedGroup) -> ResolvedGroup:
-        """Return a group whose nodes are bought with as many NICs on the fabric as it asks for."""
+        """Return a group reduced to its stated number of NICs on the fabric."""
         wanted, slots = found.group.nics or 0, found.fabric_nics
         if wanted > len(slots):
             words = f"`{found.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {wanted:,}"
@@ -132,10 +132,10 @@ class _Resolver:
         )
 
     def fabric(self, spec: Design, document: Document) -> FabricParts | None:
-        """Resolve the switches and links of the fabric; None where one is unknown.
+        """Resolve the switches and links of the fabric; None if any is unknown.
 
         Args:
-            spec: the design, or one whose fabric is that of a network.
+            spec: the design, or its view with a network as `fabric`.
         """
         fabric, before = spec.fabric, len(self.faults)
 
@@ -162,7 +162,7 @@ class _Resolver:
         )
 
     def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
-        """Resolve a network beside the fabric; None where a part of it is unknown."""
+        """Resolve a side network; None if any part is unknown."""
         network, document = spec.networks[position], network_document(self.document, position)
         own = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
         self.faults += fabric_faults(own, document)
@@ -172,7 +172,7 @@ class _Resolver:
     def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
         """Resolve the communication libraries.
 
-        `nccl` stands for the library of the accelerators' maker, `own`.
+        `nccl` means `own`, the library of the accelerators' maker.
         """
         found = []
         for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
@@ -183,7 +183,7 @@ class _Resolver:
         return tuple(found)
 
     def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
-        """Validate what the design says of ownership and rent."""
+        """Validate the sections on ownership and rent."""
         try:
             return money_sections(spec, self.document)
         except InputError as error:
@@ -191,7 +191,7 @@ class _Resolver:
             return None, None
 
     def cooled(self, spec: Design, owned: Ownership | None) -> Design:
-        """Return the design with the PUE that its ownership profile gives for its cooling."""
+        """Return the design with its ownership profile's PUE for its cooling."""
         cooling = spec.site.cooling
         if spec.site.pue is not None or cooling is None:
             return spec
@@ -210,7 +210,7 @@ class _Resolver:
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
     def section(self, read: Callable[[Design, Document], S | None], spec: Design) -> S | None:
-        """Validate a section of the design that one model reads."""
+        """Validate a section of the design with its model."""
         try:
             return read(spec, self.document)
         except InputError as error:
@@ -218,7 +218,7 @@ class _Resolver:
             return None
 
     def own_library(self, accelerator: Accelerator) -> None:
-        """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
+        """Refuse an accelerator whose library is unknown, or passes no messages between accelerators."""
         name = accelerator.library
         if METHODS.get(name) == "nccl" and self.catalog.kind_of(name) == "library":
             return
@@ -235,7 +235,7 @@ class _Resolver:
 
 
 def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
-    """Return groups with those of equal nodes as one, in the place of the first: how a file divides them is no fact."""
+    """Merge groups of equal nodes in place of the first, so that their division in the file has no effect."""
     equal: dict[tuple[Any, ...], list[ResolvedGroup]] = {}
     for group in groups:
         seats = (group.group.role, group.group.per_rack, group.group.rack_units)
@@ -251,12 +251,12 @@ def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
 
 
 def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]) -> ResolvedGroup:
-    """Return a group of nodes that another file than a design names.
+    """Resolve a group of nodes named outside a design.
 
     Args:
-        document: that file.
-        catalog: where its parts are looked up.
-        path: where the file names its server.
+        document: the file that names its server.
+        catalog: catalogue of its parts.
+        path: path of the server's id in the file.
 
     Raises:
         InputError: if the server is unknown, or its file is wrong.
@@ -269,7 +269,7 @@ def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: 
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
-    """Return the design of `document` with every id resolved in `catalog`.
+    """Resolve every id of the design in `document` against `catalog`.
 
     Raises:
         InputError: with a located finding for every fault of schema, reference or currency.

@@ -1,4 +1,4 @@
-"""Faults of the tiers of a fabric: switches that do not match, ports that a switch does not have."""
+"""Faults of a fabric's tiers: mismatched switches, and more ports than a switch has."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 TIERED = {"leaf": 2, "spine": 2, "core": 3}
-"""Fewest tiers of a fabric in which the field says something."""
+"""Fewest tiers at which each field has an effect."""
 RAILED = ("rail-optimised", "top-of-rack")
-"""Families of trees that are built from scalable units."""
+"""Families of trees built from scalable units."""
 
 
 def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield fields of tiers that the fabric does not have, or that contradict each other."""
+    """Yield tier fields that the fabric lacks, or that contradict each other."""
     fabric = spec.fabric
 
     def wrong(message: str, remedy: str, *path: str) -> Finding:
@@ -60,7 +60,7 @@ MOST_SPLIT = 8
 
 
 def no_split(switch: Switch, parts: int) -> str | None:
-    """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
+    """Return why a port's lanes cannot be split into equal parts; None if they can.
 
     Args:
         parts: parts of a port [1].
@@ -75,7 +75,7 @@ def no_split(switch: Switch, parts: int) -> str | None:
 
 
 def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
-    """Yield ports that are split further than their switch can."""
+    """Yield ports split further than their switch allows."""
     leaf, spine = found["leaf"], found["spine"]
     asked = (
         (("breakout",), fabric.breakout, leaf),
@@ -96,7 +96,7 @@ def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) 
 
 
 def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
-    """Yield tiers whose ports do not run at the rate of the ports below them, or speak another protocol."""
+    """Yield tiers with another port rate or protocol than the tier below."""
     split = fabric.leaf.uplink_breakout or fabric.breakout
     below, words = found["leaf"], "the uplinks of a leaf"
     rate = below.rate.value / split
@@ -123,13 +123,13 @@ def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -
 
 
 def scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
-    """Yield switches of a scale-up domain that a fabric names.
+    """Yield scale-up switches named by a fabric.
 
     Args:
         document: file of the design.
-        leaf: switch of the leaves.
-        spine: switch of the spines, where it is another.
-        core: switch of the cores, where it is another.
+        leaf: leaf switch.
+        spine: spine switch, if different.
+        core: core switch, if different.
     """
     for switch, path in ((leaf, ("switch",)), (spine, ("spine", "switch")), (core, ("core", "switch"))):
         if switch is not None and switch.fabric == "nvlink":
@@ -144,9 +144,9 @@ def tier_switch_faults(
     """Yield faults between the switches of the tiers.
 
     Args:
-        leaf: switch of the leaves.
-        spine: switch of the spines, where it is another.
-        core: switch of the cores, where it is another.
+        leaf: leaf switch.
+        spine: spine switch, if different.
+        core: core switch, if different.
     """
     if leaf is None:
         return
@@ -158,10 +158,10 @@ def tier_switch_faults(
 
 
 def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
-    """Yield leaves and spines with more links than ports, and rails that leaves cannot share evenly.
+    """Yield leaves and spines with more links than ports, and rails not divisible among leaves.
 
     Args:
-        design: a design whose parts are resolved.
+        design: a resolved design.
     """
     fabric, document = design.spec.fabric, design.document
     ports = int(design.switch.ports.value)
