@@ -1,4 +1,4 @@
-"""The account of a cluster: what it costs to buy and a year to run, from any draw of its inputs.
+"""The account of a cluster: purchase and yearly cost from any draw of its inputs.
 
 One function of named inputs, floats or arrays, behind the report, the draws, the tornado and every break-even.
 """
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 @record
 class Account:
-    """What of a cluster the account is over: counts and powers, which no input changes."""
+    """Fixed base of the account: counts and powers, which no input changes."""
 
     parts: tuple[tuple[str, float], ...]
-    """Parts with a price, and how many are bought, spares included; none of a rented fleet. Phases with prices of their
-    own count by what a piece costs over the book's price."""
+    """Priced parts with their numbers, spares included; none of a rented fleet. Pieces of phases with other prices are
+    weighted by their price over the book's."""
     accelerators: int
     servers: int
     switches: int
@@ -53,16 +53,16 @@ class Account:
     rated_w: float
     """IT power at the rated maximum [W]."""
     liquid_w: float
-    """Rated power that liquid takes away [W]."""
+    """Rated power removed by liquid [W]."""
     facility: str
     rented: bool
     term: RentTerm
-    """How the rent is paid; of no effect where the cluster is bought."""
+    """Terms of the rent; unused for a bought cluster."""
     extras_month: float
-    """What a provider bills apart [currency per month]."""
+    """Extras billed by a provider [currency per month]."""
     within: tuple[tuple[str, float, float], ...] = ()
-    """Parts that the prices of others hold, how many of them, and at which price [currency]: one that is dearer makes
-    those dearer."""
+    """Parts contained in other parts' prices: id, number and contained price [currency]; their price changes are added
+    to those prices."""
 
 
 @record
@@ -73,17 +73,17 @@ class RunJob:
     """Accelerators it holds."""
     tokens: float
     tokens_s: float
-    """At the step time of the model [1/s]."""
+    """Tokens a second at the model's step time [1/s]."""
     tflops_gpu: float
     """Model TFLOP/s of an accelerator."""
 
 
 @record
 class YearAccount:
-    """What an account comes to; every number has the shape of its inputs."""
+    """Result of an account; every number has the shape of its inputs."""
 
     purchase: dict[str, Number]
-    """Purchase by kind [currency]; the discount is negative; empty of a rented fleet."""
+    """Purchase by kind [currency]; the discount is negative; empty for a rented fleet."""
     capex: Number
     """Sum of the purchase [currency]."""
     building: Number
@@ -106,7 +106,7 @@ class YearAccount:
 
 @record
 class RunOutcome:
-    """What a job comes to; every number has the shape of its inputs."""
+    """Result of a job; every number has the shape of its inputs."""
 
     days: Number
     hours: Number
@@ -126,7 +126,7 @@ class RunOutcome:
 
 
 def purchase(account: Account, v: Values) -> dict[str, Number]:
-    """Return the price of the purchase by kind.
+    """Return the purchase by kind.
 
     Args:
         v: inputs by name.
@@ -180,7 +180,7 @@ def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
 
 
 def account_year(account: Account, v: Values) -> YearAccount:
-    """Return what a cluster costs to buy and a year to run.
+    """Return the purchase and the yearly cost of a cluster.
 
     Args:
         v: inputs by name.
@@ -269,7 +269,7 @@ def embodied_kg(account: Account, v: Values) -> Number:
 
 
 def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> RunOutcome:
-    """Return what a job takes on a cluster: its part of the year's cost by accelerator-hours.
+    """Return a job's cost, energy and carbon: its share of the year by accelerator-hours.
 
     Args:
         year: the cluster's year, from the same inputs.

@@ -1,4 +1,4 @@
-"""The bill of materials: lines in decimal arithmetic, which add up to the total to the cent."""
+"""The bill of materials: lines in decimal arithmetic, whose sum matches the total to the cent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SHARES = (
     ("freight", "freight, insurance and duty", 1),
     ("installation", "installation", 1),
 )
-"""Lines that are a part of the hardware: input, description and sign."""
+"""Lines that are a share of the hardware: input, description and sign."""
 PLANNED, STOOD_IN, BUILDING = "planned", "stood-in", "building"
-"""Scopes of lines: parts that the design plans, what its ownership profile adds, and an own building."""
+"""Scopes of lines: planned by the design, added by its ownership profile, and the building."""
 
 
 @record
@@ -35,14 +35,14 @@ class Bill:
 
     lines: tuple[BomLine, ...]
     hardware: float
-    """Parts that the design plans, spares and side networks apart [currency]."""
+    """Planned parts without spares and side networks [currency]."""
     total: float
     low: float
     high: float
 
 
 def decimal(value: float) -> Decimal:
-    """Return a float [same unit] as the decimal number that it prints as."""
+    """Return a float [same unit] as the decimal number it prints as."""
     return Decimal(repr(float(value)))
 
 
@@ -102,7 +102,7 @@ def part_lines(
 
 
 def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) -> Iterator[BomLine]:
-    """Yield discount, and what is a part of the hardware after it."""
+    """Yield the discount, then shares of the discounted hardware."""
     hardware = sum((decimal(line.total) for line in lines), Decimal(0))
     for name, words, sign in SHARES:
         found = inputs.get(name)
@@ -131,7 +131,7 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) 
 
 
 def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input], currency: str) -> list[BomLine]:
-    """Return what prices of later phases differ from the book's; nothing where they do not."""
+    """Return the price differences of later phases from the book; empty without any."""
     ends = [
         sum(
             (decimal(line_total(count, getattr(prices[part], end))) for part, count in account.parts if part in prices),

@@ -1,4 +1,4 @@
-"""Capital: what a purchase costs a year, and what it is worth later."""
+"""Capital: yearly cost and later value of a purchase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def annuity(rate: Any, years: Any) -> Number:
-    """Return the equal yearly payment that pays back one unit of capital.
+    """Return the equal yearly payment that repays one unit of capital.
 
     Args:
         rate: cost of capital a year [1], at least 0.
@@ -56,7 +56,7 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
 
 
 def declining_value(price: Any, decline: Any, years: Any) -> Number:
-    """Return what a part is worth some years after it was bought, where newer parts do more for the money.
+    """Return the value of a part some years after its purchase, as newer parts give more performance per money.
 
     Args:
         price: purchase price [currency].
@@ -77,7 +77,7 @@ def declining_value(price: Any, decline: Any, years: Any) -> Number:
 
 
 def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
-    """Return the value that parts lose over hours of use, at the rate of their first moment.
+    """Return the value that parts lose over hours of use, at their initial rate of decline.
 
     Args:
         value: value of one part at the start [currency].

@@ -1,4 +1,4 @@
-"""Draws of uncertain inputs, and their quantiles: one seeded stream for each key, so that designs share their draws."""
+"""Draws of uncertain inputs, and their quantiles: one seeded stream per key, so that designs share draws."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def normal(probability: Any) -> Any:
 
 
 LOW_TAIL = 0.02425
-"""Probability below which the approximation of the tail holds [1]."""
+"""Probability below which the tail's approximation applies [1]."""
 MIDDLE = (
     (
         *(-3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02),
@@ -95,7 +95,7 @@ MIDDLE = (
         *(6.680131188771972e01, -1.328068155288572e01, 1.0),
     ),
 )
-"""Coefficients of the approximation in the middle: numerator and denominator."""
+"""Coefficients of the middle's approximation: numerator and denominator."""
 TAIL = (
     (
         *(-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e00),
@@ -103,7 +103,7 @@ TAIL = (
     ),
     (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00, 1.0),
 )
-"""Coefficients of the approximation in the tails."""
+"""Coefficients of the tails' approximation."""
 
 
 def _beta(first: float, second: float, probability: Any) -> Any:
@@ -153,11 +153,11 @@ def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Nu
 
     Args:
         draws: number of draws [1].
-        seed: seed of everything.
-        known: draws of inputs before it, which it is looked up in and put into.
+        seed: seed of all streams.
+        known: earlier draws by key; a new draw is added.
 
     Returns:
-        Shape [draws]; a number where the input has no width.
+        Shape [draws]; a number if the input has no width.
     """
     if found.fixed:
         return found.likely
@@ -174,8 +174,8 @@ def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None =
 
     Args:
         draws: number of draws [1].
-        seed: seed of everything.
-        known: draws of inputs before them, where several jobs share most of theirs.
+        seed: seed of all streams.
+        known: earlier draws by key, for jobs that share inputs.
     """
     return {found.name: drawn(found, draws, seed, known) for found in inputs}
 

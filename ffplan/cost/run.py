@@ -19,8 +19,8 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
 
     Args:
         tokens: tokens to train on [1].
-        tokens_s: tokens of a second, at the step time of the model [1/s].
-        effective: progress over time: what restarts and checkpoints leave [1].
+        tokens_s: tokens a second at the model's step time [1/s].
+        effective: progress over time, after restarts and checkpoints [1].
 
     Returns:
         Time [s], broadcast shape.
@@ -61,7 +61,7 @@ def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
     """Return the accelerator-hours of a run.
 
     Args:
-        accelerators: accelerators that the job holds, idle ones included [1].
+        accelerators: accelerators held by the job, idle ones included [1].
         seconds: time of the run [s].
 
     Returns:
@@ -102,7 +102,7 @@ def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
 
     Args:
         hours: accelerator-hours [h].
-        watts: IT power of an accelerator with its part of servers, network and storage [W].
+        watts: IT power per accelerator, with its share of servers, network and storage [W].
         pue: power usage effectiveness [1].
 
     Returns:
@@ -141,7 +141,7 @@ def run_carbon(energy: Any, intensity: Any) -> Number:
 
 
 def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
-    """Return a run's part of the carbon of making the hardware.
+    """Return a run's share of the hardware's embodied carbon.
 
     Args:
         kilograms: embodied carbon of the hardware of one accelerator [kg CO2e].
@@ -162,7 +162,7 @@ def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
 
 
 def site_water(energy: Any, intensity: Any) -> Number:
-    """Return the water that a site evaporates.
+    """Return the water evaporated by a site.
 
     Args:
         energy: IT energy [MWh].

@@ -1,4 +1,4 @@
-"""What drives a figure, and at which value of a single input a verdict flips."""
+"""Sensitivity: drivers of a figure, and input values that flip a verdict."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
     Metric = Callable[[dict[str, Number]], Number]
-    """A figure from inputs by name, broadcast."""
+    """A figure as a function of inputs by name; it broadcasts."""
 
 GRID = 129
-"""Values of an input that are tried at once [1]."""
+"""Values of an input tried at once [1]."""
 ROUNDS = 4
-"""Times that the grid is narrowed around a crossing [1]."""
+"""Rounds of narrowing the grid around a crossing [1]."""
 SPREAD = 10.0
-"""An input is tried from its likely value over this, to its likely value times this [1]."""
+"""Factor below and above the likely value within which an input is tried [1]."""
 NO_EFFECT = 1e-9
 """Relative change of a difference below which an input has no effect on it [1]."""
 MOST_SHARE = 0.99
-"""Largest part of a whole that is tried [1]."""
+"""Largest share of a whole tried [1]."""
 
 
 @record
 class Swing:
-    """What one input does to a figure, all others at their likely value."""
+    """Effect of one input on a figure, all others at their likely value."""
 
     input: Input
     low_value: float
@@ -45,7 +45,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """How far the figure moves."""
+        """Distance between both figures."""
         return abs(self.at_high - self.at_low)
 
 
@@ -55,9 +55,9 @@ class Flip:
 
     input: Input
     value: float | None
-    """None where it never does."""
+    """Break-even value of the input, if any."""
     why: str | None
-    """Reason why it never does."""
+    """Reason if none exists."""
     lowest: float
     """Smallest value tried."""
     highest: float
@@ -70,7 +70,7 @@ def likely(inputs: Sequence[Input]) -> dict[str, Number]:
 
 
 def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
-    """Return what each uncertain input does to a figure, the largest first.
+    """Return the effect of each uncertain input on a figure, largest first.
 
     Args:
         metric: the figure from inputs by name; it broadcasts.
@@ -102,7 +102,7 @@ def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
 
 
 def domain(found: Input) -> tuple[float, float]:
-    """Return the smallest and largest value of an input that a break-even is sought in."""
+    """Return the search range of an input's break-even."""
     low, high = min(found.low, found.likely / SPREAD), max(found.high, found.likely * SPREAD)
     if found.likely == 0:
         high = max(high, 1.0)
@@ -116,7 +116,7 @@ def domain(found: Input) -> tuple[float, float]:
 
 
 def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip, ...]:
-    """Return for each input the value nearest to its likely one at which a difference is zero.
+    """Return each input's break-even: the zero of a difference nearest to its likely value.
 
     Args:
         metric: the difference from inputs by name; it broadcasts [any unit].
