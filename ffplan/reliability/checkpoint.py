@@ -1,4 +1,4 @@
-"""Checkpoints: how often to save, and what failures, saves and restarts leave of a job; floats and arrays.
+"""Checkpoints: best interval, and goodput after failures, saves and restarts; floats and arrays.
 
 Sources:
     [1] J. W. Young, A first order approximation to the optimum checkpoint interval, CACM 17 (9), 1974.
@@ -16,7 +16,7 @@ from ffplan.base.elementary import exp, expm1, log
 from ffplan.base.record import record
 
 MOST_EXPONENT = 600.0
-"""Exponent whose power a float can still hold [1]."""
+"""Largest exponent whose exponential fits a float [1]."""
 NEWTON = 12
 """Steps of Newton's method; five reach a float's precision from Young's interval [1]."""
 
@@ -25,7 +25,7 @@ def young(save: Any, mtbf: Any) -> Number:
     """Return Young's interval between checkpoints.
 
     Args:
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -45,7 +45,7 @@ def daly(save: Any, mtbf: Any) -> Number:
     """Return Daly's interval between checkpoints.
 
     Args:
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -67,7 +67,7 @@ def optimum(save: Any, mtbf: Any) -> Number:
     """Return the interval with the greatest goodput.
 
     Args:
-        save: time that a checkpoint stops the job [s]; above 0.
+        save: stop of the job at a checkpoint [s]; above 0.
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -89,13 +89,13 @@ def optimum(save: Any, mtbf: Any) -> Number:
 
 
 def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
-    """Return the part of its time in which a job makes progress that it keeps.
+    """Return the share of a job's time spent on lasting progress.
 
     Args:
         interval: work between two checkpoints [s].
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-        restart: from an interruption to the first new step, and work behind the last finished save [s].
+        restart: from an interruption to the first new step, plus the work since the last finished save [s].
 
     Returns:
         Effective training time over time, ETTR [1], broadcast shape; queueing before the first start is not in it.
@@ -112,13 +112,13 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
 
 
 def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Number]:
-    """Return where the time goes that goodput leaves, to first order.
+    """Return the losses of goodput by kind, to first order.
 
     Args:
         interval: work between two checkpoints [s].
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-        restart: from an interruption to the first new step, and work behind the last finished save [s].
+        restart: from an interruption to the first new step, plus the work since the last finished save [s].
 
     Returns:
         Parts of the time [1]: `checkpoints`, `lost_work`, `restarts`, broadcast shapes.
@@ -138,12 +138,12 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
 
 @record
 class TwoLevels:
-    """Checkpoints in the memory of other nodes, of which every so many goes to storage too."""
+    """Checkpoints in the memory of other nodes, every n-th also in storage."""
 
     goodput: Number
     """Effective training time over time, ETTR [1]."""
     parts: dict[str, Number]
-    """Where the rest goes by kind, as `losses` has it, to first order [1]."""
+    """Losses by kind, as in `losses`, to first order [1]."""
     interval: Number
     """Work between two checkpoints in memory [s]."""
     every: Number
@@ -153,13 +153,13 @@ class TwoLevels:
 def two_level_goodput(
     fast: tuple[Any, Any, Any], slow: tuple[Any, Any], mtbf: Any, fraction: Any, interval: Any = None
 ) -> TwoLevels:
-    """Return what checkpoints in the memory of other nodes leave, where some go to storage.
+    """Return the goodput with checkpoints in the memory of other nodes, some of them also in storage.
 
     Args:
-        fast: stop of a checkpoint in memory, least interval, and restart from it with the work behind it [s].
-        slow: time until storage has a copy, which stops nothing further and is its least interval, and restart [s].
+        fast: for a checkpoint in memory its stop, least interval, and restart with the lost work [s].
+        slow: time until storage has a copy, without further stop and equal to its least interval, and restart [s].
         mtbf: mean time between interruptions [s].
-        fraction: part of the interruptions that leaves a copy in memory; above 0 and below 1 [1].
+        fraction: share of interruptions that leave a copy in memory; above 0 and below 1 [1].
         interval: work between two copies in memory [s]; the best if None.
 
     Returns:
@@ -206,14 +206,14 @@ def _plain(found: Any) -> Number:
 
 
 def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:
-    """Return the effective training time as Meta's clusters expect it.
+    """Return the effective training time by Meta's formula.
 
     Args:
         nodes: nodes of the job [1].
         rate: failures of a node [1/s].
         overhead: restart [s].
         interval: between checkpoints [s].
-        write: time that a checkpoint stops the job [s].
+        write: stop of the job at a checkpoint [s].
 
     Returns:
         ETTR [1], broadcast shape.

@@ -1,4 +1,4 @@
-"""The Poisson distribution: sums of probabilities, intervals of a rate, and how many spares are enough."""
+"""The Poisson distribution: probabilities, and confidence intervals of rates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 STEPS = 200
-"""Most halvings of a bracket; they stop where it is as narrow as a float."""
+"""Most halvings of a bracket; they stop at the resolution of a float."""
 LEAST = 1e-300
-"""Number that stands for an expected value of 0 where its logarithm is taken [1]."""
+"""Replacement for an expected value of 0 before its logarithm [1]."""
 DEPTH = 4
-"""Halvings whose middles are worked out at a time: one call for all is cheaper than a call for each."""
+"""Halvings evaluated at a time: one call for all middles is cheaper than one each."""
 
 
 @lru_cache(maxsize=32)
@@ -27,12 +27,12 @@ def _table(size: int) -> Floats:
 
 
 def _log_factorials(most: int) -> Floats:
-    """Return log(k!) for k = 0 to `most`, a part of a table that many share."""
+    """Return log(k!) for k = 0 to `most`, from a shared table."""
     return _table(1 << most.bit_length())[: most + 1]
 
 
 def terms(mean: float) -> int:
-    """Return the number of terms beyond which the distribution holds nothing.
+    """Return the number of terms beyond which the distribution is negligible.
 
     Args:
         mean: expected events [1].
@@ -59,7 +59,7 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
 
     Args:
         mean: expected events [1]; one number, or a column of them with `most`.
-        most: last number of events; so many that the rest is below 1e-15 if omitted.
+        most: last number of events; if omitted, the rest is below 1e-15.
 
     Returns:
         Probabilities [1], shape [most + 1].
@@ -77,7 +77,7 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
 
 
 def _middles(low: float, high: float, depth: int) -> list[float]:
-    """Return every middle that so many halvings of a bracket may come to, level by level."""
+    """Return all possible middles of `depth` halvings of a bracket, level by level."""
     brackets, found = [(low, high)], []
     for _ in range(depth):
         middles = [(first + last) / 2 for first, last in brackets]
@@ -88,7 +88,7 @@ def _middles(low: float, high: float, depth: int) -> list[float]:
 
 
 def _root(function: Any, low: float, high: float) -> float:
-    """Return where a rising function of an array passes 0, by halving its bracket; several halvings at a time."""
+    """Return the root of a rising array function by bisection, several halvings at a time."""
     for _ in range(STEPS // DEPTH):
         above = (function(np.array(_middles(low, high, DEPTH))) > 0).tolist()
         at = 0
@@ -103,11 +103,11 @@ def _root(function: Any, low: float, high: float) -> float:
 
 @lru_cache(maxsize=4096)
 def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a rate from a number of events.
+    """Return the confidence interval of a rate from a number of events.
 
     Args:
         events: events counted [1].
-        exposure: unit-years over which they were counted [year]; above 0.
+        exposure: unit-years of counting [year]; above 0.
         confidence: probability that the interval holds the rate [1].
 
     Returns:

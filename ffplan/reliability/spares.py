@@ -1,4 +1,4 @@
-"""Nodes in repair, spares, and what a job loses where too few are left; floats and arrays."""
+"""Nodes in repair, spares, and the loss of a job with too few nodes; floats and arrays."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ffplan.reliability.poisson import log_weights, probabilities, terms
 from ffplan.reliability.spare_count import enough
 
 POINTS = 48
-"""Points on which a shortage is worked out where there are many expected values [1]."""
+"""Interpolation points of a shortage for many expected values [1]."""
 
 
 @record
 class Shortage:
-    """Nodes that a job lacks."""
+    """Missing nodes of a job."""
 
     chance: Number
-    """Probability that it lacks any at a time [1]."""
+    """Probability of missing nodes at any time [1]."""
     missing: Number
-    """Nodes that it lacks in the mean over all time [1]."""
+    """Mean number of missing nodes over all time [1]."""
     waiting: Number
-    """Part of the time that a job which waits for its nodes stands still [1]."""
+    """Share of time that a job spends waiting if it waits for its nodes [1]."""
     domains: Number = 0.0
-    """Whole scale-up domains that it lacks besides, in the mean [1]."""
+    """Mean number of missing scale-up domains, in addition [1]."""
 
 
 def nodes_in_repair(removals: Any, repair: Any) -> Number:
     """Return the nodes in repair at any time.
 
     Args:
-        removals: nodes taken out a second [1/s].
-        repair: until one is back [s].
+        removals: nodes removed a second [1/s].
+        repair: repair time of a node [s].
 
     Returns:
         Expected nodes [1], broadcast shape.
@@ -51,9 +51,9 @@ def nodes_in_repair(removals: Any, repair: Any) -> Number:
 
 
 def _short(down: Floats, spares: int) -> Floats:
-    """Return chance, missing nodes and waiting for each of some expected nodes in repair, shape [values, 3].
+    """Return chance, missing nodes and waiting by expected nodes in repair, shape [values, 3].
 
-    Each sum has the terms of its own value alone, so that a value has one result whatever stands beside it.
+    Each sum has only its value's terms, so that a result does not depend on other values in the array.
     """
     found = np.zeros((len(down), 3))
     lengths = [terms(float(value)) + 1 for value in down]
@@ -72,11 +72,11 @@ def _short(down: Floats, spares: int) -> Floats:
 
 
 def shortage(down: Any, spares: int) -> Shortage:
-    """Return how often a job lacks nodes, and how many.
+    """Return how often a job lacks nodes, and the mean number missing.
 
     Args:
         down: expected nodes in repair [1], any shape.
-        spares: nodes that can stand in [1].
+        spares: spare nodes [1].
 
     Equation:
         P(X > s); E[max(X - s, 0)]; P(X = s + 1) / P(X <= s + 1), X Poisson with mean `down`
@@ -99,12 +99,12 @@ def shortage(down: Any, spares: int) -> Shortage:
 
 
 def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> Shortage:
-    """Return how often a job lacks nodes, where whole scale-up domains fail too.
+    """Return how often a job lacks nodes if whole scale-up domains fail too.
 
     Args:
         down: expected nodes in repair [1], any shape.
         domains: expected domains in repair [1], same shape.
-        spares: nodes that can stand in [1].
+        spares: spare nodes [1].
         domain_nodes: nodes of a domain [1].
 
     Equation:
@@ -140,7 +140,7 @@ def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> 
 
 
 def swapped(short: Shortage, swapping: Any) -> Shortage:
-    """Return a shortage where nodes lack until a spare is in their place too.
+    """Add nodes that wait for their spare to be swapped in to a shortage.
 
     Args:
         swapping: expected nodes that wait for their spare [1].
@@ -160,11 +160,11 @@ def swapped(short: Shortage, swapping: Any) -> Shortage:
 
 
 def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
-    """Return the part of its rate that a job keeps beside its shortage of nodes.
+    """Return the share of its rate that a job keeps despite missing nodes.
 
     Args:
         nodes: nodes of the job [1].
-        replica_nodes: nodes that stop with one of them: those of a data-parallel replica [1].
+        replica_nodes: nodes of a data-parallel replica, which stop together [1].
         shrinks: the job goes on without the replicas that lack a node; otherwise it waits.
         domain_nodes: nodes of a scale-up domain [1].
 
