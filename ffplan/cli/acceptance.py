@@ -23,10 +23,10 @@ MOST_BYTES = 64 * 2**20
 
 
 def _read(files: list[str]) -> tuple[Measured, ...]:
-    """Return what logs measured.
+    """Read measurements from logs.
 
     Raises:
-        UsageError: if one cannot be read.
+        UsageError: if a log cannot be read.
     """
     from ffplan.interop.logs.read import read_log
 
@@ -42,7 +42,7 @@ def _read(files: list[str]) -> tuple[Measured, ...]:
 
 
 UNUSUAL = "of other accelerators, or of ranks that do not fill nodes one after the other"
-"""What the form of cases cannot hold."""
+"""Reason why a measurement cannot be saved as a case."""
 
 
 def acceptance(
@@ -73,9 +73,9 @@ def acceptance(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print what each delivered node and the fabric should measure, and judge what was measured.
+    """Print expected measurements of each delivered node and the fabric, and judge measured ones.
 
-    Exit code 1 where a measured value fails.
+    Exit code 1 if a measured value fails.
     """
     from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
@@ -117,7 +117,7 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     """Write measured collectives as cases.
 
     Raises:
-        UsageError: if there are none, or the day is none.
+        UsageError: if nothing was measured, or the day is invalid.
     """
     import re
     from datetime import date as day

@@ -1,4 +1,4 @@
-"""`ffplan check --against`: designs that are worse than they were."""
+"""`ffplan check --against`: designs worse than before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _owner(saved: Version, designs: list[str]) -> str | None:
-    """Return the design that a saved report is of; None where there is none, or no one is meant."""
+    """Return the design of a saved report; None if missing or ambiguous."""
     same = [name for name in designs if path_of(name) == path_of(saved.info.file)]
     if not same:  # saved from another folder: the name decides, where only one file has it
         same = [name for name in designs if Path(name).name == Path(saved.info.file).name]
@@ -30,7 +30,7 @@ def _owner(saved: Version, designs: list[str]) -> str | None:
 
 
 def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | str:
-    """Return the version before, or why there is none: a new file, or one that cannot be assessed."""
+    """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
     from ffplan.cli.versions import revision_document
 
     if not isinstance(reference, str):
@@ -73,7 +73,7 @@ def _skipped(file: str, why: str) -> Finding:
 
 
 def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
-    """Yield what got worse in one design."""
+    """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.difference import regressions
     from ffplan.studies.explain.figures import figure_changes
@@ -91,16 +91,16 @@ def _of_design(file: str, result: CheckedFile, reference: Version | str, assesso
 
 
 def with_regressions(files: list[str], results: list[CheckedFile], against: str, task: Task) -> list[CheckedFile]:
-    """Return checked files with a finding for every figure of a design that got worse than its policy allows.
+    """Add a finding to checked files for every figure that got worse than the policy allows.
 
     Args:
-        files: the files checked, as named.
-        results: the same, checked.
+        files: names of the checked files.
+        results: their results.
         against: a revision of git, or a report that `ffplan design -f json` saved.
-        task: how they are checked.
+        task: settings of the check.
 
     Raises:
-        UsageError: if the revision is unknown, or no design belongs to the report.
+        UsageError: if the revision is unknown, or the report matches no design.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.check.waivers import waive

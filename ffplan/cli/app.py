@@ -1,4 +1,4 @@
-"""The commands, and what happens to errors that leave them."""
+"""The commands, and handling of their errors."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ COMMANDS = (
 
 
 _REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
-"""What Typer raises where it refuses a command line; its own module of it has moved between versions."""
+"""Typer's usage error, whose module has moved between versions."""
 
 
 def _version(wanted: bool) -> None:
@@ -93,7 +93,7 @@ def build(only: str | None = None) -> typer.Typer:
 
 
 def _invoked() -> str | None:
-    """Return the command on the command line where it comes first, so that only that one is loaded."""
+    """Return the command if it is the first argument, so that only its module is loaded."""
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     return first if first in COMMANDS and not os.environ.get("_FFPLAN_COMPLETE") else None
 
@@ -112,7 +112,7 @@ def _report_bug(error: BaseException) -> int:
 
 
 def _choice_words(text: str) -> str:
-    """Return the message of a refused choice in the words of our other messages; any other message as it is."""
+    """Rephrase the message of a refused choice like our other messages; return any other message unchanged."""
     found = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
     if found is None:
         return text
@@ -123,7 +123,7 @@ def _choice_words(text: str) -> str:
 
 
 def _report_usage(error: typer.BadParameter) -> int:
-    """Print why the command line is refused; a refused value in our words, the rest in those of Typer."""
+    """Print why the command line is refused: refused values in our wording, the rest in Typer's."""
     if type(error) is not typer.BadParameter or error.ctx is None or error.param is None:
         error.show()
         return error.exit_code

@@ -23,12 +23,12 @@ MOST_FILES = 10_000
 
 
 def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
-    """Return a fabric as built from its files, or from the files of a folder.
+    """Read a fabric as built from files, or from a folder's files.
 
     Args:
         paths: files and folders.
         command: the command, for messages.
-        partial: whether a part of an output will do.
+        partial: accept incomplete outputs.
 
     Raises:
         UsageError: if a folder is empty or too large.
@@ -50,10 +50,10 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
 
 
 def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:
-    """Refuse a file of another plane or zone than the one that is asked for.
+    """Refuse a file of another plane or zone than requested.
 
     Raises:
-        UsageError: if most of its devices have names of other parts of the design.
+        UsageError: if most of its devices belong to other planes or zones of the design.
     """
     foreign = [device.name for device in found.devices if device.name in others]
     if len(foreign) > len(found.devices) / 2:
@@ -79,9 +79,9 @@ def audit(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare the fabric as built with the design: what is wrong, what to do, and what it costs.
+    """Compare the fabric as built with the design: faults, remedies, and their cost.
 
-    Devices are told by name, else by what they are wired to. Exit code 1 where they differ.
+    Devices are matched by name, else by their wiring. Exit code 1 if fabric and design differ.
     """
     from ffplan.interop.asbuilt.adapters import apart
     from ffplan.interop.asbuilt.chassis import joined

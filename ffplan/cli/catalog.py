@@ -39,7 +39,7 @@ def _complete_part(incomplete: str) -> list[str]:
 
 
 def _kind(kind: str | None, command: str) -> str | None:
-    """Return a kind of part, its plural included.
+    """Return a kind of part, given in singular or plural.
 
     Raises:
         UsageError: if the kind is unknown.
@@ -63,7 +63,7 @@ def list_parts(
 ) -> None:
     """List the parts of the catalogue.
 
-    Exit code 2 where a file is wrong; standard error names it, and the other parts are listed.
+    Exit code 2 if a file is wrong; standard error names it, and the other parts are listed.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import offers_document, parts_document
@@ -115,7 +115,7 @@ def audit_parts(
     """List figures that need a second look: out of range, contradicted, unpriced, stale, undated, wide, recalled,
     second-hand.
 
-    Exit code 2 where a file is wrong.
+    Exit code 2 if a file is wrong.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import audit_document
@@ -140,7 +140,7 @@ def new_part(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print a file of a part to start from: every field of its kind explained, with examples."""
+    """Print a template file of a part: every field of its kind explained, with examples."""
     from ffplan.catalog.store import Catalog
     from ffplan.cli.output import write
     from ffplan.inputs.model import IDENTIFIER

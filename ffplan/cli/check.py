@@ -66,7 +66,7 @@ def _day(text: str | None) -> date:
 
 
 def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
-    """Return every file checked, by several processes where asked."""
+    """Check every file, with several processes if requested."""
     from ffplan.cli.checked_files import checked
 
     progress = Progress("checking")
@@ -88,7 +88,7 @@ def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
 
 
 def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
-    """Return waivers that accept nothing; those of a policy only where a folder named holds all that it covers."""
+    """Return waivers that accept nothing; a policy's only if a named folder contains all files it covers."""
     from ffplan.check.waivers import unused, weighed
 
     folders = [Path(name).absolute() for name in names if is_folder(name)]
@@ -140,7 +140,7 @@ def check(
 ) -> None:
     """Check designs for CI: schema, references, ports, divisibility, declared limits.
 
-    A folder stands for every YAML file below it. A file with `kind:` is checked as a part of the catalogue, as measured
+    A folder means every YAML file below it. A file with `kind:` is checked as a part of the catalogue, as measured
     cases or as a training plan.
 
     sarif, junit, github, gitlab and markdown are for pipelines and code hosts.
@@ -182,7 +182,7 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
 
 
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
-    """Return a report without the findings of a baseline, which is written first where asked."""
+    """Return a report without a baseline's findings; the baseline is written first if requested."""
     from ffplan.check.baseline import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import read_text
 

@@ -1,4 +1,4 @@
-"""The files that `ffplan check` reads, each checked as what it is."""
+"""The files of `ffplan check`, each checked by its kind."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ OTHER_KINDS = {
 
 @record
 class Task:
-    """How files are checked."""
+    """Settings of a check."""
 
     catalogs: tuple[str, ...]
     """Folders of parts."""
     policy: str | None
-    """File of the policy; the nearest one upwards of each file if omitted."""
+    """File of the policy; the nearest in each file's parent folders if omitted."""
     isolated: bool
-    """No policy at all."""
+    """Whether policies are ignored."""
     today: date
     profile: str | None = None
-    """Reliability profile in place of those of the designs."""
+    """Reliability profile in place of the designs' own."""
 
 
 @record
@@ -60,25 +60,25 @@ class CheckedFile:
     file: str
     """Name in messages."""
     word: str
-    """What it is: design, part, case file or plan."""
+    """Kind of file: design, part, case file or plan."""
     findings: tuple[Finding, ...]
-    """Findings that stand."""
+    """Findings without a waiver."""
     whole: bool
-    """False where it cannot be assessed."""
+    """Whether it can be assessed."""
     policy: Policy = NO_POLICY
     waived: int = 0
-    """Findings that a waiver accepts [1]."""
+    """Waived findings [1]."""
     waivers: tuple[Waiver, ...] = ()
-    """Waivers for it."""
+    """Waivers for the file."""
     used: tuple[Waiver, ...] = ()
-    """Those that accepted a finding."""
+    """Waivers that accepted a finding."""
 
 
 def _below(folder: str) -> list[str]:
-    """Return every YAML file below a folder, by path; hidden ones, pipes and devices are left out.
+    """Return every YAML file below a folder, by path, without hidden files, pipes and devices.
 
     Raises:
-        UsageError: if there is none, there are far too many, or a folder cannot be read.
+        UsageError: if the folder has no YAML file or far too many, or cannot be read.
     """
 
     def fail(error: OSError) -> NoReturn:
@@ -97,7 +97,7 @@ def _below(folder: str) -> list[str]:
 
 
 def yaml_files(names: Sequence[str]) -> list[str]:
-    """Return the files to check: those named, and for each folder every YAML file below it.
+    """Return the files to check: named files, and every YAML file below named folders.
 
     Args:
         names: design names, files and folders, as given.
@@ -112,7 +112,7 @@ def yaml_files(names: Sequence[str]) -> list[str]:
 
 
 def _kind(document: Document) -> str | None:
-    """Return the kind that a file says it has; None for a design, which says none."""
+    """Return the stated kind of a file; None for a design."""
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
     return None if kind is None or kind == "design" else str(kind)
@@ -120,7 +120,7 @@ def _kind(document: Document) -> str | None:
 
 @cache
 def _parts(catalogs: tuple[str, ...]) -> Catalog:
-    """Return the parts, indexed once; each file of them is parsed once."""
+    """Return the parts, indexed and parsed only once."""
     from ffplan.catalog.store import Catalog
 
     return Catalog(catalogs)
@@ -132,7 +132,7 @@ def _policy_at(path: Path) -> Policy:
 
 
 _found = cache(find_policy)
-"""The policy of a folder, looked for once."""
+"""The policy of a folder, searched only once."""
 
 
 def policy_for(path: Path, task: Task) -> Policy:
@@ -153,7 +153,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
     """Return the findings on a file of one kind.
 
     Raises:
-        InputError: if it is wrong.
+        InputError: if the file is wrong.
     """
     catalog = _parts(task.catalogs).fresh()
     if kind is None:
@@ -187,7 +187,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
 
 def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
-    """Return what a part still has of the file that it was begun from."""
+    """Return findings on template text left in a part."""
     texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
     texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
     return tuple(
@@ -204,7 +204,7 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
 
 
 def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
-    """Return a file without the findings that a waiver accepts; nothing that keeps it from being read is waived."""
+    """Return a file without its waived findings; faults that prevent reading cannot be waived."""
     text = (read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig", "replace")
     comments, faults = comment_waivers(text, found.file, document.root if document else None)
     if not found.whole:
@@ -225,7 +225,7 @@ def checked(name: str, task: Task) -> CheckedFile:
 
     Args:
         name: a file, or the name of a shipped design.
-        task: how it is checked.
+        task: settings of the check.
 
     Raises:
         UsageError: if the design is unknown.

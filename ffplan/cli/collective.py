@@ -37,10 +37,10 @@ MOST_POINTS = 100_000
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
-    """Refuse options that would have no effect.
+    """Refuse options without effect.
 
     Raises:
-        UsageError: if one is given.
+        UsageError: if such an option is given.
     """
     from ffplan.collectives.volumes import OF_TOKENS
 
@@ -52,7 +52,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
-    """Return the libraries to time: those asked for, or the design's first that has the operation."""
+    """Return the requested libraries, or the design's first with the operation."""
     from ffplan.studies.collective.collective import LIBRARIES, usual_library
 
     if text is not None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | None) -> tuple[Assessment, ...]:
-    """Assess every design, so that the faults of all are reported together."""
+    """Assess every design, to report the faults of all together."""
     assessments: list[Assessment] = []
     faults: list[Finding] = []
     for file in files:
@@ -44,10 +44,10 @@ def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | No
 
 @record
 class JobOptions:
-    """The training job of the command line."""
+    """The training job in options."""
 
     model: str | None
-    """Id of the model; None for the job that the designs state."""
+    """Id of the model; None for the designs' job."""
     batch: int | None
     gpus: int | None
     plan: str | None
@@ -67,7 +67,7 @@ def _training(
     baseline: int,
     job: JobOptions,
 ) -> tuple[TrainingComparison, MoneyComparison | None]:
-    """Return the training job on every design, and in money where tokens are given.
+    """Return the training job on every design, with costs if tokens are given.
 
     Raises:
         UsageError: if the batch is missing, or the model is unknown.
@@ -119,11 +119,11 @@ def _training(
 
 
 def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions, dict[str, Any]]:
-    """Return the job that designs state, with the tokens asked for, and the fields of its plan.
+    """Return the designs' job with the requested tokens, and the fields of its plan.
 
     Raises:
         InputError: if a workload gives its batch twice.
-        UsageError: if no design states one, or two state different jobs.
+        UsageError: if no design states a job, or two state different jobs.
     """
     from ffplan.cli.workload import own_workload
     from ffplan.studies.train.workload import workload_fields
@@ -135,10 +135,10 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
 
 
 def _refuse_without_model(model: str | None, given: object) -> None:
-    """Refuse options of a job where no model is named.
+    """Refuse options of a job without a model.
 
     Raises:
-        UsageError: if there are any.
+        UsageError: if any is given.
     """
     if model is None and given:
         words = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
@@ -168,7 +168,7 @@ def compare(
     ] = None,
     gpus: Annotated[
         int | None,
-        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; the most that all can span."),
+        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; if omitted, as many as all can span."),
     ] = None,
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="FILE", help="A training plan that every design runs.")

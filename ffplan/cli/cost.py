@@ -39,7 +39,7 @@ def _timed(
     """Return the job with its step time.
 
     Raises:
-        UsageError: if the model is unknown, or the plan is none.
+        UsageError: if the model is unknown, or the plan is invalid.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
@@ -58,10 +58,10 @@ def _timed(
 
 
 def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> TimedJob | None:
-    """Return the workload of the design with its step time; None where neither it nor the command line has tokens.
+    """Return the design's workload with its step time; None without tokens in design and options.
 
     Raises:
-        UsageError: if there are tokens and no workload.
+        UsageError: if tokens are given but no workload.
     """
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
@@ -75,10 +75,10 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
-    """Return the design with its cluster rented at an offer.
+    """Return the design with its cluster rented by an offer.
 
     Raises:
-        UsageError: if there is no such offer of its accelerator.
+        UsageError: if the offer is unknown for its accelerator.
     """
     from ffplan.catalog.prices import RentBook
     from ffplan.design.ownership import offers_for
@@ -95,10 +95,10 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
 
 
 def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
-    """Return a job with its step time, with progress while plans are searched.
+    """Return a job with its step time, showing progress while plans are searched.
 
     Raises:
-        UsageError: if the accelerators have no training constants, or the plan is none.
+        UsageError: if the accelerators have no training constants, or the plan is invalid.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -157,9 +157,9 @@ def cost(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Price a cluster and a training run on it: purchase, ownership or rent, power, carbon, and how sure that is.
+    """Price a cluster and a training run on it: purchase, ownership or rent, power, carbon, and their uncertainty.
 
-    Exit code 1 where the job cannot run on the design.
+    Exit code 1 if the job cannot run on the design.
     """
     if model is not None and tokens is None:
         raise UsageError("ffplan cost: --model needs --tokens, the tokens to train on")

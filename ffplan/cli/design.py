@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
-    """Return the assessment of a design, with its levels on the scaling book's rooflines."""
+    """Return the assessment of a design with its scaling-book rooflines."""
     from ffplan.check.run import examine
     from ffplan.studies.train.level_rooflines import level_rooflines
 

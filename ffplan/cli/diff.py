@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
-    """Return the two versions that the arguments name."""
+    """Return the two versions named by the arguments."""
     from ffplan.cli.versions import design_document, revision_document, saved_version
     from ffplan.inputs.revision import revisions
 
@@ -75,9 +75,9 @@ def diff(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare two versions of a design: what changed, and what each change did to switches, cost, power and speed.
+    """Compare two versions of a design: changes, and the effect of each on switches, cost, power and speed.
 
-    Parts are taken as they are now, in both versions. `ffplan audit` compares a design with the fabric as built.
+    Both versions use the current parts. `ffplan audit` compares a design with the fabric as built.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import Assessor

@@ -43,7 +43,7 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
 
 
 def _bare(name: str) -> str:
-    """Return a term without its case, its hyphens, blanks, and the `s` of several."""
+    """Normalise a term: lower case, without hyphens, blanks and plural `s`."""
     return re.sub("[ -]", "", name.lower()).removesuffix("s")
 
 
@@ -51,7 +51,7 @@ def _word(name: str) -> str:
     """Return the page of a rule, or the definitions of a term.
 
     Raises:
-        UsageError: if there is neither.
+        UsageError: if neither exists.
     """
     from ffplan.check.every_rule import every_rule
     from ffplan.inputs.suggest import did_you_mean
@@ -75,7 +75,7 @@ def _meaning(found: Any, path: str) -> str:
 
 
 def _kept(report: TrainReport) -> Any:
-    """Return the plan of a report as one to be timed as it is."""
+    """Return the plan of a report to be timed unchanged."""
     from ffplan.cli.plan_file import plan_text
     from ffplan.design.plan_file import plan_of
     from ffplan.design.training import PlanFields
@@ -108,10 +108,10 @@ def explain(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Derive one figure of a design: formula, values, sources, what binds, what a tenth of each input does.
+    """Derive one figure of a design: formula, values, sources, its limit, and the effect of a tenth of each input.
 
-    PATH is that of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
-    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or a term alone: what it is.
+    PATH is a path of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
+    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or term alone: its meaning.
     """
     if path is None:
         write(_word(what), output)

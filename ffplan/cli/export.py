@@ -140,7 +140,7 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
-    """Return the networks beside the compute fabric."""
+    """Return the side networks."""
     from ffplan.interop.exported import Exported
     from ffplan.studies.fabric.wired import wired_networks
 
@@ -254,9 +254,9 @@ _WHOLE: dict[Target, Callable[[Exported], str | Iterator[str]]] = {
     Target.SIMAI: _simai,
     Target.INFRAGRAPH: _infragraph,
 }
-"""Targets that take the whole fabric."""
+"""Targets of the whole fabric."""
 _INVENTORIES = tuple(target for target in Target if target.value.startswith(("netbox-", "nautobot-")))
-"""Targets that list the networks beside the compute fabric as well."""
+"""Targets that also list side networks."""
 _MAKERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iterator[str]]] = {
     Target.IBSIM: _ibsim,
     Target.OPENSM_QOS: _opensm_qos,
@@ -287,8 +287,8 @@ def export(
     """Export the wired fabric to another program.
 
     ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
-    block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
-    drawing. cables: list from port to port of every network, with lengths where the design has a floor. nccl: topology
+    block, slurm-yaml: Slurm topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
+    drawing. cables: list from port to port of every network, with lengths given a floor plan. nccl: topology
     XML of the compute server. kubernetes: labels of nodes. netbox-*, nautobot-*: CSV of every network. containerlab,
     ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """

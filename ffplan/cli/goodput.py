@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput.goodput_simulation import FabricLosses, SimulationAsked
 
 MOST_ENDPOINTS = 600_000
-"""Endpoints of a fabric whose losses a simulation joins [1]."""
+"""Largest fabric, in endpoints, for which losses are simulated [1]."""
 DAYS = 365.0
 DRAWS = 2_000
-"""Draws of the uncertain inputs where none are asked for [1]."""
+"""Default number of draws of the uncertain inputs [1]."""
 
 
 def _with_options(
     design: ResolvedDesign, interval: str | None, checkpoints: str | None, restart: str | None, spares: int | None
 ) -> ResolvedDesign:
-    """Return the design with what the options say of its reliability.
+    """Return the design with the options on its reliability.
 
     Raises:
-        UsageError: if an option is none.
+        UsageError: if an option is invalid.
     """
     from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
     from ffplan.inputs.dimensions import DURATION
@@ -62,7 +62,7 @@ def _with_options(
 
 
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
-    """Return what single losses leave of the fabric; None of one that is no tree, or very large."""
+    """Return the effect of single losses on the fabric; None for a very large one, or other than a tree."""
     from ffplan.studies.fabric.wired import wire_design
     from ffplan.studies.goodput.goodput_losses import fabric_losses
 
@@ -110,7 +110,7 @@ def goodput(
         str | None, typer.Option("--restart", metavar="KIND", help="requeue, reschedule or standby.")
     ] = None,
     spares: Annotated[
-        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to stand in for lost ones.")
+        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to replace lost ones.")
     ] = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs the extra `sim`.")
@@ -124,7 +124,7 @@ def goodput(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Tell what failures, checkpoints and restarts leave of a job, and what would help."""
+    """Estimate a job's goodput after failures, checkpoints and restarts, and list remedies."""
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document

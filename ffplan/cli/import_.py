@@ -23,10 +23,10 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
 def _day(text: str | None) -> str:
-    """Return a day as YYYY-MM-DD; today's if None.
+    """Return a day as YYYY-MM-DD; today if None.
 
     Raises:
-        UsageError: if it is no day.
+        UsageError: if the text is not a day.
     """
     from datetime import UTC, date, datetime
 
@@ -39,7 +39,7 @@ def _day(text: str | None) -> str:
 
 
 def _basis(catalog: Catalog, name: str | None) -> Basis | None:
-    """Return the server that stands in for what a file cannot tell.
+    """Return the server that fills figures missing in a file.
 
     Raises:
         UsageError: if the server is unknown.
@@ -63,7 +63,7 @@ def import_nccl(
         typer.Option(
             "--like",
             metavar="ID",
-            help="Server of the catalogue whose figures stand in for what the file cannot tell.",
+            help="Server of the catalogue that fills figures missing in the file.",
             autocompletion=complete_part("server"),
         ),
     ] = None,
@@ -79,7 +79,7 @@ def import_nccl(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Turn topology XML of NCCL or RCCL into a server file, and name what is still to fill in."""
+    """Turn topology XML of NCCL or RCCL into a server file, and name the fields to fill in."""
     from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.model import IDENTIFIER
@@ -110,7 +110,7 @@ def import_ibnetdiscover(
     file: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of a fabric, as `ffplan audit` reads them.")],
     output: OutputOption = None,
 ) -> None:
-    """Turn what tools say of a fabric into JSON: switches, hosts and links as built."""
+    """Turn the output of fabric tools into JSON: switches, hosts and links as built."""
     from ffplan.cli.audit import read_files
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.json import to_json
@@ -123,7 +123,7 @@ def import_ibnetdiscover(
 
 @app.command("slurm")
 def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
-    """Turn a topology file of Slurm into JSON: switches, blocks, and what Slurm would refuse of them."""
+    """Turn a topology file of Slurm into JSON: switches, blocks, and faults that Slurm would refuse."""
     from ffplan.interop.slurm_files import read_slurm
     from ffplan.interop.slurm_includes import MOST_BYTES
     from ffplan.report.formats.json import to_json

@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 INTERRUPTED = 130
-"""Exit code of a run that Ctrl-C ended."""
+"""Exit code of a run ended by Ctrl-C."""
 
 
 class SizesChoice(StrEnum):
@@ -55,7 +55,7 @@ GroupsOption = Annotated[
 
 
 def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
-    """Return the plan that is asked for.
+    """Return the requested plan.
 
     Raises:
         UsageError: if the group is unknown.
@@ -77,7 +77,7 @@ def show_plan(
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
 ) -> None:
-    """List the kernels that `ffplan measure run` times, and how long it takes; needs no GPU."""
+    """List the kernels timed by `ffplan measure run`, and its duration; needs no GPU."""
     from ffplan.report.measurement import plan_document
     from ffplan.studies.trust.measure import measure_plan
 
@@ -104,7 +104,7 @@ def run(
 ) -> None:
     """Time kernels on this machine's GPU: GEMMs, attention, memory, copies; write a recording.
 
-    Needs PyTorch: install `ffplan[measure]`. Ctrl-C ends it early and keeps what is finished.
+    Needs PyTorch: install `ffplan[measure]`. Ctrl-C ends it early and keeps finished kernels.
     """
     from ffplan.measuring.recording import recording_text
     from ffplan.measuring.run import RecordingHead, run_plan
@@ -130,7 +130,7 @@ def _title(title: str | None) -> str:
     """Return the title of a recording.
 
     Raises:
-        UsageError: if it is empty or far too long.
+        UsageError: if the title is empty or far too long.
     """
     if title is not None and not 0 < len(title) <= 500:
         raise UsageError("ffplan measure run: --title: write 1 to 500 letters")
@@ -141,7 +141,7 @@ def _date(date: str | None) -> str:
     """Return the date of a recording.
 
     Raises:
-        UsageError: if it is none.
+        UsageError: if the text is not a date.
     """
     from datetime import date as day
 
@@ -170,7 +170,7 @@ def _device(device: DeviceChoice) -> TorchDevice:
 
 
 def _line(done: int, total: int, words: str) -> None:
-    """Print the progress as a line, where standard error is no terminal."""
+    """Print the progress as a line if standard error is no terminal."""
     typer.echo(f"ffplan measure: {done} of {total}: {words}", err=True)
 
 
@@ -224,7 +224,7 @@ def fit(
 ) -> None:
     """Fit constants to a recording: beside the catalogue's, with errors by size; catalogue files.
 
-    Needs SciPy: install `ffplan[measure]`, or `ffplan[fit]` where no kernels are timed.
+    Needs SciPy: install `ffplan[measure]`, or `ffplan[fit]` if no kernels are timed.
     """
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.measured_fit import MeasuredRequest, fit_recording
@@ -253,7 +253,7 @@ def fit(
 
 
 def _write(made: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
-    """Write the files of a catalogue, unless there is reason to doubt them.
+    """Write the files of a catalogue, unless the fit is doubtful.
 
     Raises:
         Exit: if nothing was written.
@@ -270,10 +270,10 @@ def _write(made: MeasuredResult, folder: str, targets: dict[str, Path], *, force
 
 
 def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
-    """Return what is to be written; None where nothing is chosen.
+    """Return the constants to write; None if none is chosen.
 
     Raises:
-        UsageError: if there is no such constant, or a stack is named that nothing is written for.
+        UsageError: if a constant is unknown, or a stack is named without constants to write.
     """
     from ffplan.calibration.measured_fit import MEASURED
     from ffplan.cli.loading import choices

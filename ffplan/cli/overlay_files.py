@@ -1,4 +1,4 @@
-"""Files of a catalogue that commands write into a folder of the user's."""
+"""Catalogue files written by commands into a user's folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
-    """Return the file of a part to write: a new one, or the part's own in a folder of the catalogue.
+    """Return the file to write a part to: a new one, or its existing file in a catalogue folder.
 
     Args:
         name: id of the part.
         command: the command, for messages.
 
     Raises:
-        UsageError: if it cannot be written, or another file would be lost.
+        UsageError: if the file cannot be written, or another file would be lost.
     """
     import os
     from pathlib import Path
@@ -47,7 +47,7 @@ def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
         command: the command, for messages.
 
     Raises:
-        UsageError: if it cannot be written.
+        UsageError: if the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a page has beside its result: design files, drawings, evidence, and the meaning of every figure."""
+"""Additions of a page to its result: design files, drawings, evidence, and the meaning of every figure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from ffplan.results.origin import Evidence
 
 MOST_ENDPOINTS = 300_000
-"""Endpoints of a fabric that a page draws."""
+"""Largest fabric drawn on a page [endpoints]."""
 MOST_MEANINGS = 4_000
 USUAL_UNITS = 42
-"""Rack units of a rack where the design does not say."""
+"""Default rack units of a rack."""
 
 
 def with_extras(
     document: Document, form: StrEnum, files: Sequence[str], catalogs: Sequence[str] | None, schema: str
 ) -> Document:
-    """Return a document that can be made a page; any other format pays nothing for it.
+    """Add a page's extras to a document; other formats skip the work.
 
     Args:
-        form: format asked for.
-        files: designs behind it.
+        form: requested format.
+        files: its design files.
         catalogs: folders of parts.
         schema: name of its JSON Schema.
     """
@@ -86,7 +86,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
 
 
 def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation | None:
-    """Return the derivation of a figure of a design, which may stand in a comparison; None of any other figure."""
+    """Return the derivation of a design's figure, alone or in a comparison; None for any other figure."""
     from ffplan.studies.explain.derivation import derivation_of
 
     assessments = _assessments(value)
@@ -97,7 +97,7 @@ def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation 
 
 
 def _verdict(value: Any) -> tuple[str, ...]:
-    """Return an assessment in sentences; other results have them in their text."""
+    """Return an assessment in sentences; other results contain theirs."""
     from ffplan.report.design import design_words
     from ffplan.results.design import Assessment
 
@@ -105,7 +105,7 @@ def _verdict(value: Any) -> tuple[str, ...]:
 
 
 def _assessments(value: Any) -> tuple[Assessment, ...]:
-    """Return the assessments that a result holds, in the order of its design files."""
+    """Return the assessments in a result, in the order of its design files."""
     from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
 
@@ -115,7 +115,7 @@ def _assessments(value: Any) -> tuple[Assessment, ...]:
 
 
 def _read(value: Any, catalog: Catalog) -> Catalog:
-    """Return a catalogue that has read the files that a result names, or the job of a comparison."""
+    """Return a catalogue with the files read that a result, or a comparison's job, names."""
     for file in (*getattr(value, "catalog", ()), *getattr(getattr(value, "training", None), "catalog", ())):
         catalog.entry(file.id)
     return catalog
@@ -139,7 +139,7 @@ def _drawings(design: Any) -> list[Drawing]:
 
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
-    """Return the kinds of racks that a design describes, by its floor or by nodes per rack."""
+    """Return the kinds of racks in a design, from its floor plan or nodes per rack."""
     from ffplan.cost.power import plan_power
     from ffplan.fabric.wiring.floor import nodes_per_rack
     from ffplan.interop.racks import RackKind
@@ -173,7 +173,7 @@ def _shown(value: Any) -> str:
 
 
 def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
-    """Return every figure of the parts that a design has, with its evidence; prices of other parts are left out."""
+    """Return every figure of a design's parts with its evidence, without prices of other parts."""
     from ffplan.results.origin import Evidence
 
     found: dict[tuple[str, str], Evidence] = {}

@@ -1,4 +1,4 @@
-"""Measurements that a page lays beside its curves of allreduce by scale."""
+"""Measurements shown with a page's allreduce curves by scale."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def measured_curves(
     at: int, design: ResolvedDesign, found: tuple[Assessment, ...], base: Catalog
 ) -> list[MeasuredCurve]:
-    """Return the measurements beside each curve of a design; nothing where the result has no curve of it.
+    """Return the measurements for each curve of a design; empty without curves.
 
     Args:
-        at: place of the design among those of the result.
-        found: its assessment first; empty where the result has none.
+        at: position of the design in the result.
+        found: its assessment first; empty if the result has none.
     """
     reports = found[0].communication if found else ()
     if not reports or design.compute.accelerator is None:
@@ -47,16 +47,16 @@ def measured_curves(
 
 
 def _wanted(accelerator: str, report: CollectiveReport) -> str:
-    """Return what a measurement must have to stand beside a curve."""
+    """Return the attributes a measurement must match to be shown with a curve."""
     size = f"{data_size(report.message_bytes)} (within {100 * TOLERANCE:.0f} %)"
     return f"{accelerator}, {report.library} and {size} on {report.scales[0].gpus} to {report.ranks:,} GPUs"
 
 
 def _mark(point: MeasuredPoint, expected: dict[int, float]) -> MeasuredMark:
-    """Return a measurement with what its mark says.
+    """Return a measurement with the text of its mark.
 
     Args:
-        expected: what the engine expects of the design by number of GPUs [GB/s].
+        expected: modelled rate of the design by number of GPUs [GB/s].
     """
     rate = number(point.gbyte_s, 3)
     if point.low is not None and point.high is not None:

@@ -17,7 +17,7 @@ WIDTHS = {4: "fp32", 2: "bf16"}
 
 
 def overlap_names(text: str | None) -> tuple[str, ...] | None:
-    """Return names separated by commas; no names for `none`.
+    """Split names separated by commas; `none` gives no names.
 
     Raises:
         UsageError: if `none` is one of several.
@@ -31,7 +31,7 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:
-    """Return a plan as a file: the fields asked for, with the values of the row; data-parallel ranks are left out."""
+    """Return a plan as file text: requested fields with the row's values, without data-parallel ranks."""
     from ffplan.design.training import LEAST_ZERO
 
     sizes = (axis.field for axis in AXES if axis.values is not None)

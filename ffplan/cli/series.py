@@ -8,9 +8,9 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.loading import parsed
 
 SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
-"""Sizes as nccl-tests takes them: 1024 to a K."""
+"""Sizes as in nccl-tests: K is 1024."""
 MOST = 10_000_000
-"""Largest number taken."""
+"""Largest accepted number."""
 
 
 def _whole(text: str, option: str) -> float:
@@ -32,10 +32,10 @@ def _size(text: str, option: str) -> float:
 
 
 def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
-    """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
+    """Return the numbers of a list such as `16,32`, or of a doubling range such as `16..1024`.
 
     Raises:
-        UsageError: if it is none, or falls.
+        UsageError: if the list is malformed, or falls.
     """
     read = _size if sizes else _whole
     found: list[float] = []

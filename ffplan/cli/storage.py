@@ -26,7 +26,7 @@ def storage(
             metavar="RATE",
             min=1,
             max=1e12,
-            help="Images a second that all jobs read, a file each; those of a convolutional --model if omitted.",
+            help="Images a second read by all jobs, one file each; the rate of a convolutional --model if omitted.",
         ),
     ] = None,
     profile: ProfileOption = None,
@@ -34,7 +34,7 @@ def storage(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Size the storage of a design: capacity, rates and what binds them, checkpoints, data, and guidance."""
+    """Size the storage of a design: capacity, rates and their limits, checkpoints, data, and guidance."""
     from ffplan.report.storage import storage_document
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXIT_STOPPED = 130
 FEW_CHUNKS = 4
-"""Chunks up to which one process is faster than starting more [1]."""
+"""Most chunks for which one process is faster than several [1]."""
 
 VaryOption = Annotated[
     list[str],
@@ -51,16 +51,16 @@ PointsOption = Annotated[
     typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv, .jsonl or .parquet, chunk by chunk."),
 ]
 TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
-"""Files of TLS, by the name that Dask has for them."""
+"""Dask's names of TLS files."""
 
 
 def cores() -> int:
-    """Return the cores that this process may use [1]."""
+    """Return the cores available to this process [1]."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _directions(text: str | None) -> dict[str, str]:
-    """Return min or max of each metric of the front."""
+    """Return min or max for each metric of the front."""
     found: dict[str, str] = {}
     for part in (text or "").split(","):
         if not part.strip():
@@ -92,7 +92,7 @@ def _security(tls: str | None) -> dict[str, str]:
 
 @record
 class _Where:
-    """Where the chunks run."""
+    """Execution of chunks: processes or a Dask cluster."""
 
     jobs: int
     cluster: str | None
@@ -100,7 +100,7 @@ class _Where:
 
 
 def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[Kept]:
-    """Return the chunks from `first` on, in their order."""
+    """Return the chunks from `first` on, in order."""
     from ffplan.studies.choose import sweep_run
 
     left = sweep.chunks - first
@@ -117,7 +117,7 @@ def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[
 def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
-    """Run a sweep; return it, what it came to, and whether it was interrupted."""
+    """Run a sweep; return it, its outcome, and whether it was interrupted."""
     from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
     from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import header
@@ -139,7 +139,7 @@ def _swept(
 
 
 def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarget | None) -> bool:
-    """Take chunk after chunk; return whether it was interrupted."""
+    """Process all chunks; return whether the sweep was interrupted."""
     progress, began, before = Progress("sweep"), time.monotonic(), total.points
     try:
         for part in chunks:
@@ -170,7 +170,7 @@ def sweep(
     ] = None,
     seed: SeedOption = 0,
     points: PointsOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the FILE of --points where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted FILE of --points.")] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes; all cores if omitted.")
     ] = None,
@@ -185,9 +185,9 @@ def sweep(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Vary a design along any paths: counts, parts, prices; what each point costs and does, and the best of them.
+    """Vary a design along any paths: counts, parts, prices; cost and performance of each point, and the best.
 
-    Exit code 1 where no point can be built.
+    Exit code 1 if no point can be built.
     """
     from ffplan.cli.page import with_extras
     from ffplan.inputs.design_files import find_design

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from ffplan.reliability.scheduler import JobTable
 
 USUAL_LOAD, USUAL_DAYS = 1.1, 3.0
-"""Load [1] and days where none are asked for."""
+"""Default load [1] and days."""
 LEAST_DAYS = 0.01
-"""Shortest time that a CSV is simulated over [day]."""
+"""Shortest simulated time of a CSV [day]."""
 LEAST_S = 60.0
 """Shortest time that a job keeps its nodes [s]."""
 MOST_BYTES = 256 * 2**20
-"""Largest file of jobs that is read [byte]."""
+"""Largest file of jobs [byte]."""
 
 
 def _seconds(text: str, option: str) -> float:
@@ -53,7 +53,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 
 
 def _days(table: JobTable | None) -> float:
-    """Return the days to simulate: enough for the jobs of a CSV one after another, or the usual ones."""
+    """Return the days to simulate: enough for all jobs of a CSV in sequence, or the default."""
     if table is None:
         return USUAL_DAYS
     last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2
@@ -64,7 +64,7 @@ def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[st
     """Return the policies, and times by option [s].
 
     Raises:
-        UsageError: if one is none.
+        UsageError: if an option is invalid.
     """
     from ffplan.reliability.scheduler import POLICIES
 
@@ -93,7 +93,7 @@ def utilization(
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or those of the CSV, if omitted."),
+        typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or the CSV's, if omitted."),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 3,
     quantum: Annotated[
@@ -106,7 +106,7 @@ def utilization(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Simulate how jobs share a cluster: utilisation, waits by size, fragmentation, and what zones cost."""
+    """Simulate jobs sharing a cluster: utilisation, waits by size, fragmentation, and the cost of zones."""
     from ffplan.report.utilization import utilization_document
     from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
