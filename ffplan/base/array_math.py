@@ -102,12 +102,12 @@ def real(value: Number) -> float:
     return float(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
 
 
-def choose(condition: Any, one: Any, two: Any) -> Any:
-    """Return `one` [same unit] where the condition holds, else `two`, broadcast."""
-    numpy = _numpy_if_array(condition, one, two)
+def choose(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """Return `if_true` [same unit] where the condition holds, else `if_false`, broadcast."""
+    numpy = _numpy_if_array(condition, if_true, if_false)
     if numpy is None:
-        return one if condition else two
-    return numpy.where(condition, one, two)
+        return if_true if condition else if_false
+    return numpy.where(condition, if_true, if_false)
 
 
 def some(value: Any) -> bool:
@@ -117,13 +117,13 @@ def some(value: Any) -> bool:
 
 
 @overload
-def greatest_common_divisor(one: int, two: int) -> int: ...
+def greatest_common_divisor(first: int, second: int) -> int: ...
 @overload
-def greatest_common_divisor(one: Number, two: Number) -> Number: ...
-def greatest_common_divisor(one: Any, two: Any) -> Any:
+def greatest_common_divisor(first: Number, second: Number) -> Number: ...
+def greatest_common_divisor(first: Any, second: Any) -> Any:
     """Return the greatest common divisor of two whole numbers [1] of any shape; for 0 and n it is n."""
-    numpy = _numpy_if_array(one, two)
-    return gcd(one, two) if numpy is None else numpy.gcd(one, two)
+    numpy = _numpy_if_array(first, second)
+    return gcd(first, second) if numpy is None else numpy.gcd(first, second)
 
 
 @overload

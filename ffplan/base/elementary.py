@@ -24,10 +24,10 @@ EXP_TERMS, LOG_TERMS = 14, 11
 
 def _horner(coefficients: list[float], x: Any) -> Any:
     """Evaluate a polynomial; coefficients run from the highest power down."""
-    found = np.full(np.shape(x), coefficients[0])
+    result = np.full(np.shape(x), coefficients[0])
     for coefficient in coefficients[1:]:
-        found = found * x + coefficient
-    return found
+        result = result * x + coefficient
+    return result
 
 
 _FACTORIALS = np.cumprod([1.0, *range(1, EXP_TERMS)])
@@ -47,11 +47,11 @@ def exp(x: Any) -> Floats:
     Source:
         Cody, Waite, Software Manual for the Elementary Functions, 1980, for the two-part reduction.
     """
-    given = np.asarray(x, dtype=float)
-    bounded = np.clip(given, SMALLEST, LARGEST)
+    exponents = np.asarray(x, dtype=float)
+    bounded = np.clip(exponents, SMALLEST, LARGEST)
     k = np.rint(bounded / LN2)
-    found = np.ldexp(_horner(_EXP, (bounded - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int32))
-    result: Floats = np.where(given < SMALLEST, 0.0, found)
+    power = np.ldexp(_horner(_EXP, (bounded - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int32))
+    result: Floats = np.where(exponents < SMALLEST, 0.0, power)
     return result
 
 
@@ -77,8 +77,8 @@ def log(x: Any) -> Floats:
         As for `exp`.
     """
     e, rest = _parts(x)
-    found: Floats = e * LN2_HIGH + (rest + e * LN2_LOW)
-    return found
+    result: Floats = e * LN2_HIGH + (rest + e * LN2_LOW)
+    return result
 
 
 def log2(x: Any) -> Floats:
@@ -94,8 +94,8 @@ def log2(x: Any) -> Floats:
         As for `log`.
     """
     e, rest = _parts(x)
-    found: Floats = e + rest / LN2
-    return found
+    result: Floats = e + rest / LN2
+    return result
 
 
 def expm1(x: Any) -> Floats:
@@ -110,9 +110,9 @@ def expm1(x: Any) -> Floats:
     Source:
         Kahan's, in Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 1.14.1.
     """
-    given = np.asarray(x, dtype=float)
-    u = exp(given)
-    plain = (u == 1.0) | (np.abs(given) > 1.0)
+    exponents = np.asarray(x, dtype=float)
+    u = exp(exponents)
+    plain = (u == 1.0) | (np.abs(exponents) > 1.0)
     inner = np.where(plain, 2.0, u)
-    found: Floats = np.where(plain, np.where(u == 1.0, given, u - 1.0), (inner - 1.0) * given / log(inner))
-    return found
+    result: Floats = np.where(plain, np.where(u == 1.0, exponents, u - 1.0), (inner - 1.0) * exponents / log(inner))
+    return result

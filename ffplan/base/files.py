@@ -146,7 +146,7 @@ def read_regular(path: Path, most: int) -> bytes | None:
         return None
 
 
-def _asked(name: str | Path, ask: Callable[[Path], bool]) -> bool:
+def _tested(name: str | Path, ask: Callable[[Path], bool]) -> bool:
     """Test a path; False if the name is too long or invalid."""
     try:
         return ask(Path(name))
@@ -160,7 +160,7 @@ def is_regular(name: str | Path) -> bool:
     Args:
         name: any text.
     """
-    return _asked(name, Path.is_file)
+    return _tested(name, Path.is_file)
 
 
 def is_file(name: str | Path) -> bool:
@@ -169,7 +169,7 @@ def is_file(name: str | Path) -> bool:
     Args:
         name: any text.
     """
-    return _asked(name, lambda path: path.exists() and not path.is_dir())
+    return _tested(name, lambda path: path.exists() and not path.is_dir())
 
 
 def is_folder(name: str | Path) -> bool:
@@ -178,4 +178,4 @@ def is_folder(name: str | Path) -> bool:
     Args:
         name: any text.
     """
-    return _asked(name, Path.is_dir)
+    return _tested(name, Path.is_dir)

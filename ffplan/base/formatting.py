@@ -90,15 +90,15 @@ def article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
-def _each_once(words: Iterable[str]) -> list[str]:
+def _each_once(texts: Iterable[str]) -> list[str]:
     """Return words without repeats, in their order; words that read alike count once, whatever figures they track."""
-    return list({split_marks(word)[0]: word for word in words}.values())
+    return list({split_marks(word)[0]: word for word in texts}.values())
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """Return words as a list in a sentence, each once, such as `a, b and c`."""
-    each = _each_once(words)
-    return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
+    unique = _each_once(texts)
+    return " and ".join((", ".join(unique[:-1]), unique[-1])) if len(unique) > 1 else "".join(unique)
 
 
 def ids_listed(ids: Iterable[str]) -> str:
@@ -106,10 +106,10 @@ def ids_listed(ids: Iterable[str]) -> str:
     return listed(f"`{name}`" for name in ids)
 
 
-def first_few(words: Iterable[str], most: int = 3) -> str:
+def first_few(texts: Iterable[str], most: int = 3) -> str:
     """Return the first words of a list, each once, and the number of others, such as `a, b, c and 5 more`."""
-    each = _each_once(words)
-    return listed(each) if len(each) <= most else f"{', '.join(each[:most])} and {len(each) - most:,} more"
+    unique = _each_once(texts)
+    return listed(unique) if len(unique) <= most else f"{', '.join(unique[:most])} and {len(unique) - most:,} more"
 
 
 @traced

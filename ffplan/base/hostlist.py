@@ -29,13 +29,13 @@ def fold(names: list[str]) -> str:
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
         else:
-            found.append((number, number))
-    return found
+            runs.append((number, number))
+    return runs
 
 
 def unfold(text: str, most: int | None = None) -> list[str]:
@@ -68,7 +68,7 @@ def _numbers(runs: str, most: int | None) -> list[str]:
     Raises:
         ValueError: if a run is not numeric or runs backwards, or the numbers exceed `most`.
     """
-    found: list[str] = []
+    numbers: list[str] = []
     for run in runs.split(","):
         low, _, high = run.partition("-")
         last = high or low
@@ -78,5 +78,5 @@ def _numbers(runs: str, most: int | None) -> list[str]:
             raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:
             raise ValueError(f"`{run}` stands for more than {most:,} names")
-        found += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
-    return found
+        numbers += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
+    return numbers

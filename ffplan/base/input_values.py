@@ -39,8 +39,8 @@ def input_value(name: str, value: float | None, unit: str, currency: str) -> str
     if unit == "year":
         text = short(value)
         return f"{text} year" if text == "1" else f"{text} years"
-    whole, _, each = unit.partition(" per ")
-    per = f"/{each.replace('hour', 'h')}" if each else ""
-    if whole == "currency":
+    numerator, _, denominator = unit.partition(" per ")
+    per = f"/{denominator.replace('hour', 'h')}" if denominator else ""
+    if numerator == "currency":
         return f"{_money(value)} {currency}{per}"
-    return f"{short(value)} {whole}{per}"
+    return f"{short(value)} {numerator}{per}"

@@ -29,7 +29,7 @@ def _shown(value: Any) -> str:
     if shape is not None and getattr(value, "size", 0) > SHOWN:
         return f"<array {shape} {value.dtype}>"
     if isinstance(value, tuple | list) and len(value) > SHOWN:
-        inner = ", ".join(_shown(item) for item in value[:SHOWN])
+        inner = ", ".join(_shown(element) for element in value[:SHOWN])
         return f"({inner}, ... {len(value) - SHOWN} more)"
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -49,7 +49,7 @@ def _repr(self: Any) -> str:
 
 def _is_simple(plain: type[Any]) -> bool:
     """Return whether a class has no base and no field with a default factory."""
-    return plain.__bases__ == (object,) and not any(isinstance(item, Field) for item in plain.__dict__.values())
+    return plain.__bases__ == (object,) and not any(isinstance(value, Field) for value in plain.__dict__.values())
 
 
 def _builder(plain: type[Any], many: bool) -> Any:
@@ -60,45 +60,45 @@ def _builder(plain: type[Any], many: bool) -> Any:
         many: fields are passed by name.
     """
     kinds = dict(plain.__annotations__)
-    given = [f"{name}=known[{name!r}]" if name in plain.__dict__ else name for name in kinds]
-    parts = ["self", *(["*"] if many else []), *("*" if part == "_" else part for part in given)]
+    parameters = [f"{name}=known[{name!r}]" if name in plain.__dict__ else name for name in kinds]
+    parts = ["self", *(["*"] if many else []), *("*" if part == "_" else part for part in parameters)]
     kinds.pop("_", None)
     body = "".join(f"\n    self.{name} = {name}" for name in kinds) or "\n    pass"
     space: dict[str, Any] = {"known": plain.__dict__}
     exec(f"def __init__({', '.join(parts)}):{body}", space)  # fields are names: they are annotated
-    made = space["__init__"]
-    made.__annotations__, made.__qualname__ = {**kinds, "return": None}, f"{plain.__qualname__}.__init__"
-    return made
+    method = space["__init__"]
+    method.__annotations__, method.__qualname__ = {**kinds, "return": None}, f"{plain.__qualname__}.__init__"
+    return method
 
 
 class _Late:
     """Placeholder for an attribute of a record, generated on first access."""
 
-    __slots__ = ("made", "many", "name", "plain")
+    __slots__ = ("many", "name", "plain", "target")
 
     def __init__(self, name: str, plain: type[Any], many: bool) -> None:
         """Keep the class as written, which holds the field defaults."""
-        self.name, self.plain, self.many, self.made = name, plain, many, plain
+        self.name, self.plain, self.many, self.target = name, plain, many, plain
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
         """Generate the attributes of a dataclass with the same fields, and return the one requested."""
         if self.name == "__init__" and _is_simple(self.plain):
-            self.made.__init__ = _builder(self.plain, self.many)
+            self.target.__init__ = _builder(self.plain, self.many)
         else:
             same = dataclass(eq=False, repr=False, kw_only=self.many)(self.plain)
             for name in LATE:
-                setattr(self.made, name, same.__dict__[name])
+                setattr(self.target, name, same.__dict__[name])
         return getattr(owner if instance is None else instance, self.name)
 
 
-def same(one: Any, two: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Return whether two values are equal, records field by field."""
-    if one is two:
+    if first is second:
         return True
-    fields = getattr(one, "__dataclass_fields__", None)
-    if fields is None or type(one) is not type(two):
-        return bool(one == two)
-    return all(same(getattr(one, name), getattr(two, name)) for name in fields)
+    fields = getattr(first, "__dataclass_fields__", None)
+    if fields is None or type(first) is not type(second):
+        return bool(first == second)
+    return all(same(getattr(first, name), getattr(second, name)) for name in fields)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
@@ -111,14 +111,14 @@ def record(cls: type[C]) -> type[C]:
     many = len(fields) > POSITIONAL and "_" not in fields
     inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
     left_out = {*fields, "__dict__", "__weakref__"}
-    body = {name: item for name, item in cls.__dict__.items() if name not in left_out}
+    body = {name: attribute for name, attribute in cls.__dict__.items() if name not in left_out}
     late = [_Late(name, cls, many) for name in LATE]
-    body |= {item.name: item for item in late}
+    body |= {placeholder.name: placeholder for placeholder in late}
     body["__slots__"] = tuple(name for name in fields if name != "_" and name not in inherited)
     body["__repr__"] = _repr
     kind: Any = type(cls)
-    made: type[C] = kind(cls.__name__, cls.__bases__, body)
-    made.__qualname__ = cls.__qualname__
-    for item in late:
-        item.made = made
-    return made
+    built: type[C] = kind(cls.__name__, cls.__bases__, body)
+    built.__qualname__ = cls.__qualname__
+    for placeholder in late:
+        placeholder.target = built
+    return built

@@ -55,9 +55,9 @@ def _tracked(value: Any, paths: Paths) -> Any:
     kind = {float: TrackedFloat, int: TrackedInt}.get(type(value))
     if kind is None or not paths:
         return value
-    made = kind(value)
-    made.paths = paths
-    return made
+    number = kind(value)
+    number.paths = paths
+    return number
 
 
 def untracked(value: Any) -> Any:
@@ -69,13 +69,13 @@ def untracked(value: Any) -> Any:
 
 def paths_of(values: Iterable[Any]) -> Paths:
     """Return the paths of numbers and of marked texts, each once."""
-    found: list[str] = []
+    paths: list[str] = []
     for value in values:
         if isinstance(value, _Tracked):
-            found += value.paths
+            paths += value.paths
         elif isinstance(value, str) and START in value:
-            found += split_marks(value)[1]
-    return tuple(dict.fromkeys(found))
+            paths += split_marks(value)[1]
+    return tuple(dict.fromkeys(paths))
 
 
 _BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -87,11 +87,11 @@ def _arithmetic(name: str) -> Callable[..., Any]:
 
     def operate(self: Any, *others: Any) -> Any:
         plain = untracked(self)
-        given = [untracked(other) for other in others]
-        if isinstance(plain, int) and any(isinstance(other, float) for other in given):
+        operands = [untracked(operand) for operand in others]
+        if isinstance(plain, int) and any(isinstance(operand, float) for operand in operands):
             plain = float(plain)  # an integer leaves mixed arithmetic to the other side
-        made = getattr(plain, name)(*given)
-        return _tracked(made, paths_of((self, *others)))
+        result = getattr(plain, name)(*operands)
+        return _tracked(result, paths_of((self, *others)))
 
     return operate
 
@@ -113,16 +113,16 @@ def track(value: T, path: str = "") -> T:
 
 def _copied(value: Any, path: str) -> Any:
     if type(value) is str:
-        return _PRIVATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return _PRIVATE.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
     if is_dataclass(value) and not isinstance(value, type):
         ahead = f"{path}." if path else ""
         return type(value)(
-            **{item.name: _copied(getattr(value, item.name), f"{ahead}{item.name}") for item in fields(value)}
+            **{field.name: _copied(getattr(value, field.name), f"{ahead}{field.name}") for field in fields(value)}
         )
     if isinstance(value, dict):
-        return {key: _copied(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
+        return {key: _copied(child, f"{path}.{key}" if path else str(key)) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)([_copied(item, f"{path}[{at}]") for at, item in enumerate(value)])
+        return type(value)([_copied(child, f"{path}[{index}]") for index, child in enumerate(value)])
     return _tracked(value, (path,))
 
 
@@ -139,28 +139,28 @@ def split_marks(text: str) -> tuple[str, Paths]:
     """Return a text without its marks, and the paths that they name, each once."""
     if START not in text:
         return text, ()
-    found = [path for mark in _MARK.findall(text) for path in mark.split(BETWEEN)]
-    return _MARK.sub("", text), tuple(dict.fromkeys(found))
+    paths = [path for mark in _MARK.findall(text) for path in mark.split(BETWEEN)]
+    return _MARK.sub("", text), tuple(dict.fromkeys(paths))
 
 
-def read_alike(one: str, two: str) -> bool:
+def read_alike(first: str, second: str) -> bool:
     """Return whether two texts are equal without their marks."""
-    return split_marks(one)[0] == split_marks(two)[0]
+    return split_marks(first)[0] == split_marks(second)[0]
 
 
 def traced(function: Callable[P, str]) -> Callable[P, str]:
     """Decorate a formatting function so that its text keeps the paths of its arguments."""
 
     @wraps(function)
-    def words(*given: P.args, **named: P.kwargs) -> str:
-        paths = paths_of((*given, *named.values()))
+    def formatted(*args: P.args, **kwargs: P.kwargs) -> str:
+        paths = paths_of((*args, *kwargs.values()))
         if not paths:
-            return function(*given, **named)
-        bare: Any = [_bare(value) for value in given]
-        bare_named: Any = {name: _bare(value) for name, value in named.items()}
-        return _marked(function(*bare, **bare_named), paths)
+            return function(*args, **kwargs)
+        bare_args: Any = [_bare(value) for value in args]
+        bare_named: Any = {name: _bare(value) for name, value in kwargs.items()}
+        return _marked(function(*bare_args, **bare_named), paths)
 
-    return words
+    return formatted
 
 
 def _bare(value: Any) -> Any:

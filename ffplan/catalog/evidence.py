@@ -253,8 +253,8 @@ def date_of(figure: Figure, sources: dict[str, Source]) -> str | None:
         figure: the figure; a price may have its own date.
         sources: sources of its file, by key.
     """
-    own = figure.date if isinstance(figure, PriceFigure) else None
-    return own or sources[figure.source].date
+    date = figure.date if isinstance(figure, PriceFigure) else None
+    return date or sources[figure.source].date
 
 
 def months_of(date: str) -> int:

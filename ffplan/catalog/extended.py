@@ -25,24 +25,24 @@ def base_name(data: Any) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def with_base(own: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+def with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
     """Merge the data of a profile with its base.
 
     Args:
-        own: data of the profile.
+        data: data of the profile.
         base: the complete data of the base.
     """
-    found = {**base, **own}
+    merged = {**base, **data}
     for field in BY_NAME:
-        ours, theirs = own.get(field), base.get(field)
+        ours, theirs = data.get(field), base.get(field)
         if isinstance(ours, dict) and isinstance(theirs, dict):
-            found[field] = {**theirs, **ours}
-    left_out = own.get(WITHOUT)
-    found.pop(WITHOUT, None)
+            merged[field] = {**theirs, **ours}
+    left_out = data.get(WITHOUT)
+    merged.pop(WITHOUT, None)
     if isinstance(left_out, list):
-        found[WITHOUT] = left_out
-        found["hazards"] = {name: hazard for name, hazard in found["hazards"].items() if name not in left_out}
-    return found
+        merged[WITHOUT] = left_out
+        merged["hazards"] = {name: hazard for name, hazard in merged["hazards"].items() if name not in left_out}
+    return merged
 
 
 def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
@@ -51,14 +51,14 @@ def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Findi
     Args:
         base: the complete data of the base.
     """
-    own = document.data
-    sources = own.get("sources")
+    data = document.data
+    sources = data.get("sources")
     for name, source in (sources if isinstance(sources, dict) else {}).items():
         theirs = base["sources"].get(name)
         if theirs is not None and theirs != source:
             message = f"`{base['id']}` has another source of the name `{name}`, which its figures are from"
             yield document.finding("catalog-source", ("sources", name), message, "give the source a name of its own")
-    left_out = own.get(WITHOUT)
+    left_out = data.get(WITHOUT)
     for position, name in enumerate(left_out if isinstance(left_out, list) else ()):
         if name not in base["hazards"]:
             message = f"`{base['id']}` has no hazard `{name}` to leave out"

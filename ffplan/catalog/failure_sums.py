@@ -20,11 +20,11 @@ def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
     assert isinstance(study, FailureStudy)
     for name, printed in study.printed.items():
         classes = study.sums.get(name, tuple(study.events))
-        unknown = [item for item in classes if item not in study.events]
-        for item in unknown:
-            remedy = did_you_mean(item, study.events, what="class")
-            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{item}`", remedy)
-        total = sum(study.events[item].value for item in classes if item in study.events)
+        unknown = [event for event in classes if event not in study.events]
+        for event in unknown:
+            remedy = did_you_mean(event, study.events, what="class")
+            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{event}`", remedy)
+        total = sum(study.events[event].value for event in classes if event in study.events)
         if classes and not unknown and total != printed.value:
             yield document.finding(
                 "catalog-reliability",

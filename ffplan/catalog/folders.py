@@ -16,7 +16,7 @@ from ffplan.base.record import record
 from ffplan.catalog.kinds import KINDS, OTHER_FILES, kind_hint
 from ffplan.inputs.document import parse_document, read_bytes
 from ffplan.inputs.model import IDENTIFIER
-from ffplan.inputs.validate import pattern_words
+from ffplan.inputs.validate import pattern_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def _walk(root: Root, skipped: str | None = None) -> Iterator[tuple[str, str]]:
             continue
         walked.add(place)
         with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
+            for entry in sorted(entries, key=lambda file: file.name):
                 seen += 1
                 if seen > MAX_FILES:
                     raise UsageError(
@@ -164,7 +164,7 @@ def _of_document(document: Document) -> tuple[str, str] | None:
         raise InputError(unknown_kind(document, kind))
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
         message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is no id of the {kind}"
-        remedy = pattern_words(IDENTIFIER.pattern)
+        remedy = pattern_remedy(IDENTIFIER.pattern)
         raise InputError(document.finding("catalog-id", ("id",), message, f"write `id:` and its name: {remedy}"))
     return kind, name
 

@@ -81,5 +81,5 @@ def kind_hint(name: str) -> str:
 def model_of(kind: str) -> type[Part]:
     """Return the model of a kind of part."""
     module, name = KINDS[kind].split(".")
-    found: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
-    return found
+    model: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
+    return model

@@ -37,15 +37,15 @@ class Estimate(Figure):
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
         """Return the schema of a single value, or of its fields with `likely` for `value`."""
-        found = handler(core_schema)
-        fields = handler.resolve_ref_schema(found)
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema)
         value = fields["properties"]["value"]
         fields["properties"]["likely"] = {**value, "title": "Likely"}
         fields["required"] = [name for name in fields.get("required", []) if name != "value"]
         whole = dict(fields)
         fields.clear()
         fields.update({"title": whole["title"], "anyOf": [{k: v for k, v in value.items() if k != "title"}, whole]})
-        return found
+        return schema
 
     @model_validator(mode="before")
     @classmethod
@@ -55,7 +55,7 @@ class Estimate(Figure):
             return {"value": data}
         if "value" in data and "likely" in data:
             raise _rule("`value` and `likely` are one figure, written twice", "keep one of the two")
-        return {("value" if key == "likely" else key): item for key, item in data.items()}
+        return {("value" if key == "likely" else key): value for key, value in data.items()}
 
     @model_validator(mode="after")
     def _wide(self) -> Estimate:
@@ -63,8 +63,8 @@ class Estimate(Figure):
         if len({end.currency for end in (low, self.value, high) if isinstance(end, Money)}) > 1:
             raise _rule("one range in two currencies", "write all of it in one currency")
         if self.distribution is not None and not low < high:
-            words = f"a {self.distribution} distribution without width"
-            raise _rule(words, "give `low` below `high`, or remove `distribution`")
+            fault = f"a {self.distribution} distribution without width"
+            raise _rule(fault, "give `low` below `high`, or remove `distribution`")
         if self.distribution == "lognormal" and not (low.amount if isinstance(low, Money) else low) > 0:
             raise _rule("a lognormal distribution from 0", "give `low` above 0, or another `distribution`")
         return self

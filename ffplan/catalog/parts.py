@@ -67,11 +67,11 @@ def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
         for field in type(value).model_fields:
             yield from walk_figures(getattr(value, field), (*path, field))
     elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from walk_figures(item, (*path, key))
+        for key, child in value.items():
+            yield from walk_figures(child, (*path, key))
     elif isinstance(value, tuple | list):
-        for position, item in enumerate(value):
-            yield from walk_figures(item, (*path, position))
+        for position, child in enumerate(value):
+            yield from walk_figures(child, (*path, position))
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]

@@ -44,8 +44,8 @@ class Entry:
     @property
     def data(self) -> Any:
         """Its data, merged with the extended reliability profile."""
-        own = self.document.data
-        return own if self.base is None or self.part.kind != "reliability" else with_base(own, self.base.data)
+        data = self.document.data
+        return data if self.base is None or self.part.kind != "reliability" else with_base(data, self.base.data)
 
     def document_of(self, path: tuple[str | int, ...]) -> Document:
         """Return the file that states the value at a path: its own, or an extended one."""
@@ -88,8 +88,8 @@ def read_part(document: Document, base: Entry | None = None, *, shipped: bool = 
         raise InputError(*faults)
     data = document.data if base is None else with_base(document.data, base.data)
     part = trusted(model_of(data["kind"]), data) if shipped else _part(document, data)
-    own = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
-    return Entry(part=part, document=document, recalled=tuple(own), base=base)
+    recalled = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
+    return Entry(part=part, document=document, recalled=tuple(recalled), base=base)
 
 
 def _part(document: Document, data: Any) -> Part:

@@ -174,12 +174,12 @@ class Hazard(Frozen):
             remedy = {"remedy": "name a study and its events, or give a rate a year"}
             raise PydanticCustomError("rule", "{message}", {**rule, **remedy})
         if self.path_repair is not None and self.unit not in PATHS:
-            words = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "path_repair"}
+            fault = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "path_repair"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         if self.growth is not None and self.unit != "job":
-            words = f"`growth` is of jobs, and not of a {self.unit}, which a larger job has more of"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "growth"}
+            fault = f"`growth` is of jobs, and not of a {self.unit}, which a larger job has more of"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "growth"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         return self
 
@@ -302,20 +302,20 @@ class ReliabilityProfile(Part):
     @model_validator(mode="after")
     def _leaves_out_of_another(self) -> ReliabilityProfile:
         if self.without and self.extends is None:
-            words = "`without` leaves out hazards of the profile that it extends, and it extends none"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "without"}
+            fault = "`without` leaves out hazards of the profile that it extends, and it extends none"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "without"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "name the profile under `extends`"})
         return self
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
         """Return the schema of a profile, whose fields are all required unless it extends another."""
-        found = handler(core_schema)
-        fields = handler.resolve_ref_schema(found)
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema)
         whole = fields["required"]
         fields["required"] = ["kind", "id", "name", "vendor"]
         fields |= {"if": {"required": ["extends"]}, "else": {"required": whole}}
-        return found
+        return schema
 
 
 class JobMix(Part):

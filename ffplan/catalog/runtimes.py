@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 from ffplan.catalog.evidence import CountFigure, DataFigure, FractionFigure
 from ffplan.catalog.parts import Part
 
-USUAL = "pytorch"
+DEFAULT_RUNTIME = "pytorch"
 """Default runtime of plans and stacks."""
 
 

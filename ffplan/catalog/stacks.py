@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure, FractionFigure
 from ffplan.catalog.kernels import AttentionKernel
 from ffplan.catalog.parts import Part
-from ffplan.catalog.runtimes import USUAL
+from ffplan.catalog.runtimes import DEFAULT_RUNTIME
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class SoftwareStack(Part):
     source's title; plans that name the stack state their own."""
     settings: StackSettings = StackSettings.model_construct()
     """Plan fields fixed by its recipes; a plan that names the stack uses them unless it states its own."""
-    runtime: Identifier = USUAL
+    runtime: Identifier = DEFAULT_RUNTIME
     """Catalogue id of the runtime with the margins of device memory."""
     counted_over: FractionFigure | None = None
     """Largest share by which counted memory exceeds the room in published runs that did fit. Plans that name

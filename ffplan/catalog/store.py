@@ -67,15 +67,15 @@ class Catalog:
 
     def fork(self) -> Catalog:
         """Return a copy with the same read parts; its later reads do not affect the original."""
-        other = copy(self)
-        other._read = dict(self._read)
-        return other
+        copied = copy(self)
+        copied._read = dict(self._read)
+        return copied
 
     def fresh(self) -> Catalog:
         """Return a copy without read parts; both share parsed files."""
-        other = copy(self)
-        other._read = {}
-        return other
+        copied = copy(self)
+        copied._read = {}
+        return copied
 
     def with_entry(self, entry: Entry) -> Catalog:
         """Return a copy with one part replaced, and no other part read.
@@ -91,9 +91,9 @@ class Catalog:
         Args:
             entries: the parts that replace the ones of the same ids.
         """
-        other = self.fresh()
-        other._read.update({entry.key: entry for entry in entries})
-        return other
+        copied = self.fresh()
+        copied._read.update({entry.key: entry for entry in entries})
+        return copied
 
     @property
     def used(self) -> list[Entry]:
@@ -111,7 +111,7 @@ class Catalog:
 
     def _folder_of(self, name: str, first: int = 0) -> int | None:
         """Return the position of the first folder with part `name`, from position `first` on."""
-        return next((at for at, index in enumerate(self._indexes) if at >= first and name in index), None)
+        return next((place for place, index in enumerate(self._indexes) if place >= first and name in index), None)
 
     def _place(self, name: str, position: int) -> tuple[Path, str]:
         """Return (path, label) of part `name` in the folder at `position`.
@@ -157,8 +157,8 @@ class Catalog:
             part = self._with_constants(whole.part, document, key[1])
             recalled = whole.recalled if part is whole.part else recalled_paths(part)
             entry = Entry(part=part, document=document, recalled=recalled, key=key)
-            found = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
-            if found is entry and part is whole.part:  # it takes nothing of another, which would count as read
+            merged = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
+            if merged is entry and part is whole.part:  # it takes nothing of another, which would count as read
                 self._alone[key] = entry
         return self._read[key]
 
@@ -256,8 +256,8 @@ class Catalog:
             )
         if name != part.id:
             self.entry(name)  # it counts as read
-        own = {field: getattr(part, field) for field in part.model_fields_set}
-        return base.model_copy(update={**own, "sources": {**base.sources, **part.sources}})
+        constants = {field: getattr(part, field) for field in part.model_fields_set}
+        return base.model_copy(update={**constants, "sources": {**base.sources, **part.sources}})
 
     def own_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield name and content of every user file in order; an unreadable file has no content."""
@@ -272,7 +272,7 @@ class Catalog:
         """Return the ids of one kind, found by the `kind:` line of each file."""
         if not self._kinds:
             self._kinds.update({name: self.kind_of(name) for name in self.ids()})
-        return [name for name, own in self._kinds.items() if own == kind]
+        return [name for name, stated in self._kinds.items() if stated == kind]
 
     def kind_of(self, name: str) -> str:
         """Return the kind in the file of part `name`; empty if missing or unreadable."""
@@ -285,8 +285,8 @@ class Catalog:
             raw = self._content(Path(files[0]), files[0])
         except InputError:
             return ""
-        found = _KIND.search(raw)
-        return found[1].decode("utf-8", "replace") if found else ""
+        match = _KIND.search(raw)
+        return match[1].decode("utf-8", "replace") if match else ""
 
     def _content(self, path: Path, label: str) -> bytes:
         """Return the content of a file, read only once.
@@ -334,9 +334,9 @@ class Catalog:
         return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
 
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
-        words = model.kind_words
-        remedy = did_you_mean(name, self.ids_of_model(model), what=words)
-        return document.finding("reference-unknown", path, f"no {words} `{name}` in the catalogue", remedy)
+        kind = model.kind_words
+        remedy = did_you_mean(name, self.ids_of_model(model), what=kind)
+        return document.finding("reference-unknown", path, f"no {kind} `{name}` in the catalogue", remedy)
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
         words = model.kind_words

@@ -47,5 +47,5 @@ class TrainingRates(Frozen):
 
     def reached(self, precision: str) -> EfficiencyFigure | None:
         """Return the fraction of the peak reached by large GEMMs at a precision; None if unknown."""
-        other = {"fp8": self.matrix_fp8, "tf32": self.matrix_tf32}
-        return other.get(precision, self.matrix)
+        others = {"fp8": self.matrix_fp8, "tf32": self.matrix_tf32}
+        return others.get(precision, self.matrix)

@@ -78,7 +78,7 @@ def _of_design(file: str, result: CheckedFile, reference: Version | str, assesso
     from ffplan.studies.explain.difference import regressions
     from ffplan.studies.explain.figures import figure_changes
 
-    words = reference if isinstance(reference, str) else reference.info.file
+    name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)
     if isinstance(before, str):
         if before:
@@ -87,7 +87,7 @@ def _of_design(file: str, result: CheckedFile, reference: Version | str, assesso
     after = assessor.version(read_document(Path(file), result.file))
     thresholds = result.policy.fields.regressions.model_dump()
     for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
-        yield _finding(result.file, row, limit, words)
+        yield _finding(result.file, row, limit, name)
 
 
 def with_regressions(files: list[str], results: list[CheckedFile], against: str, task: Task) -> list[CheckedFile]:
@@ -120,15 +120,15 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
         known_revision(Path(designs[0]), against)
     else:
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
-    assessor, made = Assessor(Catalog(task.catalogs)), []
+    assessor, annotated = Assessor(Catalog(task.catalogs)), []
     for file, result in zip(files, results, strict=True):
         if file not in held:
-            made.append(result)
+            annotated.append(result)
             continue
         left = waive(
             tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
         )
-        made.append(
+        annotated.append(
             replace(
                 result,
                 findings=(*result.findings, *left.kept),
@@ -136,4 +136,4 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
                 used=(*result.used, *left.used),
             )
         )
-    return made
+    return annotated

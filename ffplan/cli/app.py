@@ -52,8 +52,8 @@ _REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
 """Typer's usage error, whose module has moved between versions."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from ffplan import __version__
 
         print(f"ffplan {__version__}")
@@ -113,13 +113,13 @@ def _report_bug(error: BaseException) -> int:
 
 def _choice_words(text: str) -> str:
     """Rephrase the message of a refused choice like our other messages; return any other message unchanged."""
-    found = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
+    if match is None:
         return text
     from ffplan.inputs.suggest import did_you_mean
 
-    known = re.findall(r"'([^']*)'", found[2])
-    return f"no `{found[1]}`; {did_you_mean(found[1], known, what='choice')}"
+    known = re.findall(r"'([^']*)'", match[2])
+    return f"no `{match[1]}`; {did_you_mean(match[1], known, what='choice')}"
 
 
 def _report_usage(error: typer.BadParameter) -> int:
@@ -127,12 +127,12 @@ def _report_usage(error: typer.BadParameter) -> int:
     if type(error) is not typer.BadParameter or error.ctx is None or error.param is None:
         error.show()
         return error.exit_code
-    words = error.ctx.command_path.split()
-    first = next((number for number, word in enumerate(words) if word in COMMANDS), len(words))
+    command = error.ctx.command_path.split()
+    first = next((number for number, word in enumerate(command) if word in COMMANDS), len(command))
     options = [name for name in error.param.opts if name.startswith("--")]
     text = error.message.removeprefix("Value error, ")
     text = _choice_words(text[:1].lower() + text[1:])
-    print(": ".join([" ".join(["ffplan", *words[first:]]), *options[:1], text]), file=sys.stderr)
+    print(": ".join([" ".join(["ffplan", *command[first:]]), *options[:1], text]), file=sys.stderr)
     return error.exit_code
 
 

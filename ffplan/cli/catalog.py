@@ -74,8 +74,8 @@ def list_parts(
         return
     parts = part_list(Catalog(catalog or ()), _kind(kind, "list"))
     emit(parts_document(parts), form, output)
-    for item in parts.broken:
-        typer.echo(item.fault, err=True)
+    for broken in parts.broken:
+        typer.echo(broken.fault, err=True)
     if parts.broken:
         raise typer.Exit(EXIT_INVALID)
 
@@ -123,8 +123,8 @@ def audit_parts(
 
     report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
     emit(audit_document(report), form, output)
-    for item in report.broken:
-        typer.echo(item.fault, err=True)
+    for broken in report.broken:
+        typer.echo(broken.fault, err=True)
     if report.broken:
         raise typer.Exit(EXIT_INVALID)
 

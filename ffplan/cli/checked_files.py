@@ -84,16 +84,16 @@ def _below(folder: str) -> list[str]:
     def fail(error: OSError) -> NoReturn:
         raise UsageError(f"ffplan check: {error.filename}: cannot be read: {error.strerror}")
 
-    found: list[str] = []
+    paths: list[str] = []
     for place, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [item for item in folders if not item.startswith(".")]
-        inside = [Path(place) / item for item in files if item.endswith((".yaml", ".yml")) and not item.startswith(".")]
-        found += [str(path) for path in inside if path.is_file() or not path.exists()]
-        if len(found) > MOST_FILES:
+        folders[:] = [entry for entry in folders if not entry.startswith(".")]
+        inside = [Path(place) / file for file in files if file.endswith((".yaml", ".yml")) and not file.startswith(".")]
+        paths += [str(path) for path in inside if path.is_file() or not path.exists()]
+        if len(paths) > MOST_FILES:
             raise UsageError(f"ffplan check: {folder}: more than {MOST_FILES:,} YAML files; name a smaller folder")
-    if not found:
+    if not paths:
         raise UsageError(f"ffplan check: {folder}: there is no YAML file in this folder")
-    return sorted(found)
+    return sorted(paths)
 
 
 def yaml_files(names: Sequence[str]) -> list[str]:
@@ -105,10 +105,10 @@ def yaml_files(names: Sequence[str]) -> list[str]:
     Raises:
         UsageError: if a folder holds no YAML file.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for name in names:
-        found += _below(name) if name and is_folder(name) else [name]
-    return list(dict.fromkeys(found))
+        paths += _below(name) if name and is_folder(name) else [name]
+    return list(dict.fromkeys(paths))
 
 
 def _kind(document: Document) -> str | None:
@@ -145,8 +145,8 @@ def policy_for(path: Path, task: Task) -> Policy:
         return NO_POLICY
     if task.policy is not None:
         return _policy_at(Path(task.policy))
-    found = _found(path.parent)
-    return NO_POLICY if found is None else _policy_at(found)
+    policy = _found(path.parent)
+    return NO_POLICY if policy is None else _policy_at(policy)
 
 
 def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: Task) -> tuple[Finding, ...]:
@@ -162,10 +162,10 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         from ffplan.cli.loading import with_profile
         from ffplan.design.resolve import resolve
 
-        own = with_profile(resolve(document, catalog), catalog, task.profile)
-        design, remarks = with_limits(own, policy)
-        found = examine(own, catalog, brief=True, today=task.today, held=design).findings
-        return (*named_limits(found, own, design, policy), *remarks)
+        resolved = with_profile(resolve(document, catalog), catalog, task.profile)
+        design, remarks = with_limits(resolved, policy)
+        findings = examine(resolved, catalog, brief=True, today=task.today, held=design).findings
+        return (*named_limits(findings, resolved, design, policy), *remarks)
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
@@ -203,16 +203,16 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
     )
 
 
-def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
+def _waived(result: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
     """Return a file without its waived findings; faults that prevent reading cannot be waived."""
     text = (read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig", "replace")
-    comments, faults = comment_waivers(text, found.file, document.root if document else None)
-    if not found.whole:
-        return replace(found, findings=(*found.findings, *faults))
-    waivers = [*comments, *policy_waivers(found.policy, path)]
-    left = waive(found.findings, waivers, found.policy, task.today)
+    comments, faults = comment_waivers(text, result.file, document.root if document else None)
+    if not result.whole:
+        return replace(result, findings=(*result.findings, *faults))
+    waivers = [*comments, *policy_waivers(result.policy, path)]
+    left = waive(result.findings, waivers, result.policy, task.today)
     return replace(
-        found,
+        result,
         findings=(*left.kept, *faults),
         waived=len(left.waived),
         waivers=tuple(waivers),
@@ -239,8 +239,8 @@ def checked(name: str, task: Task) -> CheckedFile:
         document = read_document(path, file)
         kind = _kind(document)
         word = "design" if kind is None else OTHER_FILES.get(kind, "part")
-        found = _check(document, path, kind, policy, task)
-        made = CheckedFile(file=file, word=word, findings=found, whole=True, policy=policy)
+        findings = _check(document, path, kind, policy, task)
+        result = CheckedFile(file=file, word=word, findings=findings, whole=True, policy=policy)
     except InputError as error:
-        made = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
-    return _waived(made, path, document, task)
+        result = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+    return _waived(result, path, document, task)

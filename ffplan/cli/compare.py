@@ -96,26 +96,26 @@ def _training(
     if job.gpus is not None and job.gpus > most:
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
-    given = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_usual_batch(read_plan(job.plan, given), part, gpus)
+    plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
+    plan = with_usual_batch(read_plan(job.plan, plan_fields), part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search
     batches = batches_of(plan.batch)
-    own = len({most_gpus(design) for design, _ in resolved} - {gpus})
-    total = len(files) * (len(batches) + own + (len(FRACTIONS) if job.tokens is not None else 0))
+    sizes = len({most_gpus(design) for design, _ in resolved} - {gpus})
+    total = len(files) * (len(batches) + sizes + (len(FRACTIONS) if job.tokens is not None else 0))
     step = partial(progress.another, total)
     reports = JobReports(resolved, part, plan, searching=searching, step=step)
-    found = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
+    comparison = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
     money = None
     if job.tokens is not None:
-        wanted = (gpus, plan.batch, job.tokens)
-        money = compare_money(reports, labels, baseline, batches, wanted, job.money)
-        found = replace(found, catalog=files_of(parts for _, parts in resolved))
+        job_fields = (gpus, plan.batch, job.tokens)
+        money = compare_money(reports, labels, baseline, batches, job_fields, job.money)
+        comparison = replace(comparison, catalog=files_of(parts for _, parts in resolved))
     progress.end()
-    return found, money
+    return comparison, money
 
 
 def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions, dict[str, Any]]:
@@ -134,15 +134,15 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
     return stated, workload_fields(design, workload)
 
 
-def _refuse_without_model(model: str | None, given: object) -> None:
+def _refuse_without_model(model: str | None, options: object) -> None:
     """Refuse options of a job without a model.
 
     Raises:
         UsageError: if any is given.
     """
-    if model is None and given:
-        words = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
-        raise UsageError(f"ffplan compare: {words}")
+    if model is None and options:
+        message = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
+        raise UsageError(f"ffplan compare: {message}")
 
 
 BaselineOption = Annotated[
@@ -202,7 +202,7 @@ def compare(
     _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
     if model is not None or tokens is not None:
-        asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+        request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         job = JobOptions(
             model=model,
             batch=batch,
@@ -211,7 +211,7 @@ def compare(
             stack=stack,
             search=search or plan is None,
             tokens=None if tokens is None else tokens_of(tokens, "compare"),
-            money=asked,
+            money=request,
             profile=profile,
         )
         training, money = _training(files, catalog, designs, labels, base, job)

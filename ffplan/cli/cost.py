@@ -31,7 +31,7 @@ def _timed(
     *,
     model: str,
     tokens: float,
-    wanted: dict[str, object],
+    options: dict[str, object],
     plan: str | None,
     gpus: int | None,
     search: bool,
@@ -52,7 +52,7 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    fields = read_plan(plan, wanted)
+    fields = read_plan(plan, options)
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 
@@ -88,9 +88,9 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     accelerator, named = design.compute.accelerator, design.ownership
     book = parts.entry(named.rents if named is not None else Rent().book).part
     assert isinstance(book, RentBook)
-    own = offers_for(book, accelerator.id) if accelerator is not None else []
-    if offer not in own:
-        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, own, what='offer of this accelerator')}")
+    known = offers_for(book, accelerator.id) if accelerator is not None else []
+    if offer not in known:
+        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, known, what='offer of this accelerator')}")
     return replace(design, rent=Rent(book=book.id, offer=offer))
 
 
@@ -175,9 +175,9 @@ def cost(
     if model is None or tokens is None:
         timed = _own_job(design, parts, tokens)
     else:
-        wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
+        options: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
-        timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)
-    asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-    document = cost_document(study_cost(design, parts, asked, timed))
+        timed = _timed(design, parts, model=model, tokens=number, options=options, plan=plan, gpus=gpus, search=search)
+    request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    document = cost_document(study_cost(design, parts, request, timed))
     emit(with_extras(document, form, [file], catalog, "cost"), form, output)

@@ -67,8 +67,8 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
         return None
     money = parsed(lambda: parse_money(text), option, command)
     if money.currency != book.currency:
-        words = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
-        raise UsageError(f"ffplan {command}: {words}")
+        fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
+        raise UsageError(f"ffplan {command}: {fault}")
     return money.amount
 
 

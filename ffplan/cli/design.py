@@ -42,6 +42,6 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    found = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
-    document = design_document(found)
+    assessment = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
+    document = design_document(assessment)
     emit(with_extras(document, form, [file], catalog, "assessment"), form, output)

@@ -25,10 +25,10 @@ def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Ver
     from ffplan.inputs.revision import revisions
 
     names = (before, after)
-    if not is_file(before) and (found := revisions(before)) is not None:
-        one, two = found
-        later = design_document(after) if two is None else revision_document(after, two)
-        return assessor.version(revision_document(after, one)), assessor.version(later)
+    if not is_file(before) and (documents := revisions(before)) is not None:
+        start, end = documents
+        later = design_document(after) if end is None else revision_document(after, end)
+        return assessor.version(revision_document(after, start)), assessor.version(later)
     if before == after == "-":
         raise UsageError("ffplan diff: standard input holds one design; name a file for the other")
     first, second = (
@@ -89,10 +89,10 @@ def diff(
     parts = Catalog(catalog or ())
     workload = workload_of("diff", parts, model, tokens, batch, gpus)
     assessor = Assessor(parts, workload, own_tokens("diff", model, tokens))
-    one, two = _versions(before, after, assessor)
-    if assessor.tokens is not None and not any(version.figures["step"][0] for version in (one, two)):
+    old, new = _versions(before, after, assessor)
+    if assessor.tokens is not None and not any(version.figures["step"][0] for version in (old, new)):
         raise UsageError("ffplan diff: --tokens goes with --model, or with a `workload` of a design")
     progress = Progress("changes")
-    found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)
+    report = difference(old, new, lambda raw: assessor.figures(parse_document(raw, new.info.file)), progress.step)
     progress.end()
-    emit(difference_document(found), form, output)
+    emit(difference_document(report), form, output)

@@ -29,7 +29,7 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
     """Return every term and symbol with its rows and the titles of their tables, terms before symbols."""
     from ffplan.base.paths import data_folder
 
-    found: dict[str, list[tuple[str, str]]] = {}
+    rows: dict[str, list[tuple[str, str]]] = {}
     title = ""
     for line in (data_folder("docs") / "nomenclature.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -38,8 +38,8 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
         if len(cells) >= 2 and cells[1] not in ("definition", "meaning") and not cells[0].startswith("-"):
             meaning = cells[1] + (f" [{cells[2]}]" if len(cells) > 2 and cells[2] else "")
             for name in cells[0].split(", "):
-                found.setdefault(name.strip("`"), []).append((f"{cells[0]}: {meaning}", title))
-    return {name: sorted(each, key=lambda item: item[1].startswith("Symbols")) for name, each in found.items()}
+                rows.setdefault(name.strip("`"), []).append((f"{cells[0]}: {meaning}", title))
+    return {name: sorted(entries, key=lambda entry: entry[1].startswith("Symbols")) for name, entries in rows.items()}
 
 
 def _bare(name: str) -> str:
@@ -67,11 +67,11 @@ def _word(name: str) -> str:
     raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
 
 
-def _meaning(found: Any, path: str) -> str:
+def _meaning(document: Any, path: str) -> str:
     """Return the description of a path of an assessment."""
     from ffplan.schema.described import described
 
-    return next((words for at, _, words in described(found, "assessment") if at == path), "")
+    return next((text for place, _, text in described(document, "assessment") if place == path), "")
 
 
 def _kept(report: TrainReport) -> Any:
@@ -133,6 +133,6 @@ def explain(
         tokens=own_tokens("explain", model, tokens),
     )
     progress = Progress("a tenth of each input")
-    found = study(question, _meaning, _kept, progress.step)
+    report = study(question, _meaning, _kept, progress.step)
     progress.end()
-    emit(explanation_document(found), form, output)
+    emit(explanation_document(report), form, output)

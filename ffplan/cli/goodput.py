@@ -10,7 +10,7 @@ import typer
 from ffplan.base.errors import InputError, UsageError
 from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import Progress, emit
@@ -43,22 +43,22 @@ def _with_options(
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    wanted: dict[str, object] = {}
+    changes: dict[str, object] = {}
     if interval is not None:
-        wanted["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
-        if not wanted["checkpoint_interval"]:
+        changes["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
+        if not changes["checkpoint_interval"]:
             raise UsageError(f"ffplan goodput: --interval {interval}: it must be above 0")
     if checkpoints is not None:
-        wanted["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
+        changes["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
     if restart is not None:
-        wanted["restart"] = choice(restart, get_args(Restart), "--restart")
+        changes["restart"] = choice(restart, get_args(Restart), "--restart")
     if spares is not None:
-        wanted["spare_nodes"] = spares
-    if not wanted:
+        changes["spare_nodes"] = spares
+    if not changes:
         return design
     if spares is not None and design.ownership is not None:  # one number: the option's
         design = replace(design, ownership=design.ownership.model_copy(update={"spare_nodes": None}))
-    return replace(design, reliability=(design.reliability or Reliability.model_construct()).model_copy(update=wanted))
+    return replace(design, reliability=(design.reliability or Reliability.model_construct()).model_copy(update=changes))
 
 
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
@@ -76,7 +76,7 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
         progress.end()
 
 
-def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
+def _simulated(study: GoodputStudy, request: SimulationAsked) -> SimulationReport:
     """Return simulated runs of the job.
 
     Raises:
@@ -85,11 +85,11 @@ def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
     from ffplan.studies.goodput.goodput_simulation import expected_seconds, simulate
 
     needs_simpy("goodput: --simulate")
-    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, asked))
+    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, request))
     progress = Progress("simulated runs")
     losses = _losses(study.basis.design)
     try:
-        return simulate(study.job, study.inputs, study.basis.hazards, asked, losses=losses, step=progress.step)
+        return simulate(study.job, study.inputs, study.basis.hazards, request, losses=losses, step=progress.step)
     finally:
         progress.end()
 
@@ -134,16 +134,16 @@ def goodput(
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
-    asked = job_asked("goodput", design, parts, model, gpus)
-    if asked is None:
+    job = requested_job("goodput", design, parts, model, gpus)
+    if job is None:
         raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
     try:
-        study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+        study = study_goodput(design, parts, job, Asked(draws=DRAWS if draws is None else draws, seed=seed))
     except InputError as error:
-        found = error.findings[0]
-        if interval is None or found.rule != "design-reliability":
+        finding = error.findings[0]
+        if interval is None or finding.rule != "design-reliability":
             raise
-        raise UsageError(f"ffplan goodput: --interval {interval}: {found.message}; {found.remedy}") from None
+        raise UsageError(f"ffplan goodput: --interval {interval}: {finding.message}; {finding.remedy}") from None
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))

@@ -83,26 +83,26 @@ def import_nccl(
     from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.model import IDENTIFIER
-    from ffplan.inputs.validate import pattern_words
+    from ffplan.inputs.validate import pattern_remedy
     from ffplan.interop.topology.parts import known_parts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
     from ffplan.interop.xml_tree import MOST_BYTES
 
     if not IDENTIFIER.fullmatch(name):
-        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_words(IDENTIFIER.pattern)}")
-    own, day = Catalog(catalog or ()), _day(date)
+        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
+    parts, day = Catalog(catalog or ()), _day(date)
     if cpu:
-        part_of(own, Cpu, cpu, "ffplan import nccl: --cpu")
-    basis = _basis(own, like)
+        part_of(parts, Cpu, cpu, "ffplan import nccl: --cpu")
+    basis = _basis(parts, like)
     named = [bus.split(",") if bus else [] for bus in (gpus, nics)]
-    found = read_server(read_bytes(file, MOST_BYTES), file, *named)
-    made = server_file(found, known_parts(own), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
-    write(made.text, output)
-    for words in made.warnings:
-        print(f"ffplan import: warning: {words}", file=sys.stderr)
-    for item in made.todo:
-        print(f"ffplan import: still to fill in: {item}", file=sys.stderr)
+    server = read_server(read_bytes(file, MOST_BYTES), file, *named)
+    written = server_file(server, known_parts(parts), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
+    write(written.text, output)
+    for remark in written.warnings:
+        print(f"ffplan import: warning: {remark}", file=sys.stderr)
+    for todo in written.todo:
+        print(f"ffplan import: still to fill in: {todo}", file=sys.stderr)
 
 
 @app.command("ibnetdiscover")
@@ -115,10 +115,10 @@ def import_ibnetdiscover(
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.json import to_json
 
-    found = read_files(file, "import ibnetdiscover", partial=True)
-    write(to_json(as_built_report(found, file[0])), output)
-    for words in found.remarks:
-        print(f"ffplan import: {words}", file=sys.stderr)
+    built = read_files(file, "import ibnetdiscover", partial=True)
+    write(to_json(as_built_report(built, file[0])), output)
+    for remark in built.remarks:
+        print(f"ffplan import: {remark}", file=sys.stderr)
 
 
 @app.command("slurm")
@@ -128,7 +128,7 @@ def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
     from ffplan.interop.slurm_includes import MOST_BYTES
     from ffplan.report.formats.json import to_json
 
-    found = read_slurm(read_bytes(file, MOST_BYTES), file)
-    write(to_json(found), output)
-    for words in found.remarks:
-        print(f"ffplan import: {words}", file=sys.stderr)
+    topology = read_slurm(read_bytes(file, MOST_BYTES), file)
+    write(to_json(topology), output)
+    for remark in topology.remarks:
+        print(f"ffplan import: {remark}", file=sys.stderr)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
-from ffplan.base.visible import visible
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, complete_design, complete_part
@@ -63,17 +63,17 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
             tokens_s = job.rows[0].tokens_s
         except (RefusedError, UncalibratedError) as error:
             refused = str(error)
-    found, timed = built.assessment, built.assessment.communication
+    assessment, timed = built.assessment, built.assessment.communication
     return FirstDesign(
-        name=found.design.name,
+        name=assessment.design.name,
         idea=built.idea.words,
         file=file,
-        accelerators=found.accelerators,
-        nodes=found.nodes["compute"],
-        switches=found.fabric.switches.total,
+        accelerators=assessment.accelerators,
+        nodes=assessment.nodes["compute"],
+        switches=assessment.fabric.switches.total,
         currency=built.study.currency,
         cost=built.cost,
-        cost_per_accelerator=built.cost / found.accelerators,
+        cost_per_accelerator=built.cost / assessment.accelerators,
         facility_peak_kw=built.study.power.facility_peak_kw,
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
@@ -238,13 +238,13 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
             built, left = (near[1], near[2]) if near else ([], left)
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
-    targets = [Path(folder) / f"{item.assessment.design.name}.yaml" for item in built]
+    targets = [Path(folder) / f"{row.assessment.design.name}.yaml" for row in built]
     _refuse(targets)
     rows = []
-    for at, (item, target) in enumerate(zip(built, targets, strict=True)):
-        progress.step(at, len(built))
-        write(item.text, str(target), option="--folder")
-        rows.append(replace(_row(item, str(target), wishes, parts), fewer=fewer.get(item.assessment.design.name)))
+    for number, (row, target) in enumerate(zip(built, targets, strict=True)):
+        progress.step(number, len(built))
+        write(row.text, str(target), option="--folder")
+        rows.append(replace(_row(row, str(target), wishes, parts), fewer=fewer.get(row.assessment.design.name)))
     progress.end()
     emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left), unmet)), form, None)
     if unmet is not None:

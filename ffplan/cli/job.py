@@ -32,7 +32,7 @@ JobGpusOption = Annotated[
 ]
 
 
-def job_asked(
+def requested_job(
     command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
 ) -> GoodputJob | None:
     """Return the job with its fastest plan; None without a job.

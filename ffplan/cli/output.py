@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ffplan.base.control_characters import visible, visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
-from ffplan.base.visible import visible, visible_but_styles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -30,12 +30,12 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
     if place is not None and Path(folder).resolve() in place[0].resolve().parents:
         path = place[0]  # whatever it is called there: a second file of the part would be one too many
     above = (path.parent.absolute(), *path.parent.absolute().parents)
-    there = next(item for item in above if is_file(item) or is_folder(item))
+    there = next(parent for parent in above if is_file(parent) or is_folder(parent))
     if not is_folder(there) or not os.access(there, os.W_OK):
         raise UsageError(f"{command}: --write {folder}: cannot be written: {there} is no folder to write into")
     if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
-        words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
-        raise UsageError(f"{command}: --write {folder}: {words}")
+        fault = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
+        raise UsageError(f"{command}: --write {folder}: {fault}")
     return path
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 MOST_ENDPOINTS = 300_000
 """Largest fabric drawn on a page [endpoints]."""
 MOST_MEANINGS = 4_000
-USUAL_UNITS = 42
+DEFAULT_RACK_UNITS = 42
 """Default rack units of a rack."""
 
 
@@ -59,7 +59,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     texts, drawings = [], []
     sources: dict[tuple[str, str], Evidence] = {}
     curves: list[MeasuredCurve] = []
-    for at, name in enumerate(files):
+    for position, name in enumerate(files):
         path, file = find_design(name)
         if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
@@ -69,7 +69,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         design = resolve(read_document(path, file), catalog)
         drawings += _drawings(design)
         sources |= _sources(catalog)
-        curves += measured_curves(at, design, _assessments(value)[at:], base)
+        curves += measured_curves(position, design, _assessments(value)[position:], base)
     sources |= _sources(_read(value, base.fresh()))
     known = tuple(sources[key] for key in sorted(sources))
     rows, copy = list(described(value, schema)), told(value)
@@ -78,10 +78,10 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         files=tuple(texts),
         drawings=tuple(drawings),
         sources=known,
-        meanings=tuple(Meaning(path, number(leaf, 6), words) for path, leaf, words in rows[:MOST_MEANINGS]),
+        meanings=tuple(Meaning(path, number(leaf, 6), text) for path, leaf, text in rows[:MOST_MEANINGS]),
         measured=tuple(curves),
         told=copy,
-        origin=Origins(value, rows, known, lambda path, leaf, words: _derivation(value, path, leaf, words)).of,
+        origin=Origins(value, rows, known, lambda path, leaf, text: _derivation(value, path, leaf, text)).of,
     )
 
 
@@ -128,14 +128,14 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.report.chart import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
-    found = []
+    drawings = []
     plan = plan_fabric(design)
     if plan.endpoints <= MOST_ENDPOINTS:
-        found.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
+        drawings.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
     racks = rack_drawing(design.spec.name, _racks(design, plan))
     if racks is not None:
-        found.append(Drawing(f"{design.spec.name}: racks", racks))
-    return found
+        drawings.append(Drawing(f"{design.spec.name}: racks", racks))
+    return drawings
 
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
@@ -145,23 +145,23 @@ def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
     from ffplan.interop.racks import RackKind
 
     floor, limit = design.spec.floor, design.spec.limits.power_per_rack
-    found = []
+    kinds = []
     for group, power in zip(design.groups, plan_power(design, plan).nodes, strict=True):
         nodes = nodes_per_rack(design, group, floor) if floor else group.group.per_rack
         if nodes:
             units = group.group.rack_units or 1
-            found.append(
+            kinds.append(
                 RackKind(
                     server=group.server.id,
                     racks=-(-group.group.count // nodes),
                     nodes=nodes,
                     units=units,
-                    height=floor.rack_units if floor else max(USUAL_UNITS, nodes * units),
+                    height=floor.rack_units if floor else max(DEFAULT_RACK_UNITS, nodes * units),
                     watts=power.maximum_w * nodes,
                     limit=(floor.power_per_rack if floor else None) or limit,
                 )
             )
-    return tuple(found)
+    return tuple(kinds)
 
 
 def _shown(value: Any) -> str:
@@ -176,7 +176,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
     """Return every figure of a design's parts with its evidence, without prices of other parts."""
     from ffplan.results.origin import Evidence
 
-    found: dict[tuple[str, str], Evidence] = {}
+    evidence: dict[tuple[str, str], Evidence] = {}
     used = {entry.part.id for entry in catalog.used}
     for entry in catalog.used:
         part = entry.part
@@ -185,7 +185,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
                 continue
             source = part.sources[figure.source]
             place = ".".join(map(str, path))
-            found[part.id, place] = Evidence(
+            evidence[part.id, place] = Evidence(
                 part=part.id,
                 path=place,
                 value=_shown(figure.value),
@@ -194,4 +194,4 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
                 source=source.title,
                 date=str(source.date),
             )
-    return found
+    return evidence

@@ -24,10 +24,10 @@ def overlap_names(text: str | None) -> tuple[str, ...] | None:
     """
     if text is None:
         return None
-    given = [name.strip() for name in text.split(",")]
-    if "none" in given and len(given) > 1:
+    names = [name.strip() for name in text.split(",")]
+    if "none" in names and len(names) > 1:
         raise UsageError("ffplan train: --overlap: `none` stands alone")
-    return tuple(name for name in given if name not in ("", "none"))
+    return tuple(name for name in names if name not in ("", "none"))
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:

@@ -63,8 +63,8 @@ def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
     known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
     for name in names or ():
         if name not in known:
-            words = "no accelerator, server, switch or link"
-            raise UsageError(f"ffplan recommend: --exclude: {words} `{name}`; {did_you_mean(name, known, what='part')}")
+            fault = "no accelerator, server, switch or link"
+            raise UsageError(f"ffplan recommend: --exclude: {fault} `{name}`; {did_you_mean(name, known, what='part')}")
     return tuple(names or ())
 
 
@@ -136,16 +136,16 @@ def _found(
     from ffplan.studies.choose.recommendation import recommendation
 
     progress = Progress("sizing")
-    found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))
+    sized = search(target, parts, lambda text: progress.step(progress.done, progress.done + 1, text))
     progress.end()
-    chosen = kept(found, target, best)
+    chosen = kept(sized, target, best)
     files: list[str | None] = [None] * len(chosen)
     refused = None
     try:
         files = _written(chosen, folder)
     except UsageError as error:
         refused = error
-    return recommendation(found, target, parts, currency, chosen, files), refused
+    return recommendation(sized, target, parts, currency, chosen, files), refused
 
 
 def _require_folder(folder: str | None) -> None:
@@ -164,13 +164,13 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
     """Write the designs to a folder, if given; return their files. Unchanged files stay."""
     if folder is None:
         return [None] * len(chosen)
-    files = [Path(folder) / f"{item.built.assessment.design.name}.yaml" for item in chosen]
-    for file, item in zip(files, chosen, strict=True):
-        if os.path.lexists(file) and read_regular(file, MOST_FILE) != item.built.text.encode():
+    files = [Path(folder) / f"{choice.built.assessment.design.name}.yaml" for choice in chosen]
+    for file, choice in zip(files, chosen, strict=True):
+        if os.path.lexists(file) and read_regular(file, MOST_FILE) != choice.built.text.encode():
             raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
-    for file, item in zip(files, chosen, strict=True):
+    for file, choice in zip(files, chosen, strict=True):
         if not os.path.lexists(file):
-            write(item.built.text, str(file), option="--folder")
+            write(choice.built.text, str(file), option="--folder")
     return [str(file) for file in files]
 
 

@@ -30,8 +30,8 @@ def _refuse_serving(tokens: str | None) -> None:
         UsageError: if any is given.
     """
     if tokens is not None:
-        words = "latency, batching and the KV cache of serving are not modelled; size for a training run"
-        raise UsageError(f"ffplan recommend: --serve: {words}: --tokens and --days, or --sustained")
+        reason = "latency, batching and the KV cache of serving are not modelled; size for a training run"
+        raise UsageError(f"ffplan recommend: --serve: {reason}: --tokens and --days, or --sustained")
 
 
 AllowedOption = Annotated[

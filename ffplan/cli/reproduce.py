@@ -52,7 +52,7 @@ def reproduce(
     except study.NoReportError as error:
         line, column = error.place
         raise UsageError(f"ffplan reproduce: {report}:{line}:{column}: {error}") from None
-    found = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
-    emit(reproduction_document(found), form, output)
-    if found.differences:
+    reproduction = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
+    emit(reproduction_document(reproduction), form, output)
+    if reproduction.differences:
         raise typer.Exit(EXIT_FINDINGS)

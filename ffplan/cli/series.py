@@ -14,11 +14,11 @@ MOST = 10_000_000
 
 
 def _whole(text: str, option: str) -> float:
-    given = text.strip()
-    if not given.isdecimal() or given.startswith("0"):
-        raise UsageError(f"{option}: `{given}` is no number of accelerators; write 16,32 or 16..512")
-    if len(given) > len(str(MOST)) or int(given) > MOST:
-        raise UsageError(f"{option}: {given} are too many; take at most {MOST:,}")
+    stripped = text.strip()
+    if not stripped.isdecimal() or stripped.startswith("0"):
+        raise UsageError(f"{option}: `{stripped}` is no number of accelerators; write 16,32 or 16..512")
+    if len(stripped) > len(str(MOST)) or int(stripped) > MOST:
+        raise UsageError(f"{option}: {stripped} are too many; take at most {MOST:,}")
     return float(int(text))
 
 
@@ -38,17 +38,17 @@ def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
         UsageError: if the list is malformed, or falls.
     """
     read = _size if sizes else _whole
-    found: list[float] = []
+    numbers: list[float] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
         value, end = read(first, option), read(last, option) if dots else None
-        found.append(value)
+        numbers.append(value)
         if end is None:
             continue
         if end < value:
             raise UsageError(f"{option}: {part.strip()} falls; write the smaller end first")
-        while found[-1] * 2 <= end:
-            found.append(found[-1] * 2)
-        if found[-1] < end:
-            found.append(end)
-    return tuple(dict.fromkeys(found))
+        while numbers[-1] * 2 <= end:
+            numbers.append(numbers[-1] * 2)
+        if numbers[-1] < end:
+            numbers.append(end)
+    return tuple(dict.fromkeys(numbers))

@@ -61,22 +61,22 @@ def cores() -> int:
 
 def _directions(text: str | None) -> dict[str, str]:
     """Return min or max for each metric of the front."""
-    found: dict[str, str] = {}
+    directions: dict[str, str] = {}
     for part in (text or "").split(","):
         if not part.strip():
             continue
         name, _, way = part.strip().rpartition(":")
         if way not in ("min", "max") or not name:
             raise UsageError(f"ffplan sweep: --pareto {part.strip()}: write METRIC:min or METRIC:max")
-        found[name] = way
-    if text is not None and len(found) < 2:
+        directions[name] = way
+    if text is not None and len(directions) < 2:
         raise UsageError("ffplan sweep: --pareto: a front takes two metrics or more: `cost.total:min,accelerators:max`")
-    return found
+    return directions
 
 
 def _security(tls: str | None) -> dict[str, str]:
     """Return files of TLS from `ca=FILE,cert=FILE,key=FILE`."""
-    found: dict[str, str] = {"require_encryption": "true"} if tls else {}
+    files: dict[str, str] = {"require_encryption": "true"} if tls else {}
     for part in (tls or "").split(","):
         name, _, file = part.partition("=")
         if tls and (name not in TLS or not file):
@@ -84,10 +84,10 @@ def _security(tls: str | None) -> dict[str, str]:
         if tls and not is_file(file):
             raise UsageError(f"ffplan sweep: --tls {part}: there is no file {file}")
         if tls:
-            found[TLS[name]] = file
-    if tls and len(found) <= len(TLS):
+            files[TLS[name]] = file
+    if tls and len(files) <= len(TLS):
         raise UsageError(f"ffplan sweep: --tls {tls}: Dask takes all three: ca=FILE,cert=FILE,key=FILE")
-    return found
+    return files
 
 
 @record
@@ -125,17 +125,17 @@ def _swept(
     from ffplan.studies.choose.sweep_shown import grid_axes
     from ffplan.studies.choose.sweep_total import Total
 
-    own, target = Sweep(query), None
-    total = Total(directions, grid_axes(query.points, own.names, directions))
+    sweep, target = Sweep(query), None
+    total = Total(directions, grid_axes(query.points, sweep.names, directions))
     job = SweepJob(query, job_key(query, directions), form_of(points), directions)
     if points is not None:
-        start = header(own, own.names, job.form or "")
+        start = header(sweep, sweep.names, job.form or "")
         target = PointsFolder(points, job.key) if job.form == "parquet" else PointsFile(points, job.key, start)
         target.start(total, resume=resume)
-    stopped = _run(_chunks(job, own, total.chunks, where), own, total, target)
+    stopped = _run(_chunks(job, sweep, total.chunks, where), sweep, total, target)
     if target is not None and not stopped:
         target.finish()
-    return own, total, stopped
+    return sweep, total, stopped
 
 
 def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarget | None) -> bool:
@@ -212,15 +212,15 @@ def sweep(
         folders = tuple(str(Path(folder).absolute()) for folder in catalog or ())  # workers stand elsewhere
         query = SweepQuery(text=text, file=name, overlays=folders, points=spanned, metrics=metrics)
         where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
-        own, total, stopped = _swept(query, directions, points, where, resume=resume)
+        varied, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
-        words = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
-        raise UsageError(f"ffplan sweep: {words}") from None
-    document = sweep_document(sweep_report(own, own.design, total, stopped=stopped))
+        fault = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
+        raise UsageError(f"ffplan sweep: {fault}") from None
+    document = sweep_document(sweep_report(varied, varied.design, total, stopped=stopped))
     emit(with_extras(document, form, [file], catalog, "sweep"), form, output)
     if stopped:
-        words = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
-        typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {words}", err=True)
+        hint = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
+        typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {hint}", err=True)
         raise typer.Exit(EXIT_STOPPED)
     if not total.built:
         raise typer.Exit(EXIT_FINDINGS)

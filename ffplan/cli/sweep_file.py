@@ -106,11 +106,11 @@ class PointsTarget(ABC):
 
     def _continue(self, total: Total) -> None:
         try:
-            found = json.loads(read_regular(self.note, MOST_NOTE) or b"")
-            key, kept, check = found["key"], int(found["bytes"]), int(found["check"])
-            if found["digest"] != _digest(key, kept, check, found["total"]):
+            note = json.loads(read_regular(self.note, MOST_NOTE) or b"")
+            key, kept, check = note["key"], int(note["bytes"]), int(note["check"])
+            if note["digest"] != _digest(key, kept, check, note["total"]):
                 raise ValueError
-            total.restore(found["total"])
+            total.restore(note["total"])
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise UsageError(
                 f"--resume: {self.note} is damaged; delete it and {self.name}, and run the sweep without --resume"
@@ -243,13 +243,13 @@ class PointsFile(PointsTarget):
 
     def cut(self, kept: int) -> bool:
         """Drop the lines after some bytes; return whether these match the note's check sum."""
-        found, left = 0, kept
+        check, left = 0, kept
         if not is_file(self.name):
             return False
         with self.path.open("r+b") as stream:
             while left and (block := stream.read(min(left, BLOCK))):
-                found, left = crc32(block, found), left - len(block)
-            if left or found != self.check:
+                check, left = crc32(block, check), left - len(block)
+            if left or check != self.check:
                 return False
             stream.truncate(kept)
         return True
@@ -285,7 +285,7 @@ class PointsFolder(PointsTarget):
             UsageError: if any exists.
         """
         inside = list(self.path.iterdir()) if self.path.exists() else []
-        if any(not (interrupted and item.match(self.PARTS)) for item in inside):
+        if any(not (interrupted and entry.match(self.PARTS)) for entry in inside):
             raise UsageError(f"--points {self.name}: the folder has files in it; choose another name")
 
     def begin(self) -> None:

@@ -92,11 +92,11 @@ def _report(
     from ffplan.training.constraints import RefusedError
 
     design, parts = read
-    wanted = request(model=part_of(parts, Model, model, "ffplan train: --model"))
-    if not wanted.gpus:
-        wanted = replace(wanted, gpus=(most_gpus(design),))
+    job_request = request(model=part_of(parts, Model, model, "ffplan train: --model"))
+    if not job_request.gpus:
+        job_request = replace(job_request, gpus=(most_gpus(design),))
     try:
-        return train(design, parts, wanted) if top is None else search(design, parts, wanted, top)
+        return train(design, parts, job_request) if top is None else search(design, parts, job_request, top)
     except UncalibratedError as error:
         raise UsageError(f"ffplan train: {error}; {error.remedy}") from None
     except RefusedError as error:
@@ -108,7 +108,7 @@ def _report(
 
 
 @record
-class WantedJob:
+class JobRequest:
     """The training job, and its number of accelerators."""
 
     model: str
@@ -120,7 +120,7 @@ class WantedJob:
     """Whether to search the fastest plan."""
 
 
-def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
+def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
     """Return the design's job, overridden by the command line.
 
     Args:
@@ -139,11 +139,11 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
 
     _, workload = own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
-    given = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
-    plan = plan_of(None, {name: value for name, value in (stated | given).items() if value is not None})
+    options = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
+    plan = plan_of(None, {name: value for name, value in (stated | options).items() if value is not None})
     part = parts.get(Model, workload.model, design.document, ("workload", "model"))
     tokens = job.tokens or workload.tokens
-    return WantedJob(
+    return JobRequest(
         model=workload.model,
         plan=with_usual_batch(plan, part, workload_gpus(design, workload)),
         gpus=job.gpus or (str(workload.gpus) if workload.gpus else None),
@@ -156,7 +156,7 @@ STRUCTURE = frozenset({*(axis.field for axis in AXES), "zero", "recompute", "sch
 """Fields that define a distinct plan."""
 
 
-def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
+def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
     """Return a job with tokens as in `ffplan cost`: default batch, and the fastest plan unless given.
 
     Args:
@@ -226,17 +226,17 @@ def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
     return numbers
 
 
-def _save(wanted: PlanFields, row: TrainRow, save: str) -> None:
+def _save(fields: PlanFields, row: TrainRow, save: str) -> None:
     """Write the plan of a row to a file, and print its number of accelerators if some are left idle."""
-    write(plan_text(wanted, row.plan), save, option="--save")
+    write(plan_text(fields, row.plan), save, option="--save")
     if row.idle:
         typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
 
-def _finish(report: TrainReport, wanted: PlanFields, save: str | None) -> None:
+def _finish(report: TrainReport, fields: PlanFields, save: str | None) -> None:
     """Save the first plan if requested; exit with 1 if some numbers of accelerators were skipped."""
     if save is not None:
-        _save(wanted, report.rows[0], save)
+        _save(fields, report.rows[0], save)
     if report.skipped:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -299,17 +299,17 @@ def train(
         **dict(zip(MORE, (grad_dtype, grad_reduce_dtype, optimizer_dtype, main_params, sp), strict=True)),
         "overlap": overlap_names(overlap),
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    wanted = plan_of(document := plan_document(plan), given)
+    fields = {name: value for name, value in options.items() if value is not None}
+    plan_fields = plan_of(document := plan_document(plan), fields)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     read = resolved_design(file, catalog)
     wished = None if tokens is None else tokens_of(tokens, "train")
-    job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=wished, search=search)
+    job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
     _refuse_options(save, top, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
     request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)
-    report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(given)))
-    found = train_document(report := _as_run(read, report, job.tokens), chart=chart)
-    emit(with_extras(found, form, [file], catalog, "train"), form, output)
+    report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(fields)))
+    page = train_document(report := _as_run(read, report, job.tokens), chart=chart)
+    emit(with_extras(page, form, [file], catalog, "train"), form, output)
     _finish(report, job.plan, save)

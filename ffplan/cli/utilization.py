@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.scheduler import JobTable
 
-USUAL_LOAD, USUAL_DAYS = 1.1, 3.0
+DEFAULT_LOAD, DEFAULT_DAYS = 1.1, 3.0
 """Default load [1] and days."""
 LEAST_DAYS = 0.01
 """Shortest simulated time of a CSV [day]."""
@@ -55,12 +55,12 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 def _days(table: JobTable | None) -> float:
     """Return the days to simulate: enough for all jobs of a CSV in sequence, or the default."""
     if table is None:
-        return USUAL_DAYS
+        return DEFAULT_DAYS
     last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2
     return max(LEAST_DAYS, last / 86_400.0)
 
 
-def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
+def _policies(policy: str, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return the policies, and times by option [s].
 
     Raises:
@@ -69,9 +69,9 @@ def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[st
     from ffplan.reliability.scheduler import POLICIES
 
     policies = tuple(dict.fromkeys(choices(policy, POLICIES, "--policy")))
-    times = {name: _seconds(text, name) for name, text in given.items()}
+    times = {name: _seconds(text, name) for name, text in options.items()}
     if times["--quantum"] < LEAST_S:
-        text = given["--quantum"]
+        text = options["--quantum"]
         raise UsageError(f"ffplan utilization: --quantum {text}: it must be at least {LEAST_S:.0f} s")
     return policies, times
 
@@ -110,19 +110,19 @@ def utilization(
     from ffplan.report.utilization import utilization_document
     from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
-    policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
+    policies, times = _policies(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
     mix, table = _jobs(design, parts, jobs)
     if table is not None and load is not None:
         raise UsageError("ffplan utilization: --load has an effect on a job mix only; a CSV brings its own")
-    asked = UtilizationRequest(
+    request = UtilizationRequest(
         mix=mix,
         table=table,
         name=jobs,
         policies=policies,
-        load=USUAL_LOAD if load is None else load,
+        load=DEFAULT_LOAD if load is None else load,
         days=_days(table) if days is None else days,
         runs=1 if table is not None else runs,
         seed=seed,
@@ -130,10 +130,10 @@ def utilization(
         save_s=times["--save-time"],
         load_s=times["--load-time"],
     )
-    announce("utilization: this", expected_seconds(design, asked))
+    announce("utilization: this", expected_seconds(design, request))
     progress = Progress("simulated runs")
     try:
-        report = study_utilization(design, parts, asked, progress.step)
+        report = study_utilization(design, parts, request, progress.step)
     finally:
         progress.end()
     emit(with_extras(utilization_document(report), form, [file], catalog, "utilization"), form, output)

@@ -98,9 +98,12 @@ def saved_version(file: str, command: str) -> Version:
     if len(saved.designs) > 1:
         raise UsageError(f"ffplan {command}: {file}: a comparison of several designs; save one with `ffplan design`")
     report = saved.designs[0]
-    own = report["design"]
+    stated = report["design"]
     info = DesignInfo(
-        name=str(own.get("name", "")), description=own.get("description"), file=own["file"], sha256=own["sha256"]
+        name=str(stated.get("name", "")),
+        description=stated.get("description"),
+        file=stated["file"],
+        sha256=stated["sha256"],
     )
     return Version(info=info, figures=values_of(report), document=None)
 

@@ -73,8 +73,8 @@ def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[Resol
         where = "the design" if len(designs) == 1 else "a design"
         raise UsageError(f"ffplan {command}: no --model, and no `workload` in {where}: name a model, or add a workload")
     first = stated[0][1]
-    for design, other in stated[1:]:
-        if other.model_copy(update={"tokens": first.tokens}) != first:
+    for design, further in stated[1:]:
+        if further.model_copy(update={"tokens": first.tokens}) != first:
             names = f"{stated[0][0].document.file} and {design.document.file}"
             raise UsageError(f"ffplan {command}: {names} have different workloads; name --model and its options")
     return stated[0]

@@ -282,11 +282,11 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
     hours = accelerator_hours(job.gpus, seconds)
     training, _ = mean_power(account, v)
-    each = training / account.accelerators
-    energy = run_energy(hours, each, v["pue"])
+    watts = training / account.accelerators
+    energy = run_energy(hours, watts, v["pue"])
     carbon = run_carbon(energy, v["grid"])
     life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
-    made = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
+    embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
     useful = job.tflops_gpu * speed * v["effective"] / 1e3
     return RunOutcome(
@@ -295,7 +295,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
         cost=cost,
         per_million=cost / job.tokens * MILLION,
         energy_mwh=energy,
-        carbon_t=carbon + made,
+        carbon_t=carbon + embodied,
         carbon_energy_t=carbon,
         water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
         petaflop_day=year.hour * 24 / useful,

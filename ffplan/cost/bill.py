@@ -88,27 +88,27 @@ def part_lines(
     """
     return [
         _line(
-            item.category,
-            item.part,
-            names.get(item.part, item.part),
-            item.quantity,
-            prices[item.part],
+            part.category,
+            part.part,
+            names.get(part.part, part.part),
+            part.quantity,
+            prices[part.part],
             currency=currency,
             scope=scope,
         )
-        for item in items
-        if item.part in prices and item.quantity
+        for part in items
+        if part.part in prices and part.quantity
     ]
 
 
 def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) -> Iterator[BomLine]:
     """Yield the discount, then shares of the discounted hardware."""
     hardware = sum((decimal(line.total) for line in lines), Decimal(0))
-    for name, words, sign in SHARES:
-        found = inputs.get(name)
-        if found is None or not found.high:
+    for name, label, sign in SHARES:
+        figure = inputs.get(name)
+        if figure is None or not figure.high:
             continue
-        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (found.likely, found.low, found.high)]
+        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (figure.likely, figure.low, figure.high)]
         if name == "discount":
             hardware += amounts[0]
         likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
@@ -116,16 +116,16 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) 
             kind=name,
             scope=STOOD_IN,
             part=None,
-            description=f"{words}, {100 * found.likely:g} % of hardware",
+            description=f"{label}, {100 * figure.likely:g} % of hardware",
             quantity=1,
             unit_price=float(likely),
             total=float(likely),
             low=float(low),
             high=float(high),
             share=0.0,
-            source=found.source,
-            date=found.date,
-            status=found.status,
+            source=figure.source,
+            date=figure.date,
+            status=figure.status,
             currency=currency,
         )
 
@@ -183,8 +183,8 @@ def bill(
         names: name of a part, by catalogue id.
         currency: currency of prices and inputs.
     """
-    own = part_lines(planned, prices, names, currency)
-    lines = own + part_lines(around, prices, names, currency, STOOD_IN)
+    planned_lines = part_lines(planned, prices, names, currency)
+    lines = planned_lines + part_lines(around, prices, names, currency, STOOD_IN)
     lines += _phase_lines(account, lines, prices, currency)
     lines += list(_share_lines(lines, inputs, currency))
     built = account.rated_w if account.facility == "own" else 0.0
@@ -196,8 +196,8 @@ def bill(
         ("building", "building, per W of rated IT power", built, "building", BUILDING),
     )
     lines += [
-        _line(kind, None, words, count, inputs[name], currency=currency, scope=scope)
-        for kind, words, count, name, scope in rules
+        _line(kind, None, label, count, inputs[name], currency=currency, scope=scope)
+        for kind, label, count, name, scope in rules
         if count and name in inputs
     ]
     total, low, high = (
@@ -205,7 +205,7 @@ def bill(
     )
     return Bill(
         lines=tuple(replace(line, share=line.total / float(total) if total else 0.0) for line in lines),
-        hardware=float(sum((decimal(line.total) for line in own), Decimal(0))),
+        hardware=float(sum((decimal(line.total) for line in planned_lines), Decimal(0))),
         total=float(total),
         low=float(low),
         high=float(high),

@@ -103,8 +103,8 @@ def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str,
     from ffplan.fabric.wiring.cabling import quantities
 
     parts = {link.id: link for link in design.cable_choices}
-    found = quantities(design, wire(design, fabric))
-    return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
+    counts = quantities(design, wire(design, fabric))
+    return [(category, parts[name], count) for (category, name), count in sorted(counts.items())]
 
 
 def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
@@ -120,8 +120,8 @@ def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
         Definition; NVIDIA's DGX SuperPOD B300, Table 3, counts so.
     """
     to_endpoints, between = (
-        sum(count for category, _, count in links if category == wanted)
-        for wanted in ("endpoint-links", "inter-switch-links")
+        sum(count for category, _, count in links if category == kind)
+        for kind in ("endpoint-links", "inter-switch-links")
     )
     return to_endpoints, between
 
@@ -191,16 +191,16 @@ def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, fl
         return None
     less = [book.items[nic.id] for nic in design.compute.left_out if nic.id in book.items]
     whole = book.items[design.compute.server.id]
-    low, high = (whole.range[at] - sum(figure.range[at] for figure in less) for at in (0, 1))
+    low, high = (whole.range[end] - sum(figure.range[end] for figure in less) for end in (0, 1))
     return whole.value - sum(figure.value for figure in less), low, high
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:
     """Yield each part of a category once, with all its pieces."""
     counts: dict[tuple[str, str], int] = {}
-    for item in items:
-        key = item.category, item.part
-        counts[key] = counts.get(key, 0) + item.quantity
+    for line in items:
+        key = line.category, line.part
+        counts[key] = counts.get(key, 0) + line.quantity
     for (category, part), quantity in counts.items():
         yield Item(category, part, quantity)
 

@@ -28,8 +28,8 @@ def annuity(rate: Any, years: Any) -> Number:
         Definition of an annuity; 13 % over 4 years is 0.3362.
     """
     safe = choose(rate > 0, rate, 1.0)
-    found: Number = choose(rate > 0, safe / (1 - (1 + safe) ** -years), 1 / years)
-    return found
+    payment: Number = choose(rate > 0, safe / (1 - (1 + safe) ** -years), 1 / years)
+    return payment
 
 
 def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
@@ -51,8 +51,8 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
         Definition: the present value of the payments equals price less discounted residual value.
     """
     present = price * (1 - residual * (1 + rate) ** -years)
-    found: Number = present * annuity(rate, years)
-    return found
+    cost: Number = present * annuity(rate, years)
+    return cost
 
 
 def declining_value(price: Any, decline: Any, years: Any) -> Number:
@@ -72,8 +72,8 @@ def declining_value(price: Any, decline: Any, years: Any) -> Number:
     Source:
         Epoch AI, training-cost-trends: 0.14 orders of magnitude a year.
     """
-    found: Number = price * 10.0 ** (-decline * years)
-    return found
+    value: Number = price * 10.0 ** (-decline * years)
+    return value
 
 
 def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
@@ -93,8 +93,8 @@ def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
     Source:
         Epoch AI, training-cost-trends, cost_analysis_standalone.py: amortised cost of chips.
     """
-    found: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
-    return found
+    cost: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
+    return cost
 
 
 HOURS_OF_JULIAN_YEAR = 8766

@@ -117,7 +117,7 @@ def _beta(first: float, second: float, probability: Any) -> Any:
     return np.interp(probability, below / below[-1], grid)
 
 
-def quantile(found: Input, probability: Any) -> Any:
+def quantile(parameter: Input, probability: Any) -> Any:
     """Return an input at probabilities, within its bounds.
 
     Args:
@@ -130,25 +130,25 @@ def quantile(found: Input, probability: Any) -> Any:
 
     from ffplan.base.elementary import exp, log
 
-    low, middle, high = found.low, found.likely, found.high
-    if found.distribution == "uniform":
+    low, middle, high = parameter.low, parameter.likely, parameter.high
+    if parameter.distribution == "uniform":
         return low + (high - low) * np.asarray(probability)
-    if found.distribution == "pert":
+    if parameter.distribution == "pert":
         width = high - low
         first, second = 1 + 4 * (middle - low) / width, 1 + 4 * (high - middle) / width
         return low + width * _beta(first, second, probability)
-    if found.distribution in ("normal", "lognormal"):
+    if parameter.distribution in ("normal", "lognormal"):
         deviates = normal(probability)
-        if found.distribution == "lognormal":
+        if parameter.distribution == "lognormal":
             up, down = log(high / middle) / P95, log(middle / low) / P95
             values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
             values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
-        return np.clip(values, found.least, found.most)
+        return np.clip(values, parameter.least, parameter.most)
     return triangular(np.asarray(probability), low, middle, high)
 
 
-def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Number:
+def drawn(parameter: Input, draws: int, seed: int, known: Known | None = None) -> Number:
     """Return the draws of one input.
 
     Args:
@@ -159,13 +159,13 @@ def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Nu
     Returns:
         Shape [draws]; a number if the input has no width.
     """
-    if found.fixed:
-        return found.likely
+    if parameter.fixed:
+        return parameter.likely
     known = {} if known is None else known
-    ends = found.low, found.likely, found.high, found.least, found.most
-    same = found.key.partition(OWN)[0], found.distribution, *ends, draws, seed
+    ends = parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
+    same = parameter.key.partition(OWN)[0], parameter.distribution, *ends, draws, seed
     if same not in known:
-        known[same] = quantile(found, _generator(seed, same[0]).random(draws))
+        known[same] = quantile(parameter, _generator(seed, same[0]).random(draws))
     return known[same]
 
 
@@ -177,14 +177,14 @@ def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None =
         seed: seed of all streams.
         known: earlier draws by key, for jobs that share inputs.
     """
-    return {found.name: drawn(found, draws, seed, known) for found in inputs}
+    return {parameter.name: drawn(parameter, draws, seed, known) for parameter in inputs}
 
 
-def ends(found: Input) -> tuple[float, float]:
+def ends(parameter: Input) -> tuple[float, float]:
     """Return P10 and P90 of an input."""
     import numpy as np
 
-    if found.fixed:
-        return found.likely, found.likely
-    low, high = quantile(found, np.array([0.1, 0.9]))
+    if parameter.fixed:
+        return parameter.likely, parameter.likely
+    low, high = quantile(parameter, np.array([0.1, 0.9]))
     return float(low), float(high)

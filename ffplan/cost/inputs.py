@@ -121,20 +121,20 @@ BOUNDS: dict[str, tuple[float, float]] = {
 """Smallest and largest value of an input, if not 0 and infinity; they cut a distribution's tails."""
 
 
-def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None = None) -> Input:
+def _input(name: str, label: str, unit: str, figure: Assumed, *, key: str | None = None) -> Input:
     least, most = BOUNDS.get(name, (0.0, INFINITE))
     return Input(
         name=name,
         key=key or name,
         label=label,
         unit=unit,
-        likely=found.likely,
-        low=found.low,
-        high=found.high,
-        distribution=found.distribution,
-        source=found.source,
-        status=found.status,
-        date=found.date,
+        likely=figure.likely,
+        low=figure.low,
+        high=figure.high,
+        distribution=figure.distribution,
+        source=figure.source,
+        status=figure.status,
+        date=figure.date,
         least=least,
         most=most,
     )
@@ -144,8 +144,8 @@ def profile_inputs(owned: ResolvedOwnership) -> list[Input]:
     """Return the ownership inputs of an account, without inputs for other facilities."""
     others = {name for kind, names in FACILITY.items() if kind != owned.facility for name in names}
     return [
-        _input(name, *LABELS[name], found)
-        for name, found in owned.inputs.items()
+        _input(name, *LABELS[name], figure)
+        for name, figure in owned.inputs.items()
         if name in LABELS and name not in others
     ]
 

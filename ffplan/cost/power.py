@@ -166,19 +166,19 @@ def component_sum(group: ResolvedGroup) -> float:
         Catalogue; the accelerators dominate, so it lies near the power under full load.
     """
     total: Number = 0.0
-    for item in _components(group):
-        total += item.count * item.figure.value if item.figure else 0.0
+    for component in _components(group):
+        total += component.count * component.figure.value if component.figure else 0.0
     return real(total)
 
 
 def missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
     """Return the powers missing in a node's component sum, each once."""
-    found = {
-        (item.part, item.path): MissingFigure(item.part, item.path)
-        for item in _components(group)
-        if item.figure is None
+    missing = {
+        (component.part, component.path): MissingFigure(component.part, component.path)
+        for component in _components(group)
+        if component.figure is None
     }
-    return tuple(found.values())
+    return tuple(missing.values())
 
 
 def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]:
@@ -248,12 +248,12 @@ def _missing(
     switches: list[tuple[Switch, int]], nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
 ) -> tuple[MissingFigure, ...]:
     """Return the powers missing in the sums, each once."""
-    found = [item for node in nodes if node.partial for item in node.missing]
-    found += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
-    found += [
+    missing = [figure for node in nodes if node.partial for figure in node.missing]
+    missing += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
+    missing += [
         MissingFigure(link.id, "power_per_end") for _, link, count in links if some(count) and not link.power_per_end
     ]
-    return tuple({(item.part, item.path): item for item in found}.values())
+    return tuple({(figure.part, figure.path): figure for figure in missing}.values())
 
 
 def plan_power(

@@ -95,8 +95,8 @@ def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
         out; "renting for two years equals buying" (An et al., arXiv 2408.14158) holds at the three-year rate of 1.45.
     """
     saved = rent - running
-    found: Number = choose(saved > 0, capital / choose(saved > 0, saved, 1.0), NEVER)
-    return found
+    months: Number = choose(saved > 0, capital / choose(saved > 0, saved, 1.0), NEVER)
+    return months
 
 
 def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any) -> Number:
@@ -118,5 +118,5 @@ def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any)
         Definition.
     """
     margin = price * accelerators * HOURS_PER_YEAR - used
-    found: Number = choose(margin > 0, fixed / choose(margin > 0, margin, 1.0), NEVER)
-    return found
+    utilisation: Number = choose(margin > 0, fixed / choose(margin > 0, margin, 1.0), NEVER)
+    return utilisation

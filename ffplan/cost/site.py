@@ -159,20 +159,20 @@ def plan_site(
     rack_w = 0.0
     groups = (*design.groups, *([extra] if extra else []))
     for group, node in zip(groups, nodes, strict=True):
-        each = _per_rack(group, node, limit)
-        racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, each)
-        rack_w = max(rack_w, min(each, node.count) * node.maximum_w)
+        per_rack = _per_rack(group, node, limit)
+        racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, per_rack)
+        rack_w = max(rack_w, min(per_rack, node.count) * node.maximum_w)
     networks: list[SidePlan] = []
-    own = plan_networks(design, fabric)
-    planned = {network.name for network in own}
+    side_plans = plan_networks(design, fabric)
+    planned = {network.name for network in side_plans}
     for network in owned.networks:
         sizing = network.sizing
         if (network.name == "storage-network" and not storage) or PLANNED[network.name] in planned:
             continue
-        others = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
+        others = fabric.switches + switches_of(side_plans) + sum(plan.switches for plan in networks)
         ports = hosts * sizing.per_node + (storage + own_storage) * sizing.per_storage + others * sizing.per_switch
         networks.append(_plan(network, ports + sum(racks_of.values()) * sizing.per_rack))
-    switches = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
+    switches = fabric.switches + switches_of(side_plans) + sum(plan.switches for plan in networks)
     racks_of["network"] = round_up(switches / owned.inputs["switches_per_rack"].likely)
     items = [Item("storage", extra.server.id, storage)] if extra else []
     for plan in networks:
@@ -211,15 +211,15 @@ def spares(
         stated: spare nodes stated by the design [1], all of the compute server.
     """
     bought: dict[tuple[str, str], float] = {}
-    for item in items:  # rounded once for each part, however the groups of a design divide it
-        if item.quantity > 0:
-            kind = (item.category, item.part)
-            bought[kind] = bought.get(kind, 0) + item.quantity
-    found: dict[str, int] = {}
+    for line in items:  # rounded once for each part, however the groups of a design divide it
+        if line.quantity > 0:
+            kind = (line.category, line.part)
+            bought[kind] = bought.get(kind, 0) + line.quantity
+    counts: dict[str, int] = {}
     for (category, part), quantity in bought.items():
         share = owned.inputs.get(SPARE_OF.get(category, "spare_switches"))
         if stated is not None and (category, part) == ("servers", server):
-            found[part] = stated
+            counts[part] = stated
         elif share is not None and share.likely:
-            found[part] = found.get(part, 0) + int(share.likely * quantity + 0.5)
-    return tuple(Item("spares", part, count) for part, count in found.items() if count)
+            counts[part] = counts.get(part, 0) + int(share.likely * quantity + 0.5)
+    return tuple(Item("spares", part, count) for part, count in counts.items() if count)

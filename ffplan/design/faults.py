@@ -32,7 +32,7 @@ def _site_faults(spec: Design, document: Document) -> Iterator[Finding]:
         yield document.finding("schema-choice", ("site", "cooling"), message, "keep one of the two", key=True)
 
 
-def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def design_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults that need no catalogue."""
     if not any(group.role == "compute" for group in spec.nodes):
         yield document.finding(
@@ -222,15 +222,15 @@ def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 def _whole_port_links(catalog: Catalog, rate: float) -> list[Link]:
     """Return the links of the catalogue that carry `rate` [GB/s]; files with faults are left out."""
-    found = []
+    links = []
     for name in catalog.ids_of("link"):
         try:
             part = catalog.entry(name).part
         except InputError:
             continue
         if isinstance(part, Link) and part.rate.value == rate:
-            found.append(part)
-    return found
+            links.append(part)
+    return links
 
 
 def _watts(link: Link) -> float:
@@ -298,10 +298,10 @@ def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
             )
 
 
-def _convertible(spec: Design, currency: str, wanted: str) -> bool:
+def _convertible(spec: Design, currency: str, target: str) -> bool:
     """Return whether the design states an exchange rate between two currencies."""
     rate = spec.site.exchange.get(currency)
-    return rate is not None and rate.currency == wanted
+    return rate is not None and rate.currency == target
 
 
 def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:

@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic, Server, StorageServer
 
 
-def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
+def spread_slots(slots: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the slots that keep their NIC, spread evenly in file order from the first.
 
     Args:
         slots: positions of the candidate NICs.
-        wanted: how many stay [1].
+        count: how many stay [1].
 
     Equation:
         slot floor(i n / k) of n for NIC i of k
@@ -22,7 +22,7 @@ def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
     Source:
         Definition.
     """
-    return tuple(slots[place * len(slots) // wanted] for place in range(wanted))
+    return tuple(slots[place * len(slots) // count] for place in range(count))
 
 
 def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
@@ -48,5 +48,5 @@ def without_nics(
         update={name: _less(getattr(server.power, name), watts) for name in ("idle", "training", "maximum")}
     )
     kept = [slot for slot in range(len(nics)) if slot not in left_out]
-    made = server.model_copy(update={"nics": tuple(server.nics[slot] for slot in kept), "power": power})
-    return made, tuple(nics[slot] for slot in kept)
+    reduced = server.model_copy(update={"nics": tuple(server.nics[slot] for slot in kept), "power": power})
+    return reduced, tuple(nics[slot] for slot in kept)

@@ -12,7 +12,7 @@ from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
 from ffplan.design.ownership_schema import Ownership, Rent
-from ffplan.design.ownership_sizing import usual_storage
+from ffplan.design.ownership_sizing import default_storage
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
@@ -182,19 +182,19 @@ class _Resolver:
 
     def rates(self, currency: str) -> dict[str, float]:
         """Return the value of a unit of every currency with a stated rate."""
-        found = {currency: 1.0}
+        rates = {currency: 1.0}
         for name, value in self.spec.site.exchange.items():
             path = ("site", "exchange", name)
             if name == currency:
                 self.fault(path, f"the report is in {currency} already", "remove this rate")
             elif value.currency != currency:
-                words = f"a rate into {value.currency}; the report is in {currency}"
-                self.fault(path, words, f"write it in {currency}")
+                fault = f"a rate into {value.currency}; the report is in {currency}"
+                self.fault(path, fault, f"write it in {currency}")
             elif value.amount <= 0:
                 self.fault(path, "a currency without value", "write what one unit of it is worth", "number-range")
             else:
-                found[name] = value.amount
-        return found
+                rates[name] = value.amount
+        return rates
 
     def known(self, estimate: Estimate, rates: dict[str, float], path: tuple[str | int, ...]) -> bool:
         """Refuse an estimate in a currency without a rate."""
@@ -205,18 +205,18 @@ class _Resolver:
 
     def inputs(self, profile: OwnershipProfile, rates: dict[str, float]) -> dict[str, Assumed]:
         """Return every input: the design's figure, else the profile's."""
-        found = {}
+        inputs = {}
         for name in OwnershipFields.model_fields:
-            own, default = getattr(self.owned, name), getattr(profile, name)
-            estimate = own if own is not None else default
-            field = name if own is not None else "profile"
+            stated, default = getattr(self.owned, name), getattr(profile, name)
+            estimate = stated if stated is not None else default
+            field = name if stated is not None else "profile"
             if estimate is None or not self.known(estimate, rates, ("ownership", field)):
                 continue
-            found[name] = assumed(estimate, rates, None if own is not None else profile.sources)
-            if name in LEAST and found[name].low < LEAST[name]:
-                words = f"`{name}` may be {found[name].low:g}; at least {LEAST[name]:g} is wanted"
-                self.fault(("ownership", field), words, f"write at least {LEAST[name]:g}", "number-range")
-        return found
+            inputs[name] = assumed(estimate, rates, None if stated is not None else profile.sources)
+            if name in LEAST and inputs[name].low < LEAST[name]:
+                fault = f"`{name}` may be {inputs[name].low:g}; at least {LEAST[name]:g} is wanted"
+                self.fault(("ownership", field), fault, f"write at least {LEAST[name]:g}", "number-range")
+        return inputs
 
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
         """Apply the site's PUE and electricity price; the profile gives the PUE's relative range."""
@@ -250,15 +250,15 @@ class _Resolver:
             )
 
     def networks(self, profile: OwnershipProfile) -> tuple[SideFabric, ...]:
-        found = []
+        offers = []
         for field in ("storage_network", "in_band", "out_of_band"):
             sizing = getattr(profile, field)
             if sizing is None:
                 continue
             switch = self.inner(Switch, sizing.switch, profile.id, (field, "switch"))
             link = self.inner(Link, sizing.link, profile.id, (field, "link"))
-            found.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
-        return tuple(found)
+            offers.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
+        return tuple(offers)
 
     def rent(self, rates: dict[str, float]) -> RentTerms | None:
         """Return the rent of a rented fleet."""
@@ -289,12 +289,12 @@ class _Resolver:
             remedy = did_you_mean(rent.offer or "", book.offers, what="offer")
             self.fault(("rent", "offer"), f"no offer `{rent.offer}` in `{book.id}`", remedy, "reference-unknown")
             return None
-        own = self.design.compute.accelerator
-        if own is not None and offer.accelerator != own.id:
+        accelerator = self.design.compute.accelerator
+        if accelerator is not None and offer.accelerator != accelerator.id:
             self.fault(
                 ("rent", "offer"),
-                f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{own.id}`",
-                did_you_mean(rent.offer or "", offers_for(book, own.id), what=f"offer of `{own.id}`"),
+                f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{accelerator.id}`",
+                did_you_mean(rent.offer or "", offers_for(book, accelerator.id), what=f"offer of `{accelerator.id}`"),
                 "reference-kind",
             )
         if book.currency not in rates:
@@ -315,11 +315,11 @@ def offers_for(book: RentBook, accelerator: str) -> list[str]:
     return [name for name, offer in book.offers.items() if offer.accelerator == accelerator]
 
 
-def no_rate(currency: str, wanted: str) -> tuple[str, str]:
+def no_rate(currency: str, target: str) -> tuple[str, str]:
     """Return message and remedy for an amount in a currency without a rate."""
     return (
-        f"an amount in {currency}, with no rate into {wanted}",
-        f"state the rate: `site: {{exchange: {{{currency}: 1.00 {wanted}}}}}` with what one unit is worth",
+        f"an amount in {currency}, with no rate into {target}",
+        f"state the rate: `site: {{exchange: {{{currency}: 1.00 {target}}}}}` with what one unit is worth",
     )
 
 
@@ -347,8 +347,8 @@ def _rescaled(pue: Assumed, value: float) -> Assumed:
     scale = (value - 1) / (pue.likely - 1) if pue.likely > 1 else 1.0
     low, high = 1 + (pue.low - 1) * scale, 1 + (pue.high - 1) * scale
     shape = pue.distribution if low < high else "fixed"
-    found = replace(pue, likely=value, low=low, high=high, distribution=shape)
-    return replace(found, source="the design", status="given") if shape == "fixed" else found
+    rescaled = replace(pue, likely=value, low=low, high=high, distribution=shape)
+    return replace(rescaled, source="the design", status="given") if shape == "fixed" else rescaled
 
 
 def report_currency(design: ResolvedDesign) -> str | None:
@@ -368,8 +368,8 @@ def _storage(
     """Return the storage servers added to a design that plans none."""
     if design.rent or (design.spec.cost is not None and "storage" in design.spec.cost.exclude):
         return None
-    each = inputs.get("accelerators_per_storage_server")
-    return usual_storage(design, catalog, profile, each.likely if each else None)
+    per_server = inputs.get("accelerators_per_storage_server")
+    return default_storage(design, catalog, profile, per_server.likely if per_server else None)
 
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:

@@ -46,36 +46,36 @@ def stated_spares(design: ResolvedDesign) -> int | None:
     reliability, ownership = design.reliability, design.ownership
     if reliability is None or reliability.spare_nodes is None:
         return None
-    wanted = int(reliability.spare_nodes)
+    spares = int(reliability.spare_nodes)
     share = ownership.spare_nodes if ownership is not None else None
     if share is not None:
         bought = _bought(float(share.value), design)
-        if bought != wanted:
-            message = f"{wanted:,} spare nodes, where `ownership.spare_nodes` buys {bought:,}"
+        if bought != spares:
+            message = f"{spares:,} spare nodes, where `ownership.spare_nodes` buys {bought:,}"
             remedy = "state spare nodes in one of the two places"
             raise InputError(
                 design.document.finding("design-reliability", ("reliability", "spare_nodes"), message, remedy)
             )
-    return wanted
+    return spares
 
 
-def usual_storage(
-    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, each: float | None
+def default_storage(
+    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, per_server: float | None
 ) -> ResolvedGroup | None:
     """Return storage servers for a design that plans none, sized by its accelerators; None for any other design.
 
     Args:
         catalog: catalogue of the server.
         profile: the ownership profile, which names the server.
-        each: accelerators per storage server [1]; None if unknown.
+        per_server: accelerators per storage server [1]; None if unknown.
 
     Raises:
         InputError: if the server is unknown.
     """
     planned = any(group.group.role == "storage" for group in design.groups)
-    if profile.storage_server is None or not each or planned or not design.accelerators:
+    if profile.storage_server is None or not per_server or planned or not design.accelerators:
         return None
-    count = min(round_up(design.accelerators / each), design.accelerators)
+    count = min(round_up(design.accelerators / per_server), design.accelerators)
     document = catalog.entry(profile.id).document
     group = NodeGroup.model_construct(role="storage", server=profile.storage_server, count=count)
     return resolve_group(document, catalog, group, ("storage_server",))
@@ -95,8 +95,8 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     profile = catalog.get(OwnershipProfile, section.profile, design.document, path)
 
     def likely(name: str) -> float | None:
-        own, usual = getattr(section, name), getattr(profile, name)
-        figure = own if own is not None else usual
+        override, default = getattr(section, name), getattr(profile, name)
+        figure = default if override is None else override
         return None if figure is None else float(figure.value)
 
     beside, rate = profile.storage_network, None
@@ -111,6 +111,6 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     stated = stated_spares(design)
     return OwnershipSizing(
         _bought((likely("spare_nodes") or 0.0), design) if stated is None else stated,
-        usual_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
+        default_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
         rate,
     )

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 class PlanFieldsError(Exception):
     """Fields of a plan contradict each other."""
 
-    def __init__(self, field: str, words: str) -> None:
+    def __init__(self, field: str, fault: str) -> None:
         """Keep the wrong field.
 
         Args:
-            words: the fault, and its remedy after a semicolon.
+            fault: the fault, and its remedy after a semicolon.
         """
-        super().__init__(words)
-        self.field, self.words = field, words
+        super().__init__(fault)
+        self.field, self.fault = field, fault
 
 
 def plan_document(file: str | None) -> Document | None:
@@ -34,12 +34,12 @@ def plan_document(file: str | None) -> Document | None:
     return None if file is None else read_document(*find_plan(file))
 
 
-def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
+def read_plan(file: str | None, options: dict[str, Any]) -> PlanFields:
     """Return the plan in a file, or the default plan, as `plan_of` does."""
-    return plan_of(plan_document(file), given)
+    return plan_of(plan_document(file), options)
 
 
-def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
+def plan_of(document: Document | None, options: dict[str, Any]) -> PlanFields:
     """Return the plan in a document, or the default plan, overridden by the command line.
 
     A preset fills the fields that both omit.
@@ -53,12 +53,12 @@ def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
 
     base = PlanFields() if document is None else validate(PlanFile, document)
     fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
-    fields |= given
+    fields |= options
     try:
         return with_preset(fields)
     except PlanFieldsError as error:
-        refuse_fields(document, given, (error.field,), error.words)
-        raise UsageError(f"ffplan train: {error.words}") from None
+        refuse_fields(document, options, (error.field,), error.fault)
+        raise UsageError(f"ffplan train: {error.fault}") from None
 
 
 def with_preset(fields: dict[str, Any]) -> PlanFields:
@@ -80,12 +80,12 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
         raise PlanFieldsError(str(field), _words(error)) from None
 
 
-def refuse_fields(document: Document | None, given: Container[str], names: Iterable[str], message: str) -> None:
+def refuse_fields(document: Document | None, options: Container[str], names: Iterable[str], message: str) -> None:
     """Refuse a plan at the first of some fields in its file that no option replaces.
 
     Args:
         document: the plan's file, if any.
-        given: fields given by options.
+        options: fields given by options.
         names: fields that cause the fault.
         message: the fault, and its remedy after a semicolon.
 
@@ -96,10 +96,10 @@ def refuse_fields(document: Document | None, given: Container[str], names: Itera
 
     if document is None:
         return
-    own = next((name for name in names if name in document.data and name not in given), None)
-    if own is not None:
+    field = next((name for name in names if name in document.data and name not in options), None)
+    if field is not None:
         fault, _, remedy = message.partition("; ")
-        raise InputError(document.finding("training-plan", (own,), fault, remedy))
+        raise InputError(document.finding("training-plan", (field,), fault, remedy))
 
 
 def _words(error: Any) -> str:

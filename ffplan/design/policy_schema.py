@@ -84,4 +84,4 @@ def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str |
     try:
         return PolicyFields.model_validate(data)
     except ValidationError as error:
-        return [(item["loc"], *_words(item)) for item in error.errors(include_url=False)]
+        return [(fault["loc"], *_words(fault)) for fault in error.errors(include_url=False)]

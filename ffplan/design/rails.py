@@ -24,6 +24,6 @@ def shared_rails(rails: int, ports: Number, room: int) -> Number:
         switches hold as many rails, so that they are wired alike; hence s divides R.
     """
     shared: Number = 1
-    for count in (item for item in range(2, rails + 1) if rails % item == 0):
+    for count in (divisor for divisor in range(2, rails + 1) if rails % divisor == 0):
         shared = choose(count * ports <= room * rails, count, shared)
     return shared

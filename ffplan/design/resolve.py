@@ -13,7 +13,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.cooling_faults import cooling_faults
-from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
+from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
 from ffplan.design.networks import network_design, network_document, nic_faults
@@ -85,8 +85,8 @@ class _Resolver:
             accelerator = self.inner(Accelerator, server.accelerator, server.id, ("accelerator",))
         if accelerator is not None:
             self.own_library(accelerator)
-        wanted = ("both", "storage") if group.role == "storage" else ("both", "compute")
-        fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in wanted)
+        networks = ("both", "storage") if group.role == "storage" else ("both", "compute")
+        fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in networks)
         if group.role == "storage" and self.apart:
             fabric_nics = ()
         elif not fabric_nics:
@@ -98,7 +98,7 @@ class _Resolver:
                     "choose a server with a NIC whose network is `compute` or `both`",
                 )
             )
-        found = ResolvedGroup(
+        resolved = ResolvedGroup(
             group=group,
             position=position,
             server=server,
@@ -108,27 +108,27 @@ class _Resolver:
             fabric_nics=fabric_nics,
             file_system=file_system,
         )
-        return found if group.nics is None or len(found.nics) < len(server.nics) else self.fewer(found)
+        return resolved if group.nics is None or len(resolved.nics) < len(server.nics) else self.fewer(resolved)
 
-    def fewer(self, found: ResolvedGroup) -> ResolvedGroup:
+    def fewer(self, group: ResolvedGroup) -> ResolvedGroup:
         """Return a group reduced to its stated number of NICs on the fabric."""
-        wanted, slots = found.group.nics or 0, found.fabric_nics
-        if wanted > len(slots):
-            words = f"`{found.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {wanted:,}"
+        count, slots = group.group.nics or 0, group.fabric_nics
+        if count > len(slots):
+            fault = f"`{group.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {count:,}"
             remedy = f"use up to {len(slots)}, or leave `nics` out"
             self.faults.append(
-                self.document.finding("reference-kind", ("nodes", found.position, "nics"), words, remedy)
+                self.document.finding("reference-kind", ("nodes", group.position, "nics"), fault, remedy)
             )
-            return found
-        kept = spread_slots(slots, wanted)
+            return group
+        kept = spread_slots(slots, count)
         gone = tuple(slot for slot in slots if slot not in kept)
-        server, nics = without_nics(found.server, found.nics, gone)
+        server, nics = without_nics(group.server, group.nics, gone)
         return replace(
-            found,
+            group,
             server=server,
             nics=nics,
-            fabric_nics=tuple(slot - sum(other < slot for other in gone) for slot in kept),
-            left_out=tuple(found.nics[slot] for slot in gone),
+            fabric_nics=tuple(slot - sum(removed < slot for removed in gone) for slot in kept),
+            left_out=tuple(group.nics[slot] for slot in gone),
         )
 
     def fabric(self, spec: Design, document: Document) -> FabricParts | None:
@@ -164,23 +164,23 @@ class _Resolver:
     def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
         """Resolve a side network; None if any part is unknown."""
         network, document = spec.networks[position], network_document(self.document, position)
-        own = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
-        self.faults += fabric_faults(own, document)
-        parts = self.fabric(own, document)
+        view = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
+        self.faults += fabric_faults(view, document)
+        parts = self.fabric(view, document)
         return None if parts is None else ResolvedNetwork(network=network, position=position, parts=parts)
 
-    def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
+    def libraries(self, spec: Design, default: str) -> tuple[Library, ...]:
         """Resolve the communication libraries.
 
-        `nccl` means `own`, the library of the accelerators' maker.
+        `nccl` means `default`, the library of the accelerators' maker.
         """
-        found = []
+        libraries = []
         for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
-            method = own if name == "nccl" else name.removesuffix("-nvlink")
+            method = default if name == "nccl" else name.removesuffix("-nvlink")
             library = self.part(Library, method, ("communication", "libraries", position))
             if library is not None:
-                found.append(library)
-        return tuple(found)
+                libraries.append(library)
+        return tuple(libraries)
 
     def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
         """Validate the sections on ownership and rent."""
@@ -262,10 +262,10 @@ def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: 
         InputError: if the server is unknown, or its file is wrong.
     """
     resolver = _Resolver(document, catalog)
-    found = resolver.group(0, group, path)
-    if resolver.faults or found is None:
+    resolved = resolver.group(0, group, path)
+    if resolver.faults or resolved is None:
         raise InputError(*resolver.faults)
-    return found
+    return resolved
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
@@ -276,7 +276,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     """
     spec = validate(Design, document)
     resolver = _Resolver(document, catalog)
-    resolver.faults += whole_faults(spec, document)
+    resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
     workload = resolver.section(workload_section, spec)
     reliability = resolver.section(reliability_section, spec)
@@ -302,7 +302,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     if resolver.faults:
         raise InputError(*resolver.faults)
     assert parts is not None
-    found = tuple(link for link in choices if link is not None)
+    cables = tuple(link for link in choices if link is not None)
     design = ResolvedDesign(
         document=document,
         spec=spec,
@@ -315,7 +315,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         spine_switch=parts.spine_switch,
         core_switch=parts.core_switch,
         networks=tuple(network for network in networks if network is not None),
-        cable_choices=found,
+        cable_choices=cables,
         ownership=owned,
         rent=rent,
         workload=workload,

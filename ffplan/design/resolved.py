@@ -85,8 +85,8 @@ class FabricParts:
     @property
     def models(self) -> tuple[Part, ...]:
         """Every switch and link."""
-        own = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
-        return tuple(part for part in own if part is not None)
+        parts = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
+        return tuple(part for part in parts if part is not None)
 
 
 @record
@@ -173,9 +173,9 @@ class ResolvedDesign:
         fabric = self.spec.fabric
         if fabric.family != "top-of-rack":
             return fabric.leaf.rails or 1
-        each = 1 if fabric.planes_by == "port" else self.planes
+        planes = 1 if fabric.planes_by == "port" else self.planes
         every = any(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
-        return max(1, self.rails // each // (fabric.zones if every else 1))
+        return max(1, self.rails // planes // (fabric.zones if every else 1))
 
     @property
     def rails(self) -> int:
@@ -192,10 +192,10 @@ class ResolvedDesign:
         if fabric.family != "rail-only" or fabric.tiers > 1:
             return 1
         ports: Number = 0
-        for item in self.groups:
-            every = item.group.zones == "every"
-            nodes = item.group.count if every else ceil_div(item.group.count, fabric.zones)
-            ports = ports + ceil_div(nodes * len(item.fabric_nics), fabric.zones if every else 1)
+        for group in self.groups:
+            every = group.group.zones == "every"
+            nodes = group.group.count if every else ceil_div(group.group.count, fabric.zones)
+            ports = ports + ceil_div(nodes * len(group.fabric_nics), fabric.zones if every else 1)
         floor = ceil_div(fabric.access_points or 0, fabric.zones)
         return shared_rails(self.rails, maximum(ports, floor), self.radix - self.trunk_links)
 
@@ -247,7 +247,7 @@ class ResolvedDesign:
 
         Neither the order of groups nor the division of equal nodes has an effect. Every design has one.
         """
-        groups = [self.groups[at] for at in self.job_groups]
+        groups = [self.groups[position] for position in self.job_groups]
         if len(groups) == 1:
             return groups[0]
         count = sum(group.group.count for group in groups)
@@ -257,14 +257,14 @@ class ResolvedDesign:
     def job_groups(self) -> tuple[int, ...]:
         """Positions in `groups` of the compute nodes that jobs run on."""
         kinds: dict[tuple[Any, ...], list[int]] = {}
-        for at, group in enumerate(self.groups):
+        for position, group in enumerate(self.groups):
             if group.group.role == "compute":
-                kinds.setdefault(group.kind, []).append(at)
+                kinds.setdefault(group.kind, []).append(position)
         if len(kinds) == 1:
             return tuple(*kinds.values())
 
         def size(kind: tuple[Any, ...]) -> tuple[Any, ...]:
-            members = [self.groups[at] for at in kinds[kind]]
+            members = [self.groups[position] for position in kinds[kind]]
             count: Any = sum(group.group.count for group in members)
             nodes = count if isinstance(count, int) else int(count.max())  # one kind for all designs of an array
             return -members[0].accelerators_per_node * nodes, -nodes, kind

@@ -149,8 +149,8 @@ class PlanFields(Frozen):
     @property
     def optimizer_bytes(self) -> int:
         """Optimizer bytes per parameter: its copy, unless parameters have 32 bits, and moments."""
-        own = 0 if self.precision == "tf32" else BYTES[self.main_params]
-        return own + 2 * BYTES[self.optimizer_dtype]
+        copy = 0 if self.precision == "tf32" else BYTES[self.main_params]
+        return copy + 2 * BYTES[self.optimizer_dtype]
 
     @property
     def casts(self) -> bool:
@@ -166,22 +166,22 @@ class PlanFields(Frozen):
     def _consistent(self) -> PlanFields:
         wrong = None
         if sorted(self.order) != ["context", "data", "pipeline", "tensor"]:
-            words = "`order` names each of tensor, context, data and pipeline once"
-            wrong = ("order", words, "write all four, innermost first")
+            fault = "`order` names each of tensor, context, data and pipeline once"
+            wrong = ("order", fault, "write all four, innermost first")
         elif self.chunks > 1 and self.schedule != "1f1b":
-            words = f"`chunks` belong to 1f1b, not to {self.schedule}"
-            wrong = ("chunks", words, "leave out `chunks`, or write schedule: 1f1b")
+            fault = f"`chunks` belong to 1f1b, not to {self.schedule}"
+            wrong = ("chunks", fault, "leave out `chunks`, or write schedule: 1f1b")
         elif self.shard is not None and self.zero < LEAST_ZERO["shard"]:
             wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
         elif self.unit_layers > 1 and self.zero < LEAST_ZERO["unit_layers"]:
-            words = f"`unit_layers` has no effect with `zero: {self.zero}`"
-            wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
+            fault = f"`unit_layers` has no effect with `zero: {self.zero}`"
+            wrong = ("unit_layers", fault, "leave it out, or write zero: 3 beside it")
         elif self.weights_copy and self.zero < 3 and self.preset is None:
-            words = f"`weights_copy` has no effect with `zero: {self.zero}`"
-            wrong = ("weights_copy", words, "leave it out, or write zero: 3 beside it")
+            fault = f"`weights_copy` has no effect with `zero: {self.zero}`"
+            wrong = ("weights_copy", fault, "leave it out, or write zero: 3 beside it")
         elif self.offload_to == "drives" and (self.offload == "none" or self.offload_layers):
-            words = "`offload_to: drives` holds optimizer states and parameters, and no activations"
-            wrong = ("offload_to", words, "write offload: optimizer or parameters, and leave out `offload_layers`")
+            fault = "`offload_to: drives` holds optimizer states and parameters, and no activations"
+            wrong = ("offload_to", fault, "write offload: optimizer or parameters, and leave out `offload_layers`")
         if wrong:
             field, message, remedy = wrong
             raise PydanticCustomError(

@@ -26,15 +26,15 @@ def steps(path: str) -> list[str | int]:
     Raises:
         UsageError: if the path is malformed.
     """
-    found: list[str | int] = []
+    path_steps: list[str | int] = []
     for part in path.split("."):
         name, *places = part.split("[")
-        found.append(int(name) if found and len(name) < 10 and name.isdecimal() else name)
+        path_steps.append(int(name) if path_steps and len(name) < 10 and name.isdecimal() else name)
         for place in places:
             if not (place.endswith("]") and len(place) < 10 and place[:-1].isdecimal()):
                 raise UsageError(f"`{path[:60]}` is no path; write one such as `nodes[0].count`")
-            found.append(int(place[:-1]))
-    return found
+            path_steps.append(int(place[:-1]))
+    return path_steps
 
 
 def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
@@ -49,15 +49,15 @@ def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
         NoPlaceError: if the data lacks a step of the path.
     """
     *way, last = steps(path)
-    at = data
+    parent = data
     for step in way:
-        if create and isinstance(at, dict) and isinstance(step, str):
-            at.setdefault(step, {})
+        if create and isinstance(parent, dict) and isinstance(step, str):
+            parent.setdefault(step, {})
         try:
-            at = at[step]
+            parent = parent[step]
         except (KeyError, IndexError, TypeError):
             raise NoPlaceError(step) from None
-    held = isinstance(last, int) and last < len(at) if isinstance(at, list) else isinstance(at, dict)
-    if not held or (isinstance(at, dict) and not isinstance(last, str)):
+    held = isinstance(last, int) and last < len(parent) if isinstance(parent, list) else isinstance(parent, dict)
+    if not held or (isinstance(parent, dict) and not isinstance(last, str)):
         raise NoPlaceError(last)
-    at[last] = value
+    parent[last] = value

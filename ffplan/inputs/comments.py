@@ -15,10 +15,10 @@ def value_spans(text: str) -> list[tuple[int, int]]:
 
     The span of a block text excludes its first line, which may end in a comment.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     with suppress(yaml.YAMLError):
-        found.extend(_span(text, event) for event in raw_events(text) if isinstance(event, yaml.ScalarEvent))
-    return found
+        spans.extend(_span(text, event) for event in raw_events(text) if isinstance(event, yaml.ScalarEvent))
+    return spans
 
 
 def _span(text: str, event: Any) -> tuple[int, int]:

@@ -47,7 +47,7 @@ class _Places:
     """
 
     def __init__(self, text: str) -> None:
-        self.starts = [0, *(found.end() for found in re.finditer("\r\n|\r|\n", text))]
+        self.starts = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
         self.length = len(text)
         self.ended = text.endswith(("\r", "\n"))
         self.same = not re.search("[\x85\u2028\u2029]", text)

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from ffplan.base.visible import visible
+from ffplan.base.control_characters import visible
 from ffplan.inputs.scalars import resolve_plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]*")
@@ -47,7 +47,7 @@ def comment(text: str) -> str:
 def flow(value: object) -> str:
     """Return plain data on one line: mappings and lists between brackets, texts as `scalar` writes them."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {flow(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {flow(child)}" for name, child in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, bool):

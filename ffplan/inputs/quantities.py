@@ -119,17 +119,17 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
     Raises:
         PydanticCustomError: with message and remedy, if the value is not such a quantity.
     """
-    wanted = f"{dimension.article} {dimension.name}"
-    remedy = f"write {wanted} such as {dimension.example}"
+    expected = f"{dimension.article} {dimension.name}"
+    remedy = f"write {expected} such as {dimension.example}"
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise _fault("unit", f"{describe(value)} has no unit; {wanted} is wanted", remedy)
-        raise _fault("unit", f"{describe(value)} is not {wanted}", remedy)
+            raise _fault("unit", f"{describe(value)} has no unit; {expected} is wanted", remedy)
+        raise _fault("unit", f"{describe(value)} is not {expected}", remedy)
     sign, number, unit = match.groups()
     if unit not in dimension.units:
         if other := _other_dimension(unit):
-            raise _fault("unit", f"{describe(value)} is {other}; {wanted} is wanted", remedy)
+            raise _fault("unit", f"{describe(value)} is {other}; {expected} is wanted", remedy)
         folded = {known.lower() for known in dimension.units}
         hint = "; units tell b (bit) from B (byte)" if unit.lower() in folded else ""
         raise _fault("unit", f"{describe(value)}: the unit `{unit}` is not known{hint}", remedy)
@@ -142,7 +142,7 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
         return 0.0
     if not dimension.smallest <= result <= dimension.largest:
         bounds = f"{dimension.smallest:g} to {dimension.largest:g} {dimension.canonical}"
-        raise _fault("range", f"{describe(value)} is out of range", f"write {wanted} of {bounds}")
+        raise _fault("range", f"{describe(value)} is out of range", f"write {expected} of {bounds}")
     return result
 
 
@@ -246,8 +246,8 @@ def parse_money(value: Any, *, per: str | None = None) -> Money:
         raise _fault("unit", f"{describe(value)} is not an amount of money", remedy)
     symbol, code = match["symbol"], match["code"]
     if match["per"] != per:
-        wanted = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
-        raise _fault("unit", f"{describe(value)}: {wanted} is wanted", remedy)
+        expected = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
+        raise _fault("unit", f"{describe(value)}: {expected} is wanted", remedy)
     if not symbol and not code:
         raise _fault("unit", f"{describe(value)} has no currency", remedy)
     if symbol and code and _SYMBOLS[symbol] != code:

@@ -35,21 +35,21 @@ def revisions(text: str) -> tuple[str, str | None] | None:
     Args:
         text: the range; `main..` ends at the working tree, `main...HEAD` starts at the merge base.
     """
-    found = _RANGE.fullmatch(text)
-    if found is None or not found["one"]:
+    match = _RANGE.fullmatch(text)
+    if match is None or not match["one"]:
         return None
-    one, two = found["one"], found["two"] or None
-    return (f"{one}...{two or 'HEAD'}" if found["dots"] == "..." else one), two
+    first, second = match["one"], match["two"] or None
+    return (f"{first}...{second or 'HEAD'}" if match["dots"] == "..." else first), second
 
 
-def _git(folder: Path, *words: str) -> bytes:
+def _git(folder: Path, *arguments: str) -> bytes:
     """Run a git command; return its output.
 
     Raises:
         UsageError: if git is missing, takes too long, or refuses.
     """
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
         raise UsageError("ffplan: a revision needs git, and it is not installed") from None
     except subprocess.TimeoutExpired:
@@ -71,12 +71,12 @@ def _commit(folder: Path, revision: str) -> str:
             raise UsageError(f"ffplan: `{revision}` is no revision, and no two of them")
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
-        found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except _RefusedError as error:
         if not error.silent:
             raise
         raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
-    return found.decode().strip()
+    return output.decode().strip()
 
 
 def at_revision(path: Path, revision: str) -> tuple[bytes, str]:

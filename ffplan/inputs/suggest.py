@@ -14,8 +14,8 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     names = sorted(set(known))
     folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
-    wanted = name[:200].lower().replace("_", "-")
-    matches = get_close_matches(wanted, list(folded), n=1, cutoff=0.6)
+    query = name[:200].lower().replace("_", "-")
+    matches = get_close_matches(query, list(folded), n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
 
 
@@ -27,12 +27,12 @@ SHOWN = 6
 
 def containing(name: str, known: Iterable[str]) -> list[str]:
     """Return the known names that contain `name`: prefix matches first, then the shortest."""
-    wanted = name[:200].lower().replace("_", "-")
-    if len(wanted) < LEAST:
+    query = name[:200].lower().replace("_", "-")
+    if len(query) < LEAST:
         return []
     folded = {candidate: candidate.lower().replace("_", "-") for candidate in known}
-    found = [candidate for candidate, text in folded.items() if wanted in text]
-    return sorted(found, key=lambda item: (not folded[item].startswith(wanted), len(item), item))
+    matches = [candidate for candidate, text in folded.items() if query in text]
+    return sorted(matches, key=lambda match: (not folded[match].startswith(query), len(match), match))
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
@@ -42,7 +42,7 @@ def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
     if not within and (close := nearest(name, names)):
         return f"did you mean `{close}`?"
     if within:
-        *most, last = [f"`{item}`" for item in within[:SHOWN]]
+        *most, last = [f"`{match}`" for match in within[:SHOWN]]
         more = f" ({len(within) - SHOWN} more contain `{name}`)" if len(within) > SHOWN else ""
         return f"did you mean {', '.join(most)}{' or ' if most else ''}{last}?{more}"
     if not names:

@@ -32,11 +32,11 @@ def parse_tokens(value: Any) -> float:
     if match is None or scale is None:
         message = f"{describe(value)} is no number of tokens"
         raise PydanticCustomError("unit", "{message}", {"message": message, "remedy": "write 300B or 2T"})
-    found = float(match[1].replace(",", "")) * scale
-    if not 1 <= found <= MOST_TOKENS:
+    count = float(match[1].replace(",", "")) * scale
+    if not 1 <= count <= MOST_TOKENS:
         message, remedy = f"{describe(value)} is out of range", "write a number above 0, such as 2T"
         raise PydanticCustomError("range", "{message}", {"message": message, "remedy": remedy})
-    return found
+    return count
 
 
 Tokens = Annotated[

@@ -58,8 +58,8 @@ def _first_model(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):
-        if (found := _first_model(argument)) is not None:
-            return found
+        if (inner := _first_model(argument)) is not None:
+            return inner
     return None
 
 
@@ -74,7 +74,7 @@ _PATTERNS = {
 }
 
 
-def pattern_words(pattern: str) -> str:
+def pattern_remedy(pattern: str) -> str:
     """Return the remedy for a text that does not match a pattern."""
     known = (text for start, text in _PATTERNS.items() if pattern.startswith(start))
     return next(known, f"write a text of the form `{pattern}`")
@@ -123,8 +123,8 @@ def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
         path = (*path, context["field"]) if "field" in context else path
         return document.finding(context["rule"], path, context["message"], context["remedy"])
     if kind in _BOUNDS:
-        key, words = _BOUNDS[kind]
-        bound = f"{words} {context[key]:,}"
+        key, comparison = _BOUNDS[kind]
+        bound = f"{comparison} {context[key]:,}"
         return document.finding(
             "number-range",
             path,
@@ -150,16 +150,16 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             "schema-type",
             path,
             f"{describe(value)} does not do for `{name}`",
-            pattern_words(error["ctx"]["pattern"]),
+            pattern_remedy(error["ctx"]["pattern"]),
         )
     if kind == "too_short":
-        least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]
-        holds = f"has {found}" if found else "is empty"
+        least, length = error["ctx"]["min_length"], error["ctx"]["actual_length"]
+        holds = f"has {length}" if length else "is empty"
         return document.finding(
             "schema-type", path, f"`{name}` {holds}", f"list at least {'one' if least == 1 else least}"
         )
-    wanted = _WANTED.get(kind)
-    if wanted is None:
+    expected = _WANTED.get(kind)
+    if expected is None:
         return document.finding(
             "schema-type",
             path,
@@ -170,24 +170,24 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
     return document.finding(
         "schema-type",
         path,
-        f"`{name}` is {describe(value)}{shape}; {wanted} is wanted",
-        f"write {wanted}",
+        f"`{name}` is {describe(value)}{shape}; {expected} is wanted",
+        f"write {expected}",
     )
 
 
 def _echo(fault: Any, faults: list[Any]) -> bool:
     """Return whether a fault only repeats another: a short list of wrong items, or a misspelt required field."""
     if fault["type"] == "too_short":
-        own = fault["loc"]
-        return any(other["loc"][: len(own)] == own and len(other["loc"]) > len(own) for other in faults)
+        place = fault["loc"]
+        return any(sibling["loc"][: len(place)] == place and len(sibling["loc"]) > len(place) for sibling in faults)
     if fault["type"] != "missing":
         return False
     *parent, name = fault["loc"]
     return any(
-        other["type"] == "extra_forbidden"
-        and list(other["loc"][:-1]) == parent
-        and nearest(str(other["loc"][-1]), [str(name)]) is not None
-        for other in faults
+        sibling["type"] == "extra_forbidden"
+        and list(sibling["loc"][:-1]) == parent
+        and nearest(str(sibling["loc"][-1]), [str(name)]) is not None
+        for sibling in faults
     )
 
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
-from ffplan.base.visible import plain_cell
 from ffplan.fabric.wiring.cable_list import cable_legs
 from ffplan.fabric.wiring.cabling import cables
 from ffplan.fabric.wiring.network import ROLES

@@ -37,8 +37,8 @@ def young(save: Any, mtbf: Any) -> Number:
     Source:
         [1].
     """
-    found: Number = np.sqrt(2.0 * save * mtbf)
-    return found
+    interval: Number = np.sqrt(2.0 * save * mtbf)
+    return interval
 
 
 def daly(save: Any, mtbf: Any) -> Number:
@@ -59,8 +59,8 @@ def daly(save: Any, mtbf: Any) -> Number:
     """
     ratio = np.asarray(save, dtype=float) / mtbf
     inner = young(save, mtbf) * (1 + np.sqrt(ratio / 2) / 3 + ratio / 18) - save
-    found = np.where(ratio < 2, inner, mtbf)
-    return found if found.ndim else float(found)
+    interval = np.where(ratio < 2, inner, mtbf)
+    return interval if interval.ndim else float(interval)
 
 
 def optimum(save: Any, mtbf: Any) -> Number:
@@ -84,8 +84,8 @@ def optimum(save: Any, mtbf: Any) -> Number:
     for _ in range(NEWTON):
         decay = exp(-part - ratio)
         part = np.clip(part - (decay - 1 + part) / (1 - decay), 0.0, 1.0)
-    found = part * mtbf
-    return found if np.ndim(found) else float(found)
+    interval = part * mtbf
+    return interval if np.ndim(interval) else float(interval)
 
 
 def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
@@ -107,8 +107,8 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
         [2], equation 20. Worked: M 3.09 h, d 60 s, R 0.25 h, tau 0.31 h give 0.83.
     """
     cycle = np.minimum((interval + save) / mtbf, MOST_EXPONENT)  # beyond it nothing is kept
-    found: Number = interval / mtbf * exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / expm1(cycle)
-    return found
+    ettr: Number = interval / mtbf * exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / expm1(cycle)
+    return ettr
 
 
 def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Number]:
@@ -189,9 +189,9 @@ def two_level_goodput(
     spent = fails / (rate * (1 - fails * fraction))
     growth = expm1(np.minimum((first + stop) * rate, MOST_EXPONENT)) * (1 - fraction * ends)
     cycles = np.minimum(every * log(1 + growth), MOST_EXPONENT)
-    each = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
+    cost = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
     twice = -(1 - fraction) * expm1(-np.minimum(behind * rate, MOST_EXPONENT))
-    kept = (1 - twice) * every * first / (expm1(cycles) * each)
+    kept = (1 - twice) * every * first / (expm1(cycles) * cost)
     second = every * (first + stop)
     parts = {
         "checkpoints": stop / first,
@@ -201,8 +201,8 @@ def two_level_goodput(
     return TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
 
 
-def _plain(found: Any) -> Number:
-    return found if np.ndim(found) else float(found)
+def _plain(value: Any) -> Number:
+    return value if np.ndim(value) else float(value)
 
 
 def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:
@@ -224,5 +224,5 @@ def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) ->
     Source:
         Kokolis et al., arXiv 2410.21680, section III.
     """
-    found: Number = (1 - nodes * rate * (overhead + interval / 2)) / (1 + write / interval)
-    return found
+    ettr: Number = (1 - nodes * rate * (overhead + interval / 2)) / (1 + write / interval)
+    return ettr

@@ -76,8 +76,8 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
     }
     survives: dict[str, str] = {}
     if design.stripes > 1:
-        words = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
-        survives |= dict.fromkeys(PATHS, words)
+        reason = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
+        survives |= dict.fromkeys(PATHS, reason)
     return JobUnits(counts=counts, survives=survives)
 
 

@@ -92,8 +92,8 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
     years = exposure_years(study, unit)
     if years is None:
         raise ValueError(f"the study `{study.id}` gives no exposure of {unit}")
-    words = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"
-    return CountedRate(per_year=total / years, events=total, exposure_years=years, others=None, basis=words)
+    basis = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"
+    return CountedRate(per_year=total / years, events=total, exposure_years=years, others=None, basis=basis)
 
 
 @record
@@ -182,8 +182,8 @@ def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
     if rate.growth is None:
         return rate
     factor = growth(gpus, *rate.growth)
-    own = rate.rate
-    return replace(rate, rate=replace(own, per_year=own.per_year * factor, factor=own.factor * factor))
+    counted = rate.rate
+    return replace(rate, rate=replace(counted, per_year=counted.per_year * factor, factor=counted.factor * factor))
 
 
 def event_rates(

@@ -70,5 +70,5 @@ def incast(senders: Floats, *, client: float, sender: float, window: int, transf
     """
     open_ = np.minimum(senders, window)
     hidden = np.minimum(1.0, open_ * transfer_s / (transfer_s + grant_s))
-    found: Number = np.minimum(open_ * sender, client * hidden)
-    return found
+    rate: Number = np.minimum(open_ * sender, client * hidden)
+    return rate

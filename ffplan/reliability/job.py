@@ -153,14 +153,14 @@ def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Numbe
     """
     sizes = log2([size for size, _ in points])
     times = np.array([time for _, time in points])
-    at = log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
-    found = np.interp(at, sizes, times)
+    log_gpus = log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
+    seconds = np.interp(log_gpus, sizes, times)
     if len(points) > 1:
         slopes = np.diff(times) / np.diff(sizes)
-        found = np.where(at > sizes[-1], times[-1] + slopes[-1] * (at - sizes[-1]), found)
-        found = np.where(at < sizes[0], times[0] + slopes[0] * (at - sizes[0]), found)
-    found = np.maximum(found, times[0] / 10)
-    return found if found.ndim else float(found)
+        seconds = np.where(log_gpus > sizes[-1], times[-1] + slopes[-1] * (log_gpus - sizes[-1]), seconds)
+        seconds = np.where(log_gpus < sizes[0], times[0] + slopes[0] * (log_gpus - sizes[0]), seconds)
+    seconds = np.maximum(seconds, times[0] / 10)
+    return seconds if seconds.ndim else float(seconds)
 
 
 def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
@@ -230,12 +230,12 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     domains: Number = 0.0
     for name in job.drains:
         domains = domains + nodes_in_repair(job.units[name] * rates[name] / YEAR_S, v[f"drain.{name}"])
-    found = (
+    short = (
         domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else shortage(repair, job.spares)
     )
     if job.swaps and 0 < job.spares < job.domain_nodes:
-        found = swapped(found, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
-    return repair, domains, found
+        short = swapped(short, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
+    return repair, domains, short
 
 
 def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
@@ -293,9 +293,9 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     memory = None
     if job.checkpoints == "in-memory":
         memory = _copies(job, size, persist, load, restart)
-        found = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
-        ettr, parts, interval, behind = found.goodput, found.parts, found.interval, memory.behind_s
-        memory = replace(memory, every=found.every)
+        levels = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
+        ettr, parts, interval, behind = levels.goodput, levels.parts, levels.interval, memory.behind_s
+        memory = replace(memory, every=levels.every)
     repair, domains, short = _shortage(job, v, rates)
     kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
     slowed = slowed_rate(job, v, rates)

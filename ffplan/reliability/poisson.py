@@ -50,8 +50,8 @@ def log_weights(mean: Any, most: int) -> Floats:
     Returns:
         k log(mean) - log(k!) [1], shape [most + 1].
     """
-    found: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
-    return found
+    weights: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
+    return weights
 
 
 def probabilities(mean: Any, most: int | None = None) -> Floats:
@@ -72,32 +72,32 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
     """
     last = terms(mean) if most is None else most
     above = np.maximum(mean, LEAST)
-    found: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(log_weights(above, last) - above))
-    return found
+    chances: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(log_weights(above, last) - above))
+    return chances
 
 
 def _middles(low: float, high: float, depth: int) -> list[float]:
     """Return all possible middles of `depth` halvings of a bracket, level by level."""
-    brackets, found = [(low, high)], []
+    brackets, levels = [(low, high)], []
     for _ in range(depth):
         middles = [(first + last) / 2 for first, last in brackets]
-        found += middles
+        levels += middles
         pairs = zip(brackets, middles, strict=True)
         brackets = [half for (first, last), middle in pairs for half in ((first, middle), (middle, last))]
-    return found
+    return levels
 
 
 def _root(function: Any, low: float, high: float) -> float:
     """Return the root of a rising array function by bisection, several halvings at a time."""
     for _ in range(STEPS // DEPTH):
         above = (function(np.array(_middles(low, high, DEPTH))) > 0).tolist()
-        at = 0
+        node = 0
         for _ in range(DEPTH):
             middle = (low + high) / 2
             if middle in (low, high):
                 return middle
-            low, high = (low, middle) if above[at] else (middle, high)
-            at = 2 * at + (1 if above[at] else 2)
+            low, high = (low, middle) if above[node] else (middle, high)
+            node = 2 * node + (1 if above[node] else 2)
     return (low + high) / 2
 
 
@@ -132,8 +132,8 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
     high = events + 12 * np.sqrt(events + 1) + 30
 
     def below(means: Floats, most: int) -> Floats:
-        found: Floats = probabilities(means[:, np.newaxis], most).sum(axis=1)
-        return found
+        sums: Floats = probabilities(means[:, np.newaxis], most).sum(axis=1)
+        return sums
 
     lower = _root(lambda mean: (1 - below(mean, events - 1)) - half, 0.0, float(events))
     upper = _root(lambda mean: half - below(mean, events), float(events), float(high))

@@ -236,17 +236,17 @@ class _Cluster:
                         self._start(job, [next(iter(same))], gpus)
                         return True
             return False
-        wanted = -(-gpus // part)
+        nodes_needed = -(-gpus // part)
         empty = self.empty
-        fitting = [nodes for nodes in empty if len(nodes) >= wanted]
+        fitting = [nodes for nodes in empty if len(nodes) >= nodes_needed]
         if fitting:
             fullest = min(fitting, key=len)
-            self._start(job, list(islice(fullest, wanted)), part)
+            self._start(job, list(islice(fullest, nodes_needed)), part)
             return True
-        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
+        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= nodes_needed:
             job.spans = True
             self.spanning += 1
-            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), wanted)), part)
+            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), nodes_needed)), part)
             return True
         return False
 
@@ -338,19 +338,19 @@ class _Cluster:
         for job in leaving:
             self.save(job)
 
-    def _arrivals(self, found: list[_Job]) -> list[_Job]:
+    def _arrivals(self, arrived: list[_Job]) -> list[_Job]:
         """Append all jobs that arrive now, and schedule the next arrival."""
         for job in self.arriving:
             if job.arrival > self.now:
                 self.after(job.arrival - self.now, self.arrive, job)
                 break
-            found.append(job)
-        return found
+            arrived.append(job)
+        return arrived
 
     def arrive(self, job: _Job) -> None:
         """Handle a job's arrival, and all at the same time."""
-        for one in self._arrivals([job]):
-            self.join(one)
+        for arrival in self._arrivals([job]):
+            self.join(arrival)
 
     def join(self, job: _Job) -> None:
         """Start a job if it fits and none is queued before it, else queue it."""

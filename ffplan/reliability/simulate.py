@@ -210,13 +210,13 @@ class _Run:
             self.mark()
             self.note(name)
 
-    def note(self, name: str, at: float | None = None) -> None:
+    def note(self, name: str, time_s: float | None = None) -> None:
         """Add a harmless event to the timeline."""
         if self.noted.get(name, 0) >= MOST_EVENTS:
             return
         self.noted[name] = self.noted.get(name, 0) + 1
         event = Interruption(
-            at_s=self.env.now if at is None else at,
+            at_s=self.env.now if time_s is None else time_s,
             hazard=name,
             pick=float(self.random.random()),
             lost_s=0.0,
@@ -287,7 +287,7 @@ class _Run:
                 if failure.processed:
                     break
                 paces.append((self.env.now - start, self.pace))
-            at = self.env.now
+            struck_s = self.env.now
             name, near = self.strike()
             lost = self.finish(near)
             missing = self.missing
@@ -295,11 +295,11 @@ class _Run:
             yield from self.whole()
             if self.count <= MOST_EVENTS:
                 event = Interruption(
-                    at_s=at,
+                    at_s=struck_s,
                     hazard=name,
                     pick=float(self.random.random()),
                     lost_s=lost,
-                    down_s=self.env.now - at,
+                    down_s=self.env.now - struck_s,
                     missing=missing,
                 )
                 self.events.append(event)
@@ -322,11 +322,11 @@ class _Run:
             return ran - stored * cycle
         if near:
             held = int(max(0.0, (ran - memory.behind_s) // cycle))
-            own = self.paced(held * cycle, paces)
+            work = self.paced(held * cycle, paces)
             sent = held - (self.phase + held) % memory.every  # one on its way to storage comes from memory again
-            self.unsafe = own - self.paced(sent * cycle, paces) if sent > 0 else self.unsafe + own
+            self.unsafe = work - self.paced(sent * cycle, paces) if sent > 0 else self.unsafe + work
             self.phase = (self.phase + held) % memory.every
-            self.kept += own
+            self.kept += work
             return ran - held * cycle
         stored -= (self.phase + stored) % memory.every
         if stored > 0:
@@ -347,15 +347,15 @@ class _Run:
     def paced(self, end: float, paces: list[tuple[float, float]]) -> float:
         """Return the work of a stretch up to a time, each part at its pace [s]."""
         cycle = (self.job.interval_s + self.job.save_s) / self.job.interval_s
-        marks = [min(at, end) for at, _ in paces] + [end]
-        share = sum((after - at) * pace for (_, pace), at, after in zip(paces, marks, marks[1:], strict=False))
+        marks = [min(time, end) for time, _ in paces] + [end]
+        share = sum((after - time) * pace for (_, pace), time, after in zip(paces, marks, marks[1:], strict=False))
         return share / cycle
 
     def noise(self) -> None:
         """Add harmless events to the timeline."""
         for name, rate in self.job.harmless.items():
-            for at in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
-                self.note(name, float(at))
+            for time_s in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
+                self.note(name, float(time_s))
         self.events.sort(key=lambda event: event.at_s)
 
 
@@ -400,11 +400,11 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
     Source:
         Student's distribution; its expansion is within 0.5 % from nine runs on.
     """
-    found = np.asarray(values, dtype=float)
-    if len(found) < 2:
-        return float(found.mean()), float("inf"), float("inf")
-    error = float(found.std(ddof=1) / np.sqrt(len(found)))
-    return float(found.mean()), error, student(len(found)) * error
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
+        return float(sample.mean()), float("inf"), float("inf")
+    error = float(sample.std(ddof=1) / np.sqrt(len(sample)))
+    return float(sample.mean()), error, student(len(sample)) * error
 
 
 def student(runs: int) -> float:

@@ -46,8 +46,8 @@ def nodes_in_repair(removals: Any, repair: Any) -> Number:
     Source:
         Little's law. 2,048 nodes at 3.79 per 1,000 node-days and 3 days: 23.3.
     """
-    found: Number = removals * repair
-    return found
+    nodes: Number = removals * repair
+    return nodes
 
 
 def _short(down: Floats, spares: int) -> Floats:
@@ -55,20 +55,20 @@ def _short(down: Floats, spares: int) -> Floats:
 
     Each sum has only its value's terms, so that a result does not depend on other values in the array.
     """
-    found = np.zeros((len(down), 3))
+    table = np.zeros((len(down), 3))
     lengths = [terms(float(value)) + 1 for value in down]
     chances = probabilities(down[:, np.newaxis], max(lengths, default=1) - 1)
     lacking = np.maximum(np.arange(chances.shape[1]) - spares, 0)
     for row, length in enumerate(lengths):
-        own = chances[row, :length]
-        found[row, 0] = own[spares + 1 :].sum()
-        found[row, 1] = (own * lacking[:length]).sum()
+        row_chances = chances[row, :length]
+        table[row, 0] = row_chances[spares + 1 :].sum()
+        table[row, 1] = (row_chances * lacking[:length]).sum()
     late = [row for row, length in enumerate(lengths) if down[row] > 0 and length > spares + 1]
     if late:
         # in logarithms: far from the mean the probabilities underflow
         weights = log_weights(down[late][:, np.newaxis], spares + 1)
-        found[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
-    return found
+        table[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
+    return table
 
 
 def shortage(down: Any, spares: int) -> Shortage:
@@ -88,14 +88,14 @@ def shortage(down: Any, spares: int) -> Shortage:
     """
     values = np.asarray(down, dtype=float)
     if values.size <= POINTS:
-        found = _short(values.ravel(), spares).reshape(*values.shape, 3)
+        columns = _short(values.ravel(), spares).reshape(*values.shape, 3)
     else:
         points = np.linspace(np.sqrt(values.min()), np.sqrt(values.max()), POINTS) ** 2
         table = _short(points, spares)
-        found = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
+        columns = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
     if values.ndim == 0:
-        return Shortage(*(float(item) for item in found))
-    return Shortage(found[..., 0], found[..., 1], found[..., 2])
+        return Shortage(*(float(figure) for figure in columns))
+    return Shortage(columns[..., 0], columns[..., 1], columns[..., 2])
 
 
 def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> Shortage:
@@ -121,19 +121,19 @@ def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> 
     most = min(whole, enough(float(mean.max()), 1 - 1e-12))
     chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
     rest: Any = 1.0
-    found = shortage(down, spares)
+    short = shortage(down, spares)
     weight: Any = exp(-mean)
     for number in range(most + 1):
-        found = shortage(down, spares - domain_nodes * number)
-        runs = weight * (1 - found.chance)
-        chance, missing = chance + weight * found.chance, missing + weight * found.missing
-        up, edge = up + runs, edge + runs * found.waiting / (1 - found.waiting)
+        short = shortage(down, spares - domain_nodes * number)
+        runs = weight * (1 - short.chance)
+        chance, missing = chance + weight * short.chance, missing + weight * short.missing
+        up, edge = up + runs, edge + runs * short.waiting / (1 - short.waiting)
         rest, weight = rest - weight, weight * mean / (number + 1)
     rest = np.maximum(rest, 0.0)
-    edge = edge + weight * (1 - found.chance)  # the weight of one domain more
+    edge = edge + weight * (1 - short.chance)  # the weight of one domain more
     return Shortage(
         chance=chance + rest,
-        missing=missing + rest * found.missing,
+        missing=missing + rest * short.missing,
         waiting=1 - up / (up + edge),
         domains=shortage(domains, whole).missing,
     )
@@ -181,7 +181,7 @@ def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool,
     waits = 1 - short.waiting
     if not shrinks:
         return waits
-    found: Number = np.maximum(
+    rate: Number = np.maximum(
         waits, 1 - (short.missing * replica_nodes + short.domains * np.maximum(replica_nodes, domain_nodes)) / nodes
     )
-    return found
+    return rate

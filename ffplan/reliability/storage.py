@@ -73,13 +73,13 @@ def storage_rates(
     return StorageRates(read, write)
 
 
-def capacity(servers: Number, drives: Number, each: Number, copies: Number, usable: Number = 1.0) -> Number:
+def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Number, usable: Number = 1.0) -> Number:
     """Return the capacity of storage servers.
 
     Args:
         servers: servers [1].
         drives: data drives of a server [1].
-        each: capacity of a drive [byte].
+        drive_bytes: capacity of a drive [byte].
         copies: copies of all data [1].
         usable: share left for data after copies [1].
 
@@ -92,7 +92,7 @@ def capacity(servers: Number, drives: Number, each: Number, copies: Number, usab
     Source:
         [1]: 180 x 16 x 15.36 TB are 44.2 PB raw, mirrored 22.1 PB (19.6 PiB).
     """
-    return servers * drives * each * usable / copies
+    return servers * drives * drive_bytes * usable / copies
 
 
 def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
@@ -153,8 +153,8 @@ def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[s
     Source:
         [1]: 8 of 9 TB/s.
     """
-    found = with_nics(servers, service.efficiency)
-    return found if service.whole is None else {**found, WHOLE: service.whole}
+    limits = with_nics(servers, service.efficiency)
+    return limits if service.whole is None else {**limits, WHOLE: service.whole}
 
 
 def transfer_terms(
@@ -202,8 +202,8 @@ def checkpoint_terms(
         ByteCheckpoint, NSDI'25, Table 8: 405 billion parameters of 8,960 accelerators take 51 s to save, whatever their
         NICs carry.
     """
-    found = transfer_terms(servers, service, nodes=nodes, nics_gbyte_s=nics_gbyte_s)
-    return found if service.checkpoint is None else {**found, CHECKPOINTS: service.checkpoint}
+    limits = transfer_terms(servers, service, nodes=nodes, nics_gbyte_s=nics_gbyte_s)
+    return limits if service.checkpoint is None else {**limits, CHECKPOINTS: service.checkpoint}
 
 
 def transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
-from ffplan.base.visible import inert, visible
 from ffplan.check.formats.checked import path_of, words_of
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from ffplan.base.control_characters import visible
 from ffplan.base.errors import Severity
-from ffplan.base.visible import visible
 from ffplan.check.formats.checked import path_of, words_of
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.visible import visible
+from ffplan.base.control_characters import visible
 from ffplan.check.formats.checked import path_of, words_of
 from ffplan.report.formats.markdown import escape
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.visible import inert, visible
+from ffplan.base.control_characters import inert, visible
 
 if TYPE_CHECKING:
     from ffplan.check.formats.checked import Checked

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import visible_json
 from ffplan.base.plain import plain
-from ffplan.base.visible import visible_json
 
 if TYPE_CHECKING:
     from ffplan.report.document import Document

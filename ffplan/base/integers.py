@@ -6,7 +6,7 @@ DIGITS = 9
 """Most digits of a number [1]."""
 
 
-def whole(text: str, digits: int = DIGITS) -> int | None:
+def integer(text: str, digits: int = DIGITS) -> int | None:
     """Parse an integer of a few digits; None for any other text.
 
     Args:

@@ -14,8 +14,8 @@ _HIDDEN = re.compile(f"[{HIDDEN}]")
 _NOT_STYLE = re.compile(f"(\x1b\\[[0-9;]*m)|[{HIDDEN}]")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -26,12 +26,12 @@ def visible(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Return JSON text with the hidden characters of its strings as the escapes of JSON."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def visible_but_styles(text: str) -> str:
     """Return a text with its hidden characters as escapes, colour codes kept."""
-    return _NOT_STYLE.sub(lambda found: found[1] or _escape(found), text)
+    return _NOT_STYLE.sub(lambda match: match[1] or _escape(match), text)
 
 
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)", re.MULTILINE)
@@ -45,7 +45,7 @@ def inert(text: str) -> str:
     """
     if "::" not in text and "##" not in text:  # nearly always, and a table may have a million cells
         return text
-    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
