@@ -145,8 +145,10 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
     listed: Number = 0.0
     for part, quantity in account.parts:
         listed = listed + line_total(quantity, v[f"price.{part}"])
+    # contained parts are paid with the part around them: only a change of their price adds
     for part, quantity, price in account.within:
         listed = listed + line_total(quantity, v[f"price.{part}"] - price)
+    # negative, so that the kinds of purchase add up
     discount = -v.get("discount", 0.0) * listed
     hardware = listed + discount
     return {
@@ -207,6 +209,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
     yearly: dict[str, Number]
     if account.rented:
         term = account.term
+        # without commitment only hours in use are paid
         whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
         prepaid = prepaid_year(whole, term, v["capital"])
         yearly = {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
@@ -218,6 +221,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         life, rate = v["life"], v["capital"]
         yearly = {
             "hardware": yearly_capital(hardware, v["residual"], rate, life),
+            # freight, labour and racks have no residual value
             "installation": yearly_capital(adders, 0.0, rate, life),
             "support": v.get("support", 0.0) * hardware,
             "licences": v.get("licence", 0.0) * account.accelerators,
@@ -240,6 +244,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         hour=year / used_hours,
         energy_mwh=energy,
         carbon_t=run_carbon(energy, v["grid"]),
+        # water is stated over IT energy, hence without PUE
         water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
         embodied_t=embodied_kg(account, v) / 1e3,
     )
@@ -281,6 +286,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     speed = v.get("speed", 1.0) * v.get("speed_own", 1.0)
     seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
     hours = accelerator_hours(job.gpus, seconds)
+    # a run never idles
     training, _ = mean_power(account, v)
     watts = training / account.accelerators
     energy = run_energy(hours, watts, v["pue"])

@@ -108,9 +108,12 @@ def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) 
         figure = inputs.get(name)
         if figure is None or not figure.high:
             continue
+        # `+ 0` turns a negative zero into 0
         amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (figure.likely, figure.low, figure.high)]
         if name == "discount":
+            # first in `SHARES`: the shares after it apply to the discounted hardware
             hardware += amounts[0]
+        # a discount swaps the ends
         likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
         yield BomLine(
             kind=name,
@@ -141,6 +144,7 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
         for end, field in (("likely", "total"), ("low", "low"), ("high", "high"))
     ]
     likely, low, high = (float(cents(end)) for end in ends)
+    # below one unit of currency it is rounding, not another price
     if not account.parts or abs(likely) < 1:
         return []
     return [
@@ -185,6 +189,7 @@ def bill(
     """
     planned_lines = part_lines(planned, prices, names, currency)
     lines = planned_lines + part_lines(around, prices, names, currency, STOOD_IN)
+    # before the shares, which apply to later phases too
     lines += _phase_lines(account, lines, prices, currency)
     lines += list(_share_lines(lines, inputs, currency))
     built = account.rated_w if account.facility == "own" else 0.0

@@ -27,6 +27,7 @@ def annuity(rate: Any, years: Any) -> Number:
     Source:
         Definition of an annuity; 13 % over 4 years is 0.3362.
     """
+    # arrays evaluate both branches: 1 keeps the unused one from dividing by 0
     safe = choose(rate > 0, rate, 1.0)
     payment: Number = choose(rate > 0, safe / (1 - (1 + safe) ** -years), 1 / years)
     return payment

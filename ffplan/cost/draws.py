@@ -51,6 +51,7 @@ def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
 def _generator(seed: int, key: str) -> Any:
     import numpy as np
 
+    # a stream per key, so that another input does not shift draws; `hash` differs between processes
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(key.encode())]))
 
 
@@ -74,6 +75,7 @@ def normal(probability: Any) -> Any:
 
     from ffplan.base.elementary import log
 
+    # the logarithm below is infinite at 0 and 1
     p = np.clip(np.asarray(probability, dtype=float), 1e-12, 1 - 1e-12)
     tail = np.sqrt(-2 * log(np.minimum(p, 1 - p)))
     outer = np.polyval(TAIL[0], tail) / np.polyval(TAIL[1], tail)
@@ -140,6 +142,7 @@ def quantile(parameter: Input, probability: Any) -> Any:
     if parameter.distribution in ("normal", "lognormal"):
         deviates = normal(probability)
         if parameter.distribution == "lognormal":
+            # one width for each side, so that P5, median and P95 are all met
             up, down = log(high / middle) / P95, log(middle / low) / P95
             values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
@@ -163,6 +166,7 @@ def drawn(parameter: Input, draws: int, seed: int, known: Known | None = None) -
         return parameter.likely
     known = {} if known is None else known
     ends = parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
+    # without the design: figures of two designs share their quantile in every draw
     same = parameter.key.partition(OWN)[0], parameter.distribution, *ends, draws, seed
     if same not in known:
         known[same] = quantile(parameter, _generator(seed, same[0]).random(draws))

@@ -200,6 +200,7 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     power, total = group.server.power, component_sum(group)
     if power.training is not None:
         return power.training.value, power.training.grade or group.server.sources[power.training.source].grade
+    # an appliance of unknown construction has no components to sum
     if group.accelerator is None and (group.server.sockets or power.maximum is None):
         return total, COMPONENTS
     if power.maximum is not None:
@@ -241,6 +242,7 @@ def _network_maximum(switches: list[tuple[Switch, int]], ends: float, at_nics: f
     if all(model.power_max is None for model, _ in switches):
         return typical
     most = sum(count * _watts(model.power_max or model.power) for model, count in switches)
+    # the maximum of a switch contains the links at its ports, so only the ends at NICs are added
     return maximum(typical, most + at_nics)
 
 

@@ -94,6 +94,7 @@ def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
         Definition. A DGX A100 of 199,000 USD against eight accelerators at 4.10 USD/h: 8.3 months, running costs left
         out; "renting for two years equals buying" (An et al., arXiv 2408.14158) holds at the three-year rate of 1.45.
     """
+    # arrays evaluate both branches below: 1 keeps the unused one from dividing by 0
     saved = rent - running
     months: Number = choose(saved > 0, capital / choose(saved > 0, saved, 1.0), NEVER)
     return months

@@ -87,6 +87,7 @@ def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
         column = np.full(both.shape, base[parameter.name], dtype=float)
         column[row] = both[row]
         values[parameter.name] = column
+    # one call for all inputs: each row moves one and keeps the others likely
     figures = np.broadcast_to(np.asarray(metric(values), dtype=float), both.shape)
     swings = [
         Swing(
@@ -146,9 +147,11 @@ def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip,
         change = signs[:, 1:] != signs[:, :-1]
         if not step:
             crossing = change.any(axis=1)
+            # only the first grid covers the whole span
             still = np.abs(figures - start).max(axis=1) <= NO_EFFECT * max(abs(start), 1e-30)
         middle = (grid[:, 1:] + grid[:, :-1]) / 2
         away = np.where(change, np.abs(middle - np.array([parameter.likely for parameter in inputs])[:, None]), np.inf)
+        # inputs without a crossing narrow to cell 0 and report no value
         nearest = away.argmin(axis=1)
         rows = np.arange(len(inputs))
         low, high = grid[rows, nearest], grid[rows, nearest + 1]

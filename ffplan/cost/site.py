@@ -87,8 +87,10 @@ def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
 def _plan(network: SideFabric, ports: int) -> SidePlan:
     switches, links = side_network(network.sizing, ports)
     switch, link = network.switch, network.link
+    # both ends of a link draw power
     ends = 2 * links * (link.power_per_end.value if link.power_per_end else 0.0)
     typical = switches * (switch.power.value if switch.power else 0.0) + ends
+    # the maximum of a switch contains the transceivers at its ports
     most = switches * switch.power_max.value if switch.power_max else typical
     return SidePlan(
         name=network.name,
@@ -169,6 +171,7 @@ def plan_site(
         sizing = network.sizing
         if (network.name == "storage-network" and not storage) or PLANNED[network.name] in planned:
             continue
+        # switches so far: a network sized later may manage them
         others = fabric.switches + switches_of(side_plans) + sum(plan.switches for plan in networks)
         ports = hosts * sizing.per_node + (storage + own_storage) * sizing.per_storage + others * sizing.per_switch
         networks.append(_plan(network, ports + sum(racks_of.values()) * sizing.per_rack))

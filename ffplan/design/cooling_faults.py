@@ -45,6 +45,7 @@ def coolings_of(share: float) -> tuple[Cooling, ...]:
     """
     if share == 0:
         return ("air", "rear-door")
+    # immersion needs all heat in the liquid; cold plates leave the rest to air
     return ("cold-plate",) if share < 1 else ("cold-plate", "immersion")
 
 

@@ -29,6 +29,7 @@ def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
     """Reduce a power by the removed parts' power; its low and high ends move along."""
     if figure is None:
         return None
+    # the range moves with the value, down to 0
     ends = {name: max(end - watts, 0.0) for name in ("low", "high") if (end := getattr(figure, name)) is not None}
     return figure.model_copy(update={"value": max(figure.value - watts, 0.0), **ends})
 

@@ -52,6 +52,7 @@ def _seated(group: ResolvedGroup, network: ResolvedNetwork, ports: int) -> Resol
         kind="nic", id="port", name="port", vendor="", sources={}, line_efficiency=whole, rate=rate
     )
     seats = (slots + [(f"{network.network.name}{number}", port) for number in range(ports)])[:ports]
+    # a side network does not repeat nodes in every zone of the fabric
     spec = group.group.model_copy(update={"zones": "split"})
     names, nics = tuple(name for name, _ in seats), tuple(nic for _, nic in seats)
     return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)), port_names=names)

@@ -250,15 +250,15 @@ class _Resolver:
             )
 
     def networks(self, profile: OwnershipProfile) -> tuple[SideFabric, ...]:
-        offers = []
+        fabrics = []
         for field in ("storage_network", "in_band", "out_of_band"):
             sizing = getattr(profile, field)
             if sizing is None:
                 continue
             switch = self.inner(Switch, sizing.switch, profile.id, (field, "switch"))
             link = self.inner(Link, sizing.link, profile.id, (field, "link"))
-            offers.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
-        return tuple(offers)
+            fabrics.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
+        return tuple(fabrics)
 
     def rent(self, rates: dict[str, float]) -> RentTerms | None:
         """Return the rent of a rented fleet."""
@@ -344,6 +344,7 @@ def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assu
 
 def _rescaled(pue: Assumed, value: float) -> Assumed:
     """Return the site's own PUE with the relative range of the profile's overhead."""
+    # only the overhead above 1 scales: 1 is the IT power itself
     scale = (value - 1) / (pue.likely - 1) if pue.likely > 1 else 1.0
     low, high = 1 + (pue.low - 1) * scale, 1 + (pue.high - 1) * scale
     shape = pue.distribution if low < high else "fixed"

@@ -102,6 +102,7 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     beside, rate = profile.storage_network, None
     planned = network_of(design, "storage")
     if planned is not None:
+        # no rate if compute nodes have no port on it
         rate = node_rate(design, planned) or None
     elif beside is not None:
         document = catalog.entry(profile.id).document

@@ -108,6 +108,7 @@ class _Resolver:
             fabric_nics=fabric_nics,
             file_system=file_system,
         )
+        # with an unknown NIC, slots and parts no longer match
         return resolved if group.nics is None or len(resolved.nics) < len(server.nics) else self.fewer(resolved)
 
     def fewer(self, group: ResolvedGroup) -> ResolvedGroup:
@@ -127,6 +128,7 @@ class _Resolver:
             group,
             server=server,
             nics=nics,
+            # positions move down by the slots removed before them
             fabric_nics=tuple(slot - sum(removed < slot for removed in gone) for slot in kept),
             left_out=tuple(group.nics[slot] for slot in gone),
         )
@@ -280,7 +282,9 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     owned, rent = resolver.money(spec)
     workload = resolver.section(workload_section, spec)
     reliability = resolver.section(reliability_section, spec)
+    # from here on the design has a PUE, unless that is a fault
     spec = resolver.cooled(spec, owned)
+    # before the groups: storage on a separate network needs no NIC for the fabric
     resolver.apart = any(network.name == "storage" for network in spec.networks)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)
@@ -321,6 +325,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         workload=workload,
         reliability=reliability,
     )
+    # port faults need all parts; they do not depend on the number of switches, hence 1
     seen = (network_design(design, network, 1) for network in design.networks)
     faults = tuple(fault for fabric in (design, *seen) for fault in port_faults(fabric))
     faults += tuple(fault for network in design.networks for fault in nic_faults(design, network))

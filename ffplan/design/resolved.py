@@ -196,6 +196,7 @@ class ResolvedDesign:
             every = group.group.zones == "every"
             nodes = group.group.count if every else ceil_div(group.group.count, fabric.zones)
             ports = ports + ceil_div(nodes * len(group.fabric_nics), fabric.zones if every else 1)
+        # a design may build more ports than its nodes need; links between zones take ports as well
         floor = ceil_div(fabric.access_points or 0, fabric.zones)
         return shared_rails(self.rails, maximum(ports, floor), self.radix - self.trunk_links)
 

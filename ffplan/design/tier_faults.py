@@ -153,6 +153,7 @@ def tier_switch_faults(
     switches = {"leaf": leaf, "spine": spine or leaf, "core": core or spine or leaf}
     faults = list(_split_faults(spec.fabric, document, switches))
     yield from faults
+    # rates of ports that cannot be split this way mean nothing
     if not faults and spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
         yield from _rate_faults(spec.fabric, document, switches)
 
@@ -166,6 +167,7 @@ def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
     fabric, document = design.spec.fabric, design.document
     ports = int(design.switch.ports.value)
     down, up = fabric.leaf.downlinks, fabric.leaf.uplinks
+    # whole ports, rounded up: a port is split for one direction only; an omitted direction takes one port
     used = -(-(down or 1) // fabric.breakout) + -(-(up or 1) // design.uplink_breakout)
     if used > ports and (down or up):
         path = ("fabric", "leaf", "downlinks" if down else "uplinks")

@@ -80,6 +80,7 @@ def optimum(save: Any, mtbf: Any) -> Number:
         Derivative of `goodput` set to 0; [2] solves the same by series.
     """
     ratio = np.asarray(save, dtype=float) / mtbf
+    # Newton's method on exp(-x - d / M) = 1 - x for x = tau / M, from Young's interval
     part = np.minimum(np.sqrt(2 * ratio), 1.0)
     for _ in range(NEWTON):
         decay = exp(-part - ratio)
@@ -180,9 +181,11 @@ def two_level_goodput(
     behind, far = slow
     rate = 1.0 / mtbf
     if interval is None:
+        # if not every copy can go to storage, only failures that leave a copy decide: M / f
         every_copy = optimum(stop, mtbf)
         interval = np.where(every_copy + stop >= behind, every_copy, np.minimum(optimum(stop, mtbf / fraction), behind))
     first = np.maximum(interval, least)
+    # 1e-9 forgives float noise if storage takes a whole number of cycles
     every = np.maximum(np.ceil(behind / (first + stop) - 1e-9), 1.0)
     fails = -expm1(-np.minimum(near * rate, MOST_EXPONENT))
     ends = (1 - fails) / (1 - fails * fraction)
@@ -190,6 +193,7 @@ def two_level_goodput(
     growth = expm1(np.minimum((first + stop) * rate, MOST_EXPONENT)) * (1 - fraction * ends)
     cycles = np.minimum(every * log(1 + growth), MOST_EXPONENT)
     cost = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
+    # a failure that takes memory too, while a copy is on its way to storage
     twice = -(1 - fraction) * expm1(-np.minimum(behind * rate, MOST_EXPONENT))
     kept = (1 - twice) * every * first / (expm1(cycles) * cost)
     second = every * (first + stop)

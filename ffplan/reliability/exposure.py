@@ -67,6 +67,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "node": nodes,
         "nic": nodes * nics,
         "endpoint-link": nodes * nics * design.stripes,
+        # the smallest job still hangs on one leaf
         "leaf-switch": maximum(min(1.0, leaves), part * leaves),
         "upper-switch": part * upper,
         "inter-switch-link": part * inter,

@@ -48,6 +48,7 @@ class CountedRate:
 
             least, most = interval(self.events, self.exposure_years)
             low, high = (min(low, least), max(high, most)) if self.others else (least, most)
+        # `per_year` already has the factor
         return min(low * self.factor, self.per_year), max(high * self.factor, self.per_year)
 
 

@@ -40,10 +40,12 @@ def blocked_rate(senders: int, seed: int = 0) -> float:
     heads = random.integers(0, senders, senders)
     served = 0
     for slot in range(SLOTS):
+        # `unique` keeps the first of equal clients: a random order makes that a fair draw
         order = random.permutation(senders)
         _, first = np.unique(heads[order], return_index=True)
         won = order[first]
         served += len(won) if slot >= WARM else 0
+        # the other heads keep their client and block their queue
         heads[won] = random.integers(0, senders, len(won))
     return served / (senders * (SLOTS - WARM))
 

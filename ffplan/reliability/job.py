@@ -196,6 +196,7 @@ def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str
     if not servers:
         return size * 0.0, "no storage"
     nodes = job.nodes if way == "read" else job.writers
+    # only nodes that move data use their NICs
     nics = job.clients_gbyte_s * nodes / job.nodes
     return transfer_seconds(size, checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
 
@@ -210,6 +211,7 @@ def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: 
 def _two_levels(
     copies: MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
 ) -> TwoLevels:
+    # least interval, and restart with the work behind the copy
     near = copies.behind_s, copies.restart_s + copies.behind_s
     return two_level_goodput(
         (save, *near), (copies.storage_behind_s, copies.storage_restart_s), mtbf, fraction, interval
@@ -233,6 +235,7 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     short = (
         domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else shortage(repair, job.spares)
     )
+    # a whole spare domain needs no swap
     if job.swaps and 0 < job.spares < job.domain_nodes:
         short = swapped(short, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
     return repair, domains, short
@@ -282,11 +285,13 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
     copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
     persist, binds = _moved(job, v, "write", size)
+    # a replicated state is written by one node and read by all
     load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
     synchronous = job.checkpoints == "synchronous"
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)
     restart = restart_seconds(job, v, load)
+    # a save cannot begin before the last one ends
     interval = np.maximum(optimum(save, mtbf) if job.interval is None else job.interval, behind)
     ettr = goodput(interval, save, mtbf, restart + behind)
     parts = losses(interval, save, mtbf, restart + behind)

@@ -154,6 +154,7 @@ def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> J
     Source:
         Renewal theory: who looks at a random time finds long jobs as often as they are long, at a random age.
     """
+    # another stream than the arrivals, which therefore do not depend on running jobs
     random = np.random.Generator(np.random.PCG64([seed, 1]))
     runs, sizes = jobs.draw(random, max(CHUNK, len(table.gpus)))
     order = random.choice(len(runs), size=len(runs), p=runs / runs.sum())

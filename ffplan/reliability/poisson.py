@@ -97,6 +97,7 @@ def _root(function: Any, low: float, high: float) -> float:
             if middle in (low, high):
                 return middle
             low, high = (low, middle) if above[node] else (middle, high)
+            # heap order: the halves of node i are 2 i + 1 and 2 i + 2
             node = 2 * node + (1 if above[node] else 2)
     return (low + high) / 2
 
@@ -129,6 +130,7 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
     if events == 0:
         return 0.0, float(-log(tail)) / exposure
     half = tail / 2
+    # a bracket: twelve standard deviations above the count
     high = events + 12 * np.sqrt(events + 1) + 30
 
     def below(means: Floats, most: int) -> Floats:

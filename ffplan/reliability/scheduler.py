@@ -155,6 +155,7 @@ class _Cluster:
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
+        # first in, first out: only the head is considered
         self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
         self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
@@ -196,6 +197,7 @@ class _Cluster:
         work_s = held_s = idle_s = 0.0
         while True:
             now, number, act, job = heappop(events)
+            # replaced by a later event of the job
             if job.event != number:
                 continue
             if now > last:
@@ -204,6 +206,7 @@ class _Cluster:
                 held_s += span * held
                 if near:
                     idle_s += span * (total - held)
+            # only the end has number 0
             if not number:
                 break
             self.now = now
@@ -231,6 +234,7 @@ class _Cluster:
         gpus, part = job.gpus, self.each
         if gpus <= part:
             for pool in self.pools:
+                # tightest fit first: nodes by rising free accelerators
                 for same in pool[gpus:]:
                     if same:
                         self._start(job, [next(iter(same))], gpus)
@@ -240,12 +244,14 @@ class _Cluster:
         empty = self.empty
         fitting = [nodes for nodes in empty if len(nodes) >= nodes_needed]
         if fitting:
+            # the fullest zone that fits, which leaves the emptier ones to larger jobs
             fullest = min(fitting, key=len)
             self._start(job, list(islice(fullest, nodes_needed)), part)
             return True
         if self.spanning < self.rules.spanning and sum(map(len, empty)) >= nodes_needed:
             job.spans = True
             self.spanning += 1
+            # the emptiest zones first, so that a job spans as few as possible
             self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), nodes_needed)), part)
             return True
         return False
@@ -377,6 +383,7 @@ class _Cluster:
 
     def _sleep(self) -> None:
         """Stop looking at the queue until a job arrives."""
+        # event 0 cancels a pending look
         self.asleep, self.clock.event = self.sharing, 0
 
     def _wake(self) -> None:

@@ -146,6 +146,7 @@ class _Run:
     @property
     def lacks(self) -> tuple[int, int]:
         """Missing nodes and whole scale-up domains of the job."""
+        # whole domains take their spares first, single nodes the rest
         whole = self.job.spares // self.job.domain_nodes
         left = self.job.spares - self.job.domain_nodes * min(self.domains, whole)
         return max(self.down - left, 0) + self.swapping, max(self.domains - whole, 0)
@@ -255,6 +256,7 @@ class _Run:
         while True:
             memory = self.job.memory
             seconds = memory.restart_s if near and memory is not None else self.job.restart_s
+            # memoryless: the time to the next failure may be drawn anew
             ahead = self.random.exponential(1 / self.rate)
             if ahead >= seconds:
                 yield self.env.timeout(seconds)
@@ -328,6 +330,7 @@ class _Run:
             self.phase = (self.phase + held) % memory.every
             self.kept += work
             return ran - held * cycle
+        # only every n-th checkpoint goes to storage
         stored -= (self.phase + stored) % memory.every
         if stored > 0:
             self.unsafe, self.phase = 0.0, 0
@@ -376,13 +379,15 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     for name, (rate, back) in job.paths.items():
         run.env.process(run.paths(name, rate, back))
     run.env.run(until=seconds)
+    # the end of time is no failure: work in memory counts
     run.finish(near=True)
+    # last, so that draws for the timeline never change the result
     run.noise()
     return SimulatedRun(run.kept / seconds, run.count, run.events)
 
 
 FEW_RUNS = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646}
-"""Two-sided 95 % quantiles of Student's distribution for degrees of freedom below the expansion's range."""
+"""Two-sided 95 % quantiles of Student's distribution for few degrees of freedom, where the expansion is too small."""
 
 
 def mean_interval(values: list[float]) -> tuple[float, float, float]:

@@ -90,6 +90,7 @@ def shortage(down: Any, spares: int) -> Shortage:
     if values.size <= POINTS:
         columns = _short(values.ravel(), spares).reshape(*values.shape, 3)
     else:
+        # even in the square root: denser at small values
         points = np.linspace(np.sqrt(values.min()), np.sqrt(values.max()), POINTS) ** 2
         table = _short(points, spares)
         columns = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
@@ -118,6 +119,7 @@ def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> 
     """
     mean = np.asarray(domains, dtype=float)
     whole = spares // domain_nodes
+    # more domains than these fail with a negligible probability
     most = min(whole, enough(float(mean.max()), 1 - 1e-12))
     chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
     rest: Any = 1.0
