@@ -21,7 +21,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a letter is no bug
     if sys.stderr is not None:
-        from ffplan.base.visible import VisibleStream
+        from ffplan.base.control_characters import VisibleStream
 
         sys.stderr = VisibleStream(sys.stderr)
     signal.signal(signal.SIGTERM, _stop)  # so that files half written, and workers, are cleaned up

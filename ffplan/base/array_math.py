@@ -93,37 +93,37 @@ def round_up(value: Any) -> Any:
 
 
 def whole(value: Number) -> int:
-    """Return a whole number [1] as int; arrays, which the type leaves out, as they are."""
+    """Return a whole number [1] as int; an array, which the type omits, stays as it is."""
     return int(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
 
 
 def real(value: Number) -> float:
-    """Return a number [same unit] as float; arrays, which the type leaves out, as they are."""
+    """Return a number [same unit] as float; an array, which the type omits, stays as it is."""
     return float(value) if _numpy_if_array(value) is None else value  # type: ignore[return-value]
 
 
-def choose(condition: Any, one: Any, two: Any) -> Any:
-    """Return `one` [same unit] where the condition holds, else `two`, broadcast."""
-    numpy = _numpy_if_array(condition, one, two)
+def choose(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """Return `if_true` [same unit] where the condition holds, else `if_false`, broadcast."""
+    numpy = _numpy_if_array(condition, if_true, if_false)
     if numpy is None:
-        return one if condition else two
-    return numpy.where(condition, one, two)
+        return if_true if condition else if_false
+    return numpy.where(condition, if_true, if_false)
 
 
 def some(value: Any) -> bool:
-    """Return whether a number or condition [1] is anything but 0, anywhere in an array."""
+    """Return whether a number or condition [1] is other than 0; for an array, whether any element is."""
     numpy = _numpy_if_array(value)
     return bool(value) if numpy is None else bool(numpy.any(value))
 
 
 @overload
-def greatest_common_divisor(one: int, two: int) -> int: ...
+def greatest_common_divisor(first: int, second: int) -> int: ...
 @overload
-def greatest_common_divisor(one: Number, two: Number) -> Number: ...
-def greatest_common_divisor(one: Any, two: Any) -> Any:
-    """Return the greatest common divisor of two whole numbers [1], of any shape; that of 0 and n is n."""
-    numpy = _numpy_if_array(one, two)
-    return gcd(one, two) if numpy is None else numpy.gcd(one, two)
+def greatest_common_divisor(first: Number, second: Number) -> Number: ...
+def greatest_common_divisor(first: Any, second: Any) -> Any:
+    """Return the greatest common divisor of two whole numbers [1] of any shape; for 0 and n it is n."""
+    numpy = _numpy_if_array(first, second)
+    return gcd(first, second) if numpy is None else numpy.gcd(first, second)
 
 
 @overload
@@ -138,7 +138,7 @@ def smallest_divisor_at_least(number: Any, bound: Any) -> Any:
         bound: whole numbers of at most `number`, any shape.
 
     Raises:
-        ValueError: where a bound exceeds its number.
+        ValueError: if a bound exceeds its number.
     """
     numpy = _numpy_if_array(number, bound)
     if numpy is None:

@@ -17,17 +17,17 @@ LN2_HIGH, LN2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10
 """log(2) in two parts; the first has so few digits that its products with whole numbers up to 2^20 are exact."""
 LN2 = LN2_HIGH + LN2_LOW
 SMALLEST, LARGEST = -745.0, 709.0
-"""Exponents whose exponential is neither 0 nor above the largest float."""
+"""Smallest and largest exponent whose exponential is a normal result: not 0, not infinite."""
 EXP_TERMS, LOG_TERMS = 14, 11
-"""Terms after which a series has no effect on a float."""
+"""Terms of each series that still change a float."""
 
 
 def _horner(coefficients: list[float], x: Any) -> Any:
-    """Return a polynomial, its coefficients from the highest power down."""
-    found = np.full(np.shape(x), coefficients[0])
+    """Evaluate a polynomial; coefficients run from the highest power down."""
+    result = np.full(np.shape(x), coefficients[0])
     for coefficient in coefficients[1:]:
-        found = found * x + coefficient
-    return found
+        result = result * x + coefficient
+    return result
 
 
 _FACTORIALS = np.cumprod([1.0, *range(1, EXP_TERMS)])
@@ -39,7 +39,7 @@ def exp(x: Any) -> Floats:
     """Return the exponential.
 
     Args:
-        x: exponents [1], any shape; below SMALLEST the result is 0, above LARGEST that of LARGEST.
+        x: exponents [1], any shape; 0 below SMALLEST; clipped at LARGEST.
 
     Equation:
         2^k exp(r), k = round(x / log 2), r = x - k log 2; exp(r) by its Taylor series
@@ -47,16 +47,16 @@ def exp(x: Any) -> Floats:
     Source:
         Cody, Waite, Software Manual for the Elementary Functions, 1980, for the two-part reduction.
     """
-    given = np.asarray(x, dtype=float)
-    bounded = np.clip(given, SMALLEST, LARGEST)
+    exponents = np.asarray(x, dtype=float)
+    bounded = np.clip(exponents, SMALLEST, LARGEST)
     k = np.rint(bounded / LN2)
-    found = np.ldexp(_horner(_EXP, (bounded - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int32))
-    result: Floats = np.where(given < SMALLEST, 0.0, found)
+    power = np.ldexp(_horner(_EXP, (bounded - k * LN2_HIGH) - k * LN2_LOW), k.astype(np.int32))
+    result: Floats = np.where(exponents < SMALLEST, 0.0, power)
     return result
 
 
 def _parts(x: Any) -> tuple[Any, Any]:
-    """Return (e, log(m)) of x = 2^e m, m between the square roots of 1/2 and 2."""
+    """Return (e, log(m)) for x = 2^e m, with m between the square roots of 1/2 and 2."""
     m, e = np.frexp(np.asarray(x, dtype=float))
     low = m < np.sqrt(0.5)
     m = np.where(low, 2 * m, m)
@@ -77,8 +77,8 @@ def log(x: Any) -> Floats:
         As for `exp`.
     """
     e, rest = _parts(x)
-    found: Floats = e * LN2_HIGH + (rest + e * LN2_LOW)
-    return found
+    result: Floats = e * LN2_HIGH + (rest + e * LN2_LOW)
+    return result
 
 
 def log2(x: Any) -> Floats:
@@ -94,12 +94,12 @@ def log2(x: Any) -> Floats:
         As for `log`.
     """
     e, rest = _parts(x)
-    found: Floats = e + rest / LN2
-    return found
+    result: Floats = e + rest / LN2
+    return result
 
 
 def expm1(x: Any) -> Floats:
-    """Return the exponential less 1, exact to a few last places near 0 too.
+    """Return the exponential less 1, accurate to the last places near 0 too.
 
     Args:
         x: exponents [1], any shape; at most LARGEST.
@@ -110,9 +110,9 @@ def expm1(x: Any) -> Floats:
     Source:
         Kahan's, in Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section 1.14.1.
     """
-    given = np.asarray(x, dtype=float)
-    u = exp(given)
-    plain = (u == 1.0) | (np.abs(given) > 1.0)
+    exponents = np.asarray(x, dtype=float)
+    u = exp(exponents)
+    plain = (u == 1.0) | (np.abs(exponents) > 1.0)
     inner = np.where(plain, 2.0, u)
-    found: Floats = np.where(plain, np.where(u == 1.0, given, u - 1.0), (inner - 1.0) * given / log(inner))
-    return found
+    result: Floats = np.where(plain, np.where(u == 1.0, exponents, u - 1.0), (inner - 1.0) * exponents / log(inner))
+    return result

@@ -34,7 +34,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing worth saying about one place in one file."""
+    """One remark about one place in one file."""
 
     rule: str
     """Stable id of the rule, as documented in docs/rules.md."""
@@ -51,7 +51,7 @@ class Finding:
     remedy: str
     """The way to correct it."""
     path: str = ""
-    """Field of the file that it is about, such as `fabric.zones`; empty where it is about the whole file."""
+    """Field of the file, such as `fabric.zones`; empty for the whole file."""
 
     def __str__(self) -> str:
         file = "".join(character if character.isprintable() else "?" for character in self.file)
@@ -79,7 +79,7 @@ class UsageError(FfplanError):
 
 
 MOST_SHOWN = 100
-"""Most faults of one message; all are kept beside it."""
+"""Most faults that one message prints; the exception keeps all."""
 
 
 class InputError(FfplanError):

@@ -1,4 +1,4 @@
-"""Files of the user: read up to a limit, and written whole or not at all."""
+"""Files of the user: read up to a limit, written atomically."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 _ODD = {stat.S_IFIFO: "a named pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFSOCK: "a socket"}
-"""What is no file, by its type: who reads it may wait for ever, or never come to an end."""
+"""File types that are refused: reading one may block, or never end."""
 
 
 def _is_handed(path: Path) -> bool:
@@ -25,10 +25,10 @@ def _is_handed(path: Path) -> bool:
 
 
 def _refuse_odd(path: Path) -> None:
-    """Refuse what is no file, before it is opened; a pipe that the shell has opened ends with its command.
+    """Refuse pipes, devices and sockets before opening them; a pipe from the shell ends with its command.
 
     Raises:
-        OSError: where it is none.
+        OSError: if the path is one of these.
     """
     kind = stat.S_IFMT(path.stat().st_mode)
     if kind in _ODD and not (kind == stat.S_IFIFO and _is_handed(path)):
@@ -36,24 +36,24 @@ def _refuse_odd(path: Path) -> None:
 
 
 def opened(path: Path) -> BinaryIO:
-    """Return a file, or a pipe of the shell, open for reading; other pipes and devices are refused at once.
+    """Open a file, or a pipe of the shell, for reading; other pipes and devices are refused at once.
 
     Raises:
-        OSError: where it cannot be opened.
+        OSError: if the file cannot be opened.
     """
     _refuse_odd(path)
     return path.open("rb")
 
 
 def read_limited(path: Path, most: int) -> bytes | None:
-    """Return the content of a file, or None where it holds more than a limit; no more than that is read.
+    """Read a file up to a limit; None if it is longer, without reading the rest.
 
     Args:
         path: the file, or a pipe of the shell; other pipes and devices are refused at once.
         most: the limit [byte].
 
     Raises:
-        OSError: where it cannot be read.
+        OSError: if the file cannot be read.
     """
     with opened(path) as stream:
         raw = stream.read(most + 1)
@@ -61,13 +61,13 @@ def read_limited(path: Path, most: int) -> bytes | None:
 
 
 PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\xfd7zXZ", b"BZh", b"\x28\xb5\x2f\xfd")
-"""First bytes of files of gzip, zip, xz, bzip2 and zstd."""
+"""First bytes of gzip, zip, xz, bzip2 and zstd files."""
 _CONTROLS = bytes(code for code in range(0x20) if chr(code) not in "\t\n\r\f\x1b")
-"""Bytes that no text has but for those that end lines and those of a terminal."""
+"""Control bytes that no text has; line ends and terminal codes are left out."""
 
 
 def encoding_of(raw: bytes) -> str:
-    """Return the encoding that a text says it has by its first bytes: UTF-8 where it says none.
+    """Return the encoding named by a text's byte-order mark; UTF-8 without one.
 
     Args:
         raw: start of a file.
@@ -76,9 +76,9 @@ def encoding_of(raw: bytes) -> str:
 
 
 def text_of(raw: bytes) -> str | None:
-    """Return the text of what another program wrote, or None where it is none.
+    """Decode what another program wrote; None for binary data.
 
-    It is UTF-8, UTF-16 as a shell of Windows writes it, or Latin-1, in which names of old devices and comments are.
+    It is UTF-8, UTF-16 as Windows shells write it, or Latin-1, as in names and comments of old devices.
 
     Args:
         raw: content of a file.
@@ -95,15 +95,15 @@ def _write(stream: BinaryIO, parts: Iterable[str | bytes]) -> None:
 
 
 def write_whole(target: Path, content: str | bytes | Iterable[str], *, follow: bool = True) -> None:
-    """Write a text, its parts, or bytes to a file that appears whole or not at all; a link is followed, the mode stays.
+    """Write text, parts of it, or bytes to a file atomically; links are followed, the mode stays.
 
-    A file whose name nobody chose, such as a note beside another, takes the place of a link (`follow=False`).
+    With `follow=False` the file replaces a link: for names that nobody chose, such as a note beside another file.
 
     The text goes to a new file of an unpredictable name in the same folder, which then takes the place of the target.
-    What is no regular file, such as a pipe or a terminal, is written to directly.
+    Pipes, terminals and other special files are written to directly.
 
     Raises:
-        OSError: where it cannot be written; the target is then as it was.
+        OSError: if writing fails; the target then stays unchanged.
     """
     parts: Iterable[str | bytes] = [content] if isinstance(content, str | bytes) else content
     real = Path(os.path.realpath(target)) if follow else Path(os.path.realpath(target.parent)) / target.name
@@ -134,7 +134,7 @@ def write_whole(target: Path, content: str | bytes | Iterable[str], *, follow: b
 
 
 def read_regular(path: Path, most: int) -> bytes | None:
-    """Return the content of a regular file, or None where it is none, is missing, or holds more than a limit.
+    """Read a regular file; None if it is missing, special, or larger than a limit.
 
     Args:
         path: the file; no pipe or device is opened.
@@ -146,8 +146,8 @@ def read_regular(path: Path, most: int) -> bytes | None:
         return None
 
 
-def _asked(name: str | Path, ask: Callable[[Path], bool]) -> bool:
-    """Return what is asked of a path; False where it is too long, or no name at all."""
+def _tested(name: str | Path, ask: Callable[[Path], bool]) -> bool:
+    """Test a path; False if the name is too long or invalid."""
     try:
         return ask(Path(name))
     except (OSError, ValueError):
@@ -155,27 +155,27 @@ def _asked(name: str | Path, ask: Callable[[Path], bool]) -> bool:
 
 
 def is_regular(name: str | Path) -> bool:
-    """True for the name of a regular file, or of a link to one; no name is too long to ask.
+    """Return whether a name is a regular file, or a link to one; any text may be asked.
 
     Args:
         name: any text.
     """
-    return _asked(name, Path.is_file)
+    return _tested(name, Path.is_file)
 
 
 def is_file(name: str | Path) -> bool:
-    """True for the name of a file, a pipe or a device that is there; no name is too long to ask.
+    """Return whether a name is an existing file, pipe or device; any text may be asked.
 
     Args:
         name: any text.
     """
-    return _asked(name, lambda path: path.exists() and not path.is_dir())
+    return _tested(name, lambda path: path.exists() and not path.is_dir())
 
 
 def is_folder(name: str | Path) -> bool:
-    """True for the name of a folder that is there; no name is too long to ask.
+    """Return whether a name is an existing folder; any text may be asked.
 
     Args:
         name: any text.
     """
-    return _asked(name, Path.is_dir)
+    return _tested(name, Path.is_dir)

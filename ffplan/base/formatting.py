@@ -33,7 +33,7 @@ def short(value: float) -> str:
 
 
 LARGE = 10_000_000
-"""Amounts from here on are written in millions or billions."""
+"""Smallest amount written in millions or billions."""
 
 
 @traced
@@ -47,7 +47,7 @@ def amount(value: float, digits: int = 4) -> str:
 
 @traced
 def ranged(middle: float, low: float, high: float, unit: str = "") -> str:
-    """Return a figure with its range, in as many digits as the range deserves, such as `10.4 mn USD (8.3 to 13.1)`.
+    """Return a figure with its range, rounded to what its range supports, such as `10.4 mn USD (8.3 to 13.1)`.
 
     Two digits of the width of the range are shown; large amounts are in millions or billions.
 
@@ -76,12 +76,12 @@ def kilowatts(value: float) -> str:
 
 @traced
 def plural(count: int, word: str, many: str = "") -> str:
-    """Return a count with its word, such as `1 row`, `2 rows` and `2 leaves`; `many` is the word of several, if odd."""
+    """Return a count with its noun, such as `1 row`, `2 rows` and `2 leaves`; `many` is an irregular plural."""
     return f"{count:,} {word if count == 1 else many or f'{word}s'}"
 
 
 def dated(date: str | None) -> str:
-    """Return the date of a figure as it follows its name, such as `of 2024-08`."""
+    """Return the date of a figure as a suffix of its name, such as `of 2024-08`."""
     return f"of {date}" if date else "of an unknown date"
 
 
@@ -90,15 +90,15 @@ def article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
-def _each_once(words: Iterable[str]) -> list[str]:
-    """Return words without repeats, in their order; two that read alike are one, whatever figures they are made of."""
-    return list({split_marks(word)[0]: word for word in words}.values())
+def _each_once(texts: Iterable[str]) -> list[str]:
+    """Return words without repeats, in their order; words that read alike count once, whatever figures they track."""
+    return list({split_marks(word)[0]: word for word in texts}.values())
 
 
-def listed(words: Iterable[str]) -> str:
+def listed(texts: Iterable[str]) -> str:
     """Return words as a list in a sentence, each once, such as `a, b and c`."""
-    each = _each_once(words)
-    return " and ".join((", ".join(each[:-1]), each[-1])) if len(each) > 1 else "".join(each)
+    unique = _each_once(texts)
+    return " and ".join((", ".join(unique[:-1]), unique[-1])) if len(unique) > 1 else "".join(unique)
 
 
 def ids_listed(ids: Iterable[str]) -> str:
@@ -106,10 +106,10 @@ def ids_listed(ids: Iterable[str]) -> str:
     return listed(f"`{name}`" for name in ids)
 
 
-def first_few(words: Iterable[str], most: int = 3) -> str:
+def first_few(texts: Iterable[str], most: int = 3) -> str:
     """Return the first words of a list, each once, and the number of others, such as `a, b, c and 5 more`."""
-    each = _each_once(words)
-    return listed(each) if len(each) <= most else f"{', '.join(each[:most])} and {len(each) - most:,} more"
+    unique = _each_once(texts)
+    return listed(unique) if len(unique) <= most else f"{', '.join(unique[:most])} and {len(unique) - most:,} more"
 
 
 @traced
@@ -120,19 +120,19 @@ def percent(value: float) -> str:
 
 @traced
 def times(value: float | None) -> str:
-    """Return a ratio to a baseline, such as `0.09x`; a dash where there is none."""
+    """Return a ratio to a baseline, such as `0.09x`; a dash for None."""
     if value is None:
         return "-"
     return f"{value:.3g}x" if value < 100 else f"{value:,.0f}x"
 
 
 DECIMAL = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
-"""Bytes of decimal units [byte]."""
+"""Size of decimal units [byte]."""
 
 
 @traced
 def data_size(count: float) -> str:
-    """Return a number of bytes in the binary unit that suits it."""
+    """Return a number of bytes in the largest fitting binary unit."""
     for unit, size in (("GiB", GIB), ("MiB", 2.0**20), ("KiB", 2.0**10)):
         if count >= size:
             return f"{number(count / size)} {unit}"
@@ -178,11 +178,11 @@ def gib(value: float) -> str:
 
 
 SPANS = ((120.0, 1.0, "s"), (7_200.0, 60.0, "min"), (172_800.0, 3_600.0, "h"), (float("inf"), 86_400.0, "days"))
-"""Units of a span: below which it is used, its size [s], and its name."""
+"""Units of a span: upper bound [s], size [s] and name."""
 
 
 @traced
 def span(seconds: float) -> str:
-    """Return a span of time in seconds, minutes, hours or days, whichever suits it."""
+    """Return a span of time in seconds, minutes, hours or days, by its length."""
     unit, name = next((size, name) for most, size, name in SPANS if seconds < most)
     return f"{number(seconds / unit, 3)} {name}"

@@ -10,7 +10,7 @@ _NUMBERED = re.compile(r"^(.*?)(\d+)$")
 
 
 def fold(names: list[str]) -> str:
-    """Return names as one host list; runs of numbers of one width are folded, the order of first prefixes kept."""
+    """Fold names into one host list: runs of numbers of equal width in brackets, prefixes in order of appearance."""
     groups: dict[tuple[str, int], list[int]] = {}
     plain: dict[str, None] = {}
     for name in names:
@@ -29,24 +29,24 @@ def fold(names: list[str]) -> str:
 
 
 def _runs(numbers: list[int]) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+    runs: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+        if runs and number == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], number)
         else:
-            found.append((number, number))
-    return found
+            runs.append((number, number))
+    return runs
 
 
 def unfold(text: str, most: int | None = None) -> list[str]:
-    """Return the names of a host list.
+    """Expand a host list into its names.
 
     Args:
         text: names with runs in brackets; several brackets count like the digits of a number, the last one fastest.
-        most: most names that it may stand for.
+        most: largest number of names.
 
     Raises:
-        ValueError: where brackets do not close, a run is not of numbers, or there are more names.
+        ValueError: if a bracket is not closed, a run is not numeric, or the names exceed `most`.
     """
     names: list[str] = []
     parts = re.findall(r"(?:[^,\[\]]|\[[^\]]*\])+", text)
@@ -63,12 +63,12 @@ def unfold(text: str, most: int | None = None) -> list[str]:
 
 
 def _numbers(runs: str, most: int | None) -> list[str]:
-    """Return the numbers of the inside of brackets, such as `001-018,020`.
+    """Return the numbers inside brackets, such as `001-018,020`.
 
     Raises:
-        ValueError: where a run is not of numbers or runs backwards, or there are more than `most`.
+        ValueError: if a run is not numeric or runs backwards, or the numbers exceed `most`.
     """
-    found: list[str] = []
+    numbers: list[str] = []
     for run in runs.split(","):
         low, _, high = run.partition("-")
         last = high or low
@@ -78,5 +78,5 @@ def _numbers(runs: str, most: int | None) -> list[str]:
             raise ValueError(f"`{run[:60]}` runs backwards")
         if most is not None and int(last) - int(low) >= most:
             raise ValueError(f"`{run}` stands for more than {most:,} names")
-        found += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
-    return found
+        numbers += [f"{number:0{len(low)}}" for number in range(int(low), int(last) + 1)]
+    return numbers

@@ -6,11 +6,11 @@ from ffplan.base.formatting import number, short
 from ffplan.base.tracked import traced
 
 SHARES = ("discount", "freight", "installation", "support", "residual", "capital", "idle")
-"""Inputs that are parts of a whole, from nothing on."""
+"""Inputs that are shares of a whole, 0 or more."""
 PARTS = (*SHARES, "utilisation", "effective")
 """Inputs that people read as percentages."""
 OWN = "@"
-"""What follows it in a name or a key tells apart the figures of two designs; their draws stay at one quantile."""
+"""Separator before the design's label in a name or key; draws of both designs share one quantile."""
 
 
 def _money(value: float) -> str:
@@ -27,7 +27,7 @@ def input_value(name: str, value: float | None, unit: str, currency: str) -> str
     Args:
         name: name of the input.
         value: the value [unit].
-        unit: its unit, `currency` where that of the account stands.
+        unit: its unit; `currency` is replaced by the account's currency.
         currency: currency of the account.
     """
     if value is None:
@@ -39,8 +39,8 @@ def input_value(name: str, value: float | None, unit: str, currency: str) -> str
     if unit == "year":
         text = short(value)
         return f"{text} year" if text == "1" else f"{text} years"
-    whole, _, each = unit.partition(" per ")
-    per = f"/{each.replace('hour', 'h')}" if each else ""
-    if whole == "currency":
+    numerator, _, denominator = unit.partition(" per ")
+    per = f"/{denominator.replace('hour', 'h')}" if denominator else ""
+    if numerator == "currency":
         return f"{_money(value)} {currency}{per}"
-    return f"{short(value)} {whole}{per}"
+    return f"{short(value)} {numerator}{per}"

@@ -1,4 +1,4 @@
-"""Texts that are too large to hold: their start, and their parts one after the other."""
+"""Texts too large to hold in memory: their start, then their parts in order."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LATIN = "ffplan-latin-1"
 
 
 def _latin(error: UnicodeError) -> tuple[str, int]:
-    """Return what no UTF-8 is as Latin-1, in which names of old devices are."""
+    """Decode bytes that are not UTF-8 as Latin-1, as in names of old devices."""
     assert isinstance(error, UnicodeDecodeError)
     return error.object[error.start : error.end].decode("latin-1"), error.end
 
@@ -29,21 +29,21 @@ codecs.register_error(_LATIN, _latin)
 
 
 class TooLargeError(Exception):
-    """A text that does not end within its limit."""
+    """A text exceeds its limit."""
 
 
 class LargeText(NamedTuple):
-    """A text that is read once, from its start to its end."""
+    """A text that is read once, front to back."""
 
     raw: bytes
-    """What was read of it already."""
+    """Bytes read so far."""
     rest: BinaryIO
     most: int
-    """Most that is read [byte]."""
+    """Largest size [byte]."""
 
     @property
     def start(self) -> str | None:
-        """The whole lines of its first part; None where it is no text."""
+        """Whole lines of the first part; None for binary data."""
         raw = self.raw[:CHUNK]
         encoding = encoding_of(raw)
         try:
@@ -53,10 +53,10 @@ class LargeText(NamedTuple):
         return text[: text.rfind("\n") + 1] or text
 
     def parts(self) -> Iterator[str]:
-        """Yield its parts, each of whole lines; a line that is longer than a part comes in pieces.
+        """Yield parts of whole lines; a line longer than a part is split.
 
         Raises:
-            TooLargeError: where it does not end within its limit.
+            TooLargeError: if the text exceeds its limit.
         """
         decoder = codecs.getincrementaldecoder(encoding_of(self.raw))(_LATIN)
         tail, left = "", self.most

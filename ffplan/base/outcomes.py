@@ -1,7 +1,6 @@
-"""Records that a formula makes and a report prints as they are: one class serves both.
+"""Records that formulas return and reports print unchanged: one class serves both.
 
-A room of formulas may not import a contract, and a contract no formula. The terms that they share are defined here,
-below both.
+Formula rooms import no contracts, and contracts no formulas, so their shared records are defined here.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class CostLine:
     status: str
     """Status of the unit price."""
     date: str | None = None
-    """Year, month or day of which the unit price is; null where it is unknown."""
+    """Date of the unit price: year, month or day; null if unknown."""
 
 
 @record
@@ -80,11 +79,11 @@ class BomLine:
     """servers, storage, switches, endpoint-links, inter-switch-links, storage-network, in-band, out-of-band, spares,
     racks, cabling, cooling, phases, discount, freight, installation or building."""
     part: str | None
-    """Catalogue id; null of what is no part."""
+    """Catalogue id; null for lines other than parts."""
     description: str
     """What it is."""
     quantity: float
-    """Pieces; watts of cooling and building; 1 of a share of the hardware."""
+    """Pieces; for cooling and building, watts; for a share of the hardware, 1."""
     unit_price: float
     """Price of one [currency]."""
     total: float
@@ -96,15 +95,15 @@ class BomLine:
     share: float
     """Part of the total [1]."""
     source: str
-    """Where the price is from."""
+    """Origin of the price."""
     date: str | None
     """Date of the price."""
     status: str
-    """Status of the price; `given` where the design states it."""
+    """Status of the price; `given` if the design states it."""
     currency: str
     """Currency of its amounts."""
     scope: str
-    """`planned` in the design, `stood-in` by the ownership profile for what the design leaves open, or `building`."""
+    """`planned` by the design, `stood-in` by the ownership profile where the design leaves it open, or `building`."""
 
 
 @record

@@ -16,11 +16,11 @@ SIGNIFICANT_DIGITS = 12
 def plain(value: Any) -> Any:
     """Return dataclasses as mappings, tuples as lists, floats at 12 significant digits."""
     if is_dataclass(value):
-        return {item.name: plain(getattr(value, item.name)) for item in fields(value)}
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): plain(child) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [plain(child) for child in value]
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):
@@ -29,35 +29,35 @@ def plain(value: Any) -> Any:
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) of everything inside plain data that holds nothing itself."""
+    """Yield (path, value) for every scalar inside plain data."""
     if isinstance(value, dict) and value:
-        for key, item in value.items():
-            yield from leaves(item, f"{path}.{key}" if path else key)
+        for key, child in value.items():
+            yield from leaves(child, f"{path}.{key}" if path else key)
     elif isinstance(value, list) and value:
-        for position, item in enumerate(value):
-            yield from leaves(item, f"{path}[{position}]")
+        for position, child in enumerate(value):
+            yield from leaves(child, f"{path}[{position}]")
     else:
         yield path, value
 
 
 def numbers(value: Any) -> dict[str, float]:
-    """Return every number inside plain data by its path; truths are none."""
-    return {path: item for path, item in leaves(value) if isinstance(item, int | float) and not isinstance(item, bool)}
+    """Return every number inside plain data by its path, booleans excluded."""
+    return {path: leaf for path, leaf in leaves(value) if isinstance(leaf, int | float) and not isinstance(leaf, bool)}
 
 
 def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return a mapping without nested mappings, keys joined by dots, lists as words."""
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, dict):
-            found |= flat(item, f"{prefix}{key}.")
+    """Flatten a mapping: keys joined by dots, lists as text."""
+    flattened: dict[str, Any] = {}
+    for key, child in value.items():
+        if isinstance(child, dict):
+            flattened |= flat(child, f"{prefix}{key}.")
         else:
-            found[f"{prefix}{key}"] = " ".join(map(str, item)) if isinstance(item, list) else item
-    return found
+            flattened[f"{prefix}{key}"] = " ".join(map(str, child)) if isinstance(child, list) else child
+    return flattened
 
 
 def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
-    """Return the number at a path of plain data or of records; None where there is none.
+    """Return the number at a path of plain data or records; None if missing.
 
     Args:
         steps: field names and list positions from the root.

@@ -2,8 +2,8 @@
 
 A report needs dozens of small classes, and start-up time is a feature. Generated comparison, printing and run-time
 guards against assignment are four fifths of the cost of defining a class; they are left out, and the type checker
-holds what the guards would. All records share one function that prints them. What is left of a dataclass is made when
-it is first asked for: a command loads many records that it never builds.
+holds what the guards would. All records share one function that prints them. The rest of a dataclass is generated on
+first access: a command loads many records that it never builds.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, TypeVar, dataclass_transform
 C = TypeVar("C")
 
 POSITIONAL = 4
-"""Most fields of a record that can be built without naming them."""
+"""Most fields that a record takes by position."""
 SHOWN = 6
 """Most items of a sequence that are printed one by one."""
 WIDTH = 100
 """Columns that a record may take on one line."""
 LATE = ("__init__", "__dataclass_fields__", "__dataclass_params__", "__match_args__")
-"""What of a dataclass is made when it is first asked for."""
+"""Attributes of a dataclass that are generated on first access."""
 
 
 def _shown(value: Any) -> str:
-    """Return a value in short: large arrays by their shape, long sequences by their first items."""
+    """Return a short form of a value: large arrays by their shape, long sequences by their first items."""
     shape = getattr(value, "shape", None)
     if shape is not None and getattr(value, "size", 0) > SHOWN:
         return f"<array {shape} {value.dtype}>"
     if isinstance(value, tuple | list) and len(value) > SHOWN:
-        inner = ", ".join(_shown(item) for item in value[:SHOWN])
+        inner = ", ".join(_shown(element) for element in value[:SHOWN])
         return f"({inner}, ... {len(value) - SHOWN} more)"
     if isinstance(value, float):
         return f"{value:.6g}"
@@ -37,7 +37,7 @@ def _shown(value: Any) -> str:
 
 
 def _repr(self: Any) -> str:
-    """Return the record with its fields, one a line where they need more than a line."""
+    """Print the record with its fields, one per line if they exceed one line."""
     parts = [f"{name}={_shown(getattr(self, name))}" for name in self.__dataclass_fields__]
     name = type(self).__name__
     line = f"{name}({', '.join(parts)})"
@@ -48,77 +48,77 @@ def _repr(self: Any) -> str:
 
 
 def _is_simple(plain: type[Any]) -> bool:
-    """Return whether a class as written has no base and no field that a dataclass must make its default for."""
-    return plain.__bases__ == (object,) and not any(isinstance(item, Field) for item in plain.__dict__.values())
+    """Return whether a class has no base and no field with a default factory."""
+    return plain.__bases__ == (object,) and not any(isinstance(value, Field) for value in plain.__dict__.values())
 
 
 def _builder(plain: type[Any], many: bool) -> Any:
-    """Return the `__init__` that a dataclass would have, which takes a third of the time to make of a whole one.
+    """Return the `__init__` of an equivalent dataclass, in a third of the time that a dataclass takes.
 
     Args:
         plain: a simple class as written.
-        many: its fields are given by name.
+        many: fields are passed by name.
     """
     kinds = dict(plain.__annotations__)
-    given = [f"{name}=known[{name!r}]" if name in plain.__dict__ else name for name in kinds]
-    parts = ["self", *(["*"] if many else []), *("*" if part == "_" else part for part in given)]
+    parameters = [f"{name}=known[{name!r}]" if name in plain.__dict__ else name for name in kinds]
+    parts = ["self", *(["*"] if many else []), *("*" if part == "_" else part for part in parameters)]
     kinds.pop("_", None)
     body = "".join(f"\n    self.{name} = {name}" for name in kinds) or "\n    pass"
     space: dict[str, Any] = {"known": plain.__dict__}
     exec(f"def __init__({', '.join(parts)}):{body}", space)  # fields are names: they are annotated
-    made = space["__init__"]
-    made.__annotations__, made.__qualname__ = {**kinds, "return": None}, f"{plain.__qualname__}.__init__"
-    return made
+    method = space["__init__"]
+    method.__annotations__, method.__qualname__ = {**kinds, "return": None}, f"{plain.__qualname__}.__init__"
+    return method
 
 
 class _Late:
-    """An attribute of a record that stands for itself until it is first asked for."""
+    """Placeholder for an attribute of a record, generated on first access."""
 
-    __slots__ = ("made", "many", "name", "plain")
+    __slots__ = ("many", "name", "plain", "target")
 
     def __init__(self, name: str, plain: type[Any], many: bool) -> None:
-        """Take the class as written, which has the defaults of its fields."""
-        self.name, self.plain, self.many, self.made = name, plain, many, plain
+        """Keep the class as written, which holds the field defaults."""
+        self.name, self.plain, self.many, self.target = name, plain, many, plain
 
     def __get__(self, instance: Any, owner: type[Any]) -> Any:
-        """Put what a dataclass of the same fields has in place, and return the attribute."""
+        """Generate the attributes of a dataclass with the same fields, and return the one requested."""
         if self.name == "__init__" and _is_simple(self.plain):
-            self.made.__init__ = _builder(self.plain, self.many)
+            self.target.__init__ = _builder(self.plain, self.many)
         else:
             same = dataclass(eq=False, repr=False, kw_only=self.many)(self.plain)
             for name in LATE:
-                setattr(self.made, name, same.__dict__[name])
+                setattr(self.target, name, same.__dict__[name])
         return getattr(owner if instance is None else instance, self.name)
 
 
-def same(one: Any, two: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Return whether two values are equal, records field by field."""
-    if one is two:
+    if first is second:
         return True
-    fields = getattr(one, "__dataclass_fields__", None)
-    if fields is None or type(one) is not type(two):
-        return bool(one == two)
-    return all(same(getattr(one, name), getattr(two, name)) for name in fields)
+    fields = getattr(first, "__dataclass_fields__", None)
+    if fields is None or type(first) is not type(second):
+        return bool(first == second)
+    return all(same(getattr(first, name), getattr(second, name)) for name in fields)
 
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 def record(cls: type[C]) -> type[C]:
     """Make `cls` a dataclass with slots, compared by identity, that the type checker takes for frozen.
 
-    A record of more than four fields is built by their names alone, unless it says `_: KW_ONLY` where names begin.
+    A record of more than four fields is built by name only, unless `_: KW_ONLY` marks where names begin.
     """
     fields = cls.__annotations__
     many = len(fields) > POSITIONAL and "_" not in fields
     inherited = {name for base in cls.__mro__[1:] for name in base.__dict__.get("__slots__", ())}
     left_out = {*fields, "__dict__", "__weakref__"}
-    body = {name: item for name, item in cls.__dict__.items() if name not in left_out}
+    body = {name: attribute for name, attribute in cls.__dict__.items() if name not in left_out}
     late = [_Late(name, cls, many) for name in LATE]
-    body |= {item.name: item for item in late}
+    body |= {placeholder.name: placeholder for placeholder in late}
     body["__slots__"] = tuple(name for name in fields if name != "_" and name not in inherited)
     body["__repr__"] = _repr
     kind: Any = type(cls)
-    made: type[C] = kind(cls.__name__, cls.__bases__, body)
-    made.__qualname__ = cls.__qualname__
-    for item in late:
-        item.made = made
-    return made
+    built: type[C] = kind(cls.__name__, cls.__bases__, body)
+    built.__qualname__ = cls.__qualname__
+    for placeholder in late:
+        placeholder.target = built
+    return built

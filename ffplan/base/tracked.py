@@ -1,7 +1,7 @@
-"""Numbers that remember their place in a result, so that text made of them says which figures it is made of.
+"""Numbers that remember their path in a result, so that a text built from them knows its figures.
 
-A page makes its text from a tracked copy of the result: each number formats as its digits after a mark that names its
-path, and the page reads the marks off. Every other reader makes the same text from the result itself.
+A page builds its text from a tracked copy of the result: each number formats as a mark with its path, then its digits,
+and the page strips the marks. All other formats build the same text from the result itself.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ T = TypeVar("T")
 P = ParamSpec("P")
 
 START, END = "\ue000", "\ue001"
-"""What a mark stands between; private characters of Unicode, which no result holds."""
+"""Delimiters of a mark: private Unicode characters, which no result holds."""
 BETWEEN = "\ue002"
-"""What stands between the paths of a mark."""
+"""Separator between the paths of a mark."""
 _MARK = re.compile(f"{START}([^{END}]*){END}")
 _PRIVATE = re.compile(f"[{START}-{BETWEEN}]")
 
@@ -28,7 +28,7 @@ Paths = tuple[str, ...]
 
 
 class _Tracked:
-    """What tracked numbers share: their paths, and arithmetic that keeps those of both sides."""
+    """Base of tracked numbers: paths, and arithmetic that merges the paths of both operands."""
 
     paths: Paths
 
@@ -43,11 +43,11 @@ class _Tracked:
 
 
 class TrackedFloat(_Tracked, float):
-    """A float with the paths that it comes from."""
+    """A float with the paths of its figures."""
 
 
 class TrackedInt(_Tracked, int):
-    """An integer with the paths that it comes from."""
+    """An integer with the paths of its figures."""
 
 
 def _tracked(value: Any, paths: Paths) -> Any:
@@ -55,9 +55,9 @@ def _tracked(value: Any, paths: Paths) -> Any:
     kind = {float: TrackedFloat, int: TrackedInt}.get(type(value))
     if kind is None or not paths:
         return value
-    made = kind(value)
-    made.paths = paths
-    return made
+    number = kind(value)
+    number.paths = paths
+    return number
 
 
 def untracked(value: Any) -> Any:
@@ -69,13 +69,13 @@ def untracked(value: Any) -> Any:
 
 def paths_of(values: Iterable[Any]) -> Paths:
     """Return the paths of numbers and of marked texts, each once."""
-    found: list[str] = []
+    paths: list[str] = []
     for value in values:
         if isinstance(value, _Tracked):
-            found += value.paths
+            paths += value.paths
         elif isinstance(value, str) and START in value:
-            found += split_marks(value)[1]
-    return tuple(dict.fromkeys(found))
+            paths += split_marks(value)[1]
+    return tuple(dict.fromkeys(paths))
 
 
 _BOTH = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow")
@@ -83,15 +83,15 @@ _ONE = ("neg", "pos", "abs", "round")
 
 
 def _arithmetic(name: str) -> Callable[..., Any]:
-    """Return the operation of numbers of a name, with the paths of all operands."""
+    """Return a numeric operation by name that merges the paths of all operands."""
 
     def operate(self: Any, *others: Any) -> Any:
         plain = untracked(self)
-        given = [untracked(other) for other in others]
-        if isinstance(plain, int) and any(isinstance(other, float) for other in given):
+        operands = [untracked(operand) for operand in others]
+        if isinstance(plain, int) and any(isinstance(operand, float) for operand in operands):
             plain = float(plain)  # an integer leaves mixed arithmetic to the other side
-        made = getattr(plain, name)(*given)
-        return _tracked(made, paths_of((self, *others)))
+        result = getattr(plain, name)(*operands)
+        return _tracked(result, paths_of((self, *others)))
 
     return operate
 
@@ -101,11 +101,11 @@ for _name in (*(f"__{prefix}{name}__" for name in _BOTH for prefix in ("", "r"))
 
 
 def track(value: T, path: str = "") -> T:
-    """Return a copy of a result in which every number knows its path.
+    """Return a copy of a result whose numbers know their paths.
 
     Args:
-        value: a record, mapping, sequence or number of it.
-        path: where it stands.
+        value: a record, mapping, sequence or number.
+        path: its path in the result.
     """
     copy: T = _copied(value, path)
     return copy
@@ -113,21 +113,21 @@ def track(value: T, path: str = "") -> T:
 
 def _copied(value: Any, path: str) -> Any:
     if type(value) is str:
-        return _PRIVATE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return _PRIVATE.sub(lambda match: f"\\u{ord(match[0]):04x}", value)
     if is_dataclass(value) and not isinstance(value, type):
         ahead = f"{path}." if path else ""
         return type(value)(
-            **{item.name: _copied(getattr(value, item.name), f"{ahead}{item.name}") for item in fields(value)}
+            **{field.name: _copied(getattr(value, field.name), f"{ahead}{field.name}") for field in fields(value)}
         )
     if isinstance(value, dict):
-        return {key: _copied(item, f"{path}.{key}" if path else str(key)) for key, item in value.items()}
+        return {key: _copied(child, f"{path}.{key}" if path else str(key)) for key, child in value.items()}
     if isinstance(value, list | tuple):
-        return type(value)([_copied(item, f"{path}[{at}]") for at, item in enumerate(value)])
+        return type(value)([_copied(child, f"{path}[{index}]") for index, child in enumerate(value)])
     return _tracked(value, (path,))
 
 
 def made_of(text: str, *numbers: float | None) -> str:
-    """Return a text that was made elsewhere with the paths of the numbers that it is made of."""
+    """Mark a finished text with the paths of the numbers behind it."""
     return _marked(text, paths_of(numbers))
 
 
@@ -139,28 +139,28 @@ def split_marks(text: str) -> tuple[str, Paths]:
     """Return a text without its marks, and the paths that they name, each once."""
     if START not in text:
         return text, ()
-    found = [path for mark in _MARK.findall(text) for path in mark.split(BETWEEN)]
-    return _MARK.sub("", text), tuple(dict.fromkeys(found))
+    paths = [path for mark in _MARK.findall(text) for path in mark.split(BETWEEN)]
+    return _MARK.sub("", text), tuple(dict.fromkeys(paths))
 
 
-def read_alike(one: str, two: str) -> bool:
-    """Return whether two texts read alike, whatever figures they are made of."""
-    return split_marks(one)[0] == split_marks(two)[0]
+def read_alike(first: str, second: str) -> bool:
+    """Return whether two texts are equal without their marks."""
+    return split_marks(first)[0] == split_marks(second)[0]
 
 
 def traced(function: Callable[P, str]) -> Callable[P, str]:
-    """Make a function that words a number keep the paths of its arguments, whatever it does with the digits."""
+    """Decorate a formatting function so that its text keeps the paths of its arguments."""
 
     @wraps(function)
-    def words(*given: P.args, **named: P.kwargs) -> str:
-        paths = paths_of((*given, *named.values()))
+    def formatted(*args: P.args, **kwargs: P.kwargs) -> str:
+        paths = paths_of((*args, *kwargs.values()))
         if not paths:
-            return function(*given, **named)
-        bare: Any = [_bare(value) for value in given]
-        bare_named: Any = {name: _bare(value) for name, value in named.items()}
-        return _marked(function(*bare, **bare_named), paths)
+            return function(*args, **kwargs)
+        bare_args: Any = [_bare(value) for value in args]
+        bare_named: Any = {name: _bare(value) for name, value in kwargs.items()}
+        return _marked(function(*bare_args, **bare_named), paths)
 
-    return words
+    return formatted
 
 
 def _bare(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Worker processes that end with the process that started them, whatever ends it."""
+"""Worker processes that end with their parent, however it ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def end_with_parent() -> None:
-    """Watch the parent of this process from a thread, and leave when it is gone."""
+    """Watch the parent process from a thread, and exit when it ends."""
     from multiprocessing import parent_process
     from multiprocessing.connection import wait
     from threading import Thread
@@ -31,9 +31,9 @@ def end_with_parent() -> None:
 
 @contextmanager
 def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
-    """Hold a pool of new processes; where the block is left by an exception, what they do is dropped and they end.
+    """Hold a pool of new processes; an exception in the block terminates them and drops their work.
 
-    Nothing waits for them then: a thread of the pool may stand before a pipe that nobody reads any more.
+    It does not wait for them: a pool thread may be blocked on a pipe that nobody reads any more.
 
     Args:
         workers: processes [1].

@@ -14,11 +14,11 @@ class NvlsRate(Frozen):
     ranks: CountFigure
     """Accelerators it was measured on."""
     most: BandwidthFigure | None = None
-    """Most bus bandwidth on more accelerators [GB/s]; what their links give if omitted."""
+    """Largest bus bandwidth on more accelerators [GB/s]; the links' rate if omitted."""
 
 
 class LowLatencyCeiling(Frozen):
-    """Most bus bandwidth of protocol LL, by the number of nodes."""
+    """Largest bus bandwidth of protocol LL, by number of nodes."""
 
     one_node: BandwidthFigure
     """On one node [GB/s]."""
@@ -32,22 +32,22 @@ class CollectiveRates(Frozen):
     """Rates of collectives between accelerators of this kind; one set per kind, never per measurement."""
 
     links: CountFigure | None = None
-    """Scale-up links of an accelerator, a channel of a ring on each."""
+    """Scale-up links of an accelerator, with one ring channel each."""
     ring: BandwidthFigure | None = None
     """Bus bandwidth of a long ring over the scale-up links [GB/s]; if omitted, a fraction of `nvlink` by library."""
     peer: BandwidthFigure | None = None
     """Rate of a copy between two accelerators over the scale-up links [GB/s]; the ring's rate if omitted."""
     send: BandwidthFigure | None = None
-    """Rate of a long send of the library between two accelerators [GB/s]; what its channels carry if omitted."""
+    """Rate of the library's long send between two accelerators [GB/s]; the rate of its channels if omitted."""
     alltoall: BandwidthFigure | None = None
     """Bus bandwidth of a long all-to-all over the scale-up links [GB/s]; the ring's rate if omitted."""
     pcie: BandwidthFigure | None = None
     """Rate of a GPU to others over PCIe, one direction [GB/s]; the rate of its PCIe link if omitted."""
     channel: BandwidthFigure | None = None
-    """Most that one channel moves, a block of threads on one multiprocessor [GB/s]; without limit if omitted."""
+    """Largest rate of one channel, a block of threads on one multiprocessor [GB/s]; unlimited if omitted."""
     nvls: NvlsRate | None = None
-    """Rates with reduction in the scale-up switch; omitted where it has none."""
+    """Rates with reduction in the scale-up switch; omitted if the switch cannot reduce."""
     ll: LowLatencyCeiling | None = None
-    """Most bandwidth of protocol LL; if omitted, only its fraction of the bandwidth limits it."""
+    """Largest bandwidth of protocol LL; if omitted, only its fraction of the bandwidth limits it."""
     launch: DurationFigure | None = None
     """Time from call to start on the systems measured, beyond the library's own [s]; 0 if omitted."""

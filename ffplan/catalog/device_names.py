@@ -11,32 +11,32 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
 
 _BESIDE = re.compile(r"\(.*")
-"""What stands in brackets explains a name."""
+"""Explanation in brackets after a name."""
 _MEMORY = re.compile(r"([0-9]{1,4}) ?GB")
 _FORM = re.compile(r"\b(SXM|PCIE|NVL|OAM)[0-9]?\b")
 _STACK = re.compile(r"\bHBM[0-9]\w?\b|\bGDDR[0-9]\w?\b")
 _MODEL = re.compile(r"\b(?=[A-Z0-9]*[0-9])[A-Z0-9]{2,12}\b")
 _WITH_CPU = re.compile(r"^G[HB][0-9]")
-"""Modules with a CPU: drivers name the memory of the CPU."""
+"""Modules with a CPU, whose driver names give the CPU's memory."""
 
 
 @record
 class DeviceName:
-    """What a name says of an accelerator."""
+    """Model, form and memory in an accelerator's name."""
 
     models: frozenset[str]
     """Words with digits, such as H100 and MI300X."""
     form: str
-    """SXM, PCIE, NVL or OAM; empty where it does not say."""
+    """SXM, PCIE, NVL or OAM; empty if the name has none."""
     memory: str
-    """Memory as the name has it [GB]; empty where it does not say."""
+    """Memory as in the name [GB]; empty if the name has none."""
 
 
 def device_name(text: str) -> DeviceName:
-    """Return what a name says.
+    """Parse an accelerator's name.
 
     Args:
-        text: as a driver or a catalogue file has it.
+        text: name from a driver or a catalogue file.
     """
     left = _BESIDE.sub("", text).upper()
     form, memory = _FORM.search(left), _MEMORY.search(left)
@@ -48,7 +48,7 @@ def device_name(text: str) -> DeviceName:
 
 
 def is_another(text: str, part: Accelerator) -> bool:
-    """Return whether a driver's name is of another accelerator; what either name does not say speaks for none.
+    """Return whether a driver's name contradicts this accelerator; attributes that either name omits are ignored.
 
     Args:
         text: the name that a driver prints.

@@ -46,9 +46,9 @@ class Source(Frozen):
     title: Text
     """Publication, section, page: enough to find it again."""
     date: Date | None = None
-    """Date of the source itself (year, month or day); left out where it bears none."""
+    """Date of the source itself (year, month or day); left out if undated."""
     read: Date | None = None
-    """Day on which we read it; needed where it bears no date. No age is counted from it."""
+    """Day on which it was read; needed if the source is undated. No age is counted from it."""
     grade: Grade
     """Grade of its figures, unless a figure says otherwise."""
     status: Status
@@ -72,7 +72,7 @@ class Source(Frozen):
 
     @property
     def known_at(self) -> str:
-        """Date at which its figures were known: its own, or that of our reading where it bears none."""
+        """Date of its figures: the source's own, else the day it was read."""
         return self.date or self.read or ""
 
 
@@ -113,7 +113,7 @@ class Figure(Frozen):
         return self
 
     def fault(self, value: float) -> str | None:
-        """Return why no catalogue file can state a value for this figure; None where it can.
+        """Return why a catalogue file cannot state a value for this figure; None if it can.
 
         Args:
             value: the value [unit of the figure].
@@ -243,18 +243,18 @@ class PriceFigure(Figure):
     low: Amount | None = None
     high: Amount | None = None
     date: Date | None = None
-    """Day, month or year of which the price is; that of its source if omitted, unknown where neither has one."""
+    """Date of the price: day, month or year; the source's if omitted."""
 
 
 def date_of(figure: Figure, sources: dict[str, Source]) -> str | None:
-    """Return the date of a figure; None where it is unknown, whenever it was read.
+    """Return the date of a figure; None if undated, even if the day of reading is known.
 
     Args:
-        figure: the figure; a price may bear a date of its own.
+        figure: the figure; a price may have its own date.
         sources: sources of its file, by key.
     """
-    own = figure.date if isinstance(figure, PriceFigure) else None
-    return own or sources[figure.source].date
+    date = figure.date if isinstance(figure, PriceFigure) else None
+    return date or sources[figure.source].date
 
 
 def months_of(date: str) -> int:

@@ -1,4 +1,4 @@
-"""A reliability profile that states what it changes of another: its data with those of the other, and what is wrong."""
+"""Reliability profiles that extend another: merged data, and faults of the extension."""
 
 from __future__ import annotations
 
@@ -14,51 +14,51 @@ if TYPE_CHECKING:
 
 EXTENDS, WITHOUT = "extends", "without"
 BY_NAME = ("sources", "hazards", "domain_parts", "relative", "storage_tiers")
-"""Fields whose entries stand beside those of the other profile; any other field takes the place of the other's."""
+"""Fields whose entries are merged with the base profile's; any other field replaces the base's."""
 
 
 def base_name(data: Any) -> str | None:
-    """Return the profile that the data of a reliability profile extend; None of any other part."""
+    """Return the base of a reliability profile; None for any other part."""
     if not isinstance(data, dict) or data.get("kind") != "reliability":
         return None
     name = data.get(EXTENDS)
     return name if isinstance(name, str) else None
 
 
-def with_base(own: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
-    """Return the data of a profile with those of the profile that it extends.
+def with_base(data: dict[str, Any], base: dict[str, Any]) -> dict[str, Any]:
+    """Merge the data of a profile with its base.
 
     Args:
-        own: what it states.
-        base: the whole data of the other.
+        data: data of the profile.
+        base: the complete data of the base.
     """
-    found = {**base, **own}
+    merged = {**base, **data}
     for field in BY_NAME:
-        ours, theirs = own.get(field), base.get(field)
+        ours, theirs = data.get(field), base.get(field)
         if isinstance(ours, dict) and isinstance(theirs, dict):
-            found[field] = {**theirs, **ours}
-    left_out = own.get(WITHOUT)
-    found.pop(WITHOUT, None)
+            merged[field] = {**theirs, **ours}
+    left_out = data.get(WITHOUT)
+    merged.pop(WITHOUT, None)
     if isinstance(left_out, list):
-        found[WITHOUT] = left_out
-        found["hazards"] = {name: hazard for name, hazard in found["hazards"].items() if name not in left_out}
-    return found
+        merged[WITHOUT] = left_out
+        merged["hazards"] = {name: hazard for name, hazard in merged["hazards"].items() if name not in left_out}
+    return merged
 
 
 def extension_faults(document: Document, base: dict[str, Any]) -> Iterator[Finding]:
-    """Yield what a profile cannot change of the one that it extends.
+    """Yield faults of a profile's changes to its base.
 
     Args:
-        base: the whole data of the other.
+        base: the complete data of the base.
     """
-    own = document.data
-    sources = own.get("sources")
+    data = document.data
+    sources = data.get("sources")
     for name, source in (sources if isinstance(sources, dict) else {}).items():
         theirs = base["sources"].get(name)
         if theirs is not None and theirs != source:
             message = f"`{base['id']}` has another source of the name `{name}`, which its figures are from"
             yield document.finding("catalog-source", ("sources", name), message, "give the source a name of its own")
-    left_out = own.get(WITHOUT)
+    left_out = data.get(WITHOUT)
     for position, name in enumerate(left_out if isinstance(left_out, list) else ()):
         if name not in base["hazards"]:
             message = f"`{base['id']}` has no hazard `{name}` to leave out"

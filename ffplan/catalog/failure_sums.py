@@ -1,4 +1,4 @@
-"""Whether the classes of a failure study make the sums that its source prints."""
+"""Check of a failure study: its classes against the sums that its source prints."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 def sum_faults(study: Part, document: Document) -> Iterator[Finding]:
-    """Yield printed sums of a failure study that its classes do not make."""
+    """Yield printed sums of a failure study that its classes do not add up to."""
     assert isinstance(study, FailureStudy)
     for name, printed in study.printed.items():
         classes = study.sums.get(name, tuple(study.events))
-        unknown = [item for item in classes if item not in study.events]
-        for item in unknown:
-            remedy = did_you_mean(item, study.events, what="class")
-            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{item}`", remedy)
-        total = sum(study.events[item].value for item in classes if item in study.events)
+        unknown = [event for event in classes if event not in study.events]
+        for event in unknown:
+            remedy = did_you_mean(event, study.events, what="class")
+            yield document.finding("catalog-reliability", ("sums", name), f"the study counts no `{event}`", remedy)
+        total = sum(study.events[event].value for event in classes if event in study.events)
         if classes and not unknown and total != printed.value:
             yield document.finding(
                 "catalog-reliability",

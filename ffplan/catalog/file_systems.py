@@ -1,4 +1,4 @@
-"""File systems and object stores: what a node's client, the servers' NICs, a checkpoint and the whole of them reach."""
+"""File systems and object stores: rates of a client, the servers' NICs, a checkpoint, and all clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ffplan.inputs.model import Frozen
 
 
 class WayRates(Frozen):
-    """Rates both ways."""
+    """Rates of reading and writing."""
 
     read: BandwidthFigure
     """Reading [GB/s]."""
@@ -25,14 +25,14 @@ class FileSystem(Part):
 
     kind: Literal["file-system"]
     client: WayRates
-    """What the client of one compute node moves, whatever its NICs carry [GB/s]."""
+    """Rate of one compute node's client, regardless of its NICs [GB/s]."""
     efficiency: EfficiencyFigure
-    """Rate that it reaches over what NICs carry [1]."""
+    """Achieved rate over the NICs' rate [1]."""
     whole: WayRates | None = None
-    """The most that all clients together move, however many servers there are [GB/s]; left out where its servers alone
+    """Largest rate of all clients together, for any number of servers [GB/s]; left out if only the servers
     bind."""
     checkpoint: WayRates | None = None
-    """Rates at which one checkpoint was loaded (`read`) and saved (`write`) [GB/s]; left out where clients alone
+    """Rates at which one checkpoint was loaded (`read`) and saved (`write`) [GB/s]; left out if only clients
     bind."""
 
 

@@ -1,7 +1,7 @@
-"""Folders of parts: which file holds which part.
+"""Folders of parts: the file of each part.
 
-The shipped catalogue names every file after its part. A file of the user's is placed by the `kind` and the `id` that it
-states, whatever it is called; one that cannot be placed is refused, since leaving it out would give another answer.
+The shipped catalogue names every file after its part. A user's file is placed by the `kind` and `id` that it
+states, under any name; a file that cannot be placed is refused, since skipping it would change the answer.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ffplan.base.record import record
 from ffplan.catalog.kinds import KINDS, OTHER_FILES, kind_hint
 from ffplan.inputs.document import parse_document, read_bytes
 from ffplan.inputs.model import IDENTIFIER
-from ffplan.inputs.validate import pattern_words
+from ffplan.inputs.validate import pattern_remedy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,40 +27,40 @@ if TYPE_CHECKING:
 MAX_FILES = 20_000
 """Most files a catalogue folder may hold; more means the wrong folder was named."""
 MEASUREMENTS = "measurements"
-"""Folder of the shipped catalogue that holds cases, no parts."""
+"""Folder of the shipped catalogue with measured cases instead of parts."""
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
 _ID = re.compile(rb"^id:[ \t]*([^\s#]+)[ \t\r]*(?:#.*)?$", re.MULTILINE)
 _DESIGN_KEYS = {"nodes", "fabric"}
-"""A file that has one of these and no `kind` is a design."""
+"""Keys that make a file without `kind` a design."""
 
 
 @record
 class Root:
-    """One catalogue folder; `label` stands for it in reports."""
+    """One catalogue folder; `label` names it in reports."""
 
     folder: Path
     label: str
 
     def named(self, path: str) -> str:
-        """Return a file of the folder as messages and reports name it."""
+        """Return the name of a file in messages and reports."""
         return f"{self.label.rstrip('/')}/{Path(path).relative_to(self.folder).as_posix()}"
 
 
 @record
 class Index:
-    """What a folder holds."""
+    """Parts of a folder, with their files."""
 
     files: dict[str, tuple[str, ...]]
-    """Files of each part by its id; several are a fault of the folder, for whoever asks for that id."""
+    """Files of each part by id; several are reported as a fault when that id is looked up."""
     kinds: dict[str, str]
-    """Kind of the part of each file; empty for the shipped catalogue, whose files are read when asked for."""
+    """Kind of the part in each file; empty for the shipped catalogue, whose files are read on demand."""
 
 
 def _walk(root: Root, skipped: str | None = None) -> Iterator[tuple[str, str]]:
     """Yield (name without ending, path) of every YAML file below a folder; links to folders are followed once.
 
-    Hidden files, such as the locks of editors, are none of the user's parts; what is no file is none either, apart
-    from a link to nowhere, which may have been one.
+    Hidden files, such as editors' locks, are skipped, and so are pipes and devices; a broken link is kept, since it may
+    have been a part.
     """
     waiting, walked, seen = [str(root.folder)], set(), 0
     while waiting:
@@ -70,7 +70,7 @@ def _walk(root: Root, skipped: str | None = None) -> Iterator[tuple[str, str]]:
             continue
         walked.add(place)
         with os.scandir(folder) as entries:
-            for entry in sorted(entries, key=lambda item: item.name):
+            for entry in sorted(entries, key=lambda file: file.name):
                 seen += 1
                 if seen > MAX_FILES:
                     raise UsageError(
@@ -90,7 +90,7 @@ def _walked(root: Root, skipped: str | None = None) -> list[tuple[str, str]]:
     """Return every YAML file below a folder.
 
     Raises:
-        UsageError: where the folder cannot be read, or is far too large.
+        UsageError: if the folder cannot be read, or is far too large.
     """
     try:
         return list(_walk(root, skipped))
@@ -100,19 +100,19 @@ def _walked(root: Root, skipped: str | None = None) -> list[tuple[str, str]]:
 
 
 def shipped_index(root: Root) -> Index:
-    """Return what the shipped catalogue holds, by the names of its files; none is read."""
+    """Index the shipped catalogue by file names, without reading any file."""
     return Index({name: (path,) for name, path in _walked(root, MEASUREMENTS)}, {})
 
 
 def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes, *, strict: bool = True) -> Index:
-    """Return what a folder of the user's holds, by what its files state.
+    """Index a user's folder by the kinds and ids that its files state.
 
     Args:
-        content: reads a file, which it is given with its name in messages.
-        strict: whether a file that cannot be placed is refused; if not, it is left out.
+        content: reads a file, given its path and its name in messages.
+        strict: refuse files that cannot be placed, instead of skipping them.
 
     Raises:
-        UsageError: where the folder cannot be read, or is far too large.
+        UsageError: if the folder cannot be read, or is far too large.
         InputError: with every file that cannot be placed.
     """
     index = Index({}, {})
@@ -134,10 +134,10 @@ def placed_index(root: Root, content: Callable[[Path, str], bytes] = read_bytes,
 
 
 def _stated(raw: bytes, file: str) -> tuple[str, str] | None:
-    """Return kind and id that a file states; None where it is no part but another file of ffplan's.
+    """Return the kind and id that a file states; None for other ffplan files.
 
     Raises:
-        InputError: located, where it states no kind and id of a part.
+        InputError: located, if the file lacks the kind and id of a part.
     """
     kinds, names = _KIND.findall(raw), _ID.findall(raw)
     if len(kinds) == len(names) == 1:  # as nearly all files have them: what else is in a file is for whoever reads it
@@ -148,10 +148,10 @@ def _stated(raw: bytes, file: str) -> tuple[str, str] | None:
 
 
 def _of_document(document: Document) -> tuple[str, str] | None:
-    """Return kind and id of a document; None where it is no part but another file of ffplan's.
+    """Return the kind and id of a document; None for other ffplan files.
 
     Raises:
-        InputError: located, where it states no kind and id of a part.
+        InputError: located, if the file lacks the kind and id of a part.
     """
     data: Any = document.data
     fields = data if isinstance(data, dict) else {}
@@ -164,16 +164,16 @@ def _of_document(document: Document) -> tuple[str, str] | None:
         raise InputError(unknown_kind(document, kind))
     if not isinstance(name, str) or not IDENTIFIER.fullmatch(name):
         message = f"the {kind} has no `id`" if name is None else f"`{str(name)[:40]}` is no id of the {kind}"
-        remedy = pattern_words(IDENTIFIER.pattern)
+        remedy = pattern_remedy(IDENTIFIER.pattern)
         raise InputError(document.finding("catalog-id", ("id",), message, f"write `id:` and its name: {remedy}"))
     return kind, name
 
 
 def unknown_kind(document: Document, kind: object) -> Finding:
-    """Return the finding on a file of a catalogue folder that is of no known kind.
+    """Return the finding for a catalogue file of unknown kind.
 
     Args:
-        kind: the kind that it states; None where it states none.
+        kind: the stated kind, if any.
     """
     what = f"`kind` is `{kind}`" if kind is not None else "the field `kind` is missing"
     message = f"{what}; a catalogue file needs a known kind"
@@ -181,6 +181,6 @@ def unknown_kind(document: Document, kind: object) -> Finding:
 
 
 def other_id(file: str, stated: str, name: str) -> InputError:
-    """Return the fault of a file of the shipped catalogue that states another id than its name."""
+    """Return the fault of a shipped file whose id differs from its name."""
     message = f"the id `{stated}` differs from the file name `{name}`"
     return located("catalog-id", file, (1, 1), message, "name the file after the id")

@@ -12,8 +12,8 @@ from ffplan.catalog.parts import Part
 from ffplan.inputs.model import Count, Frozen, Many
 
 AttentionKernel = Literal["fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"]
-"""FlashAttention 1, its port to Triton, FlashAttention 2 and 3, cuDNN as it was first measured on a generation, and
-cuDNN 9.19 where that is newer."""
+"""FlashAttention 1, its port to Triton, FlashAttention 2 and 3, cuDNN as first measured on a generation, and
+cuDNN 9.19 where newer."""
 Pass = Literal["forward", "backward", "both"]
 Rate = Annotated[float, Field(gt=0, le=1e6)]
 
@@ -26,16 +26,16 @@ class AttentionTable(Frozen):
     head_dim: Count
     """Width of a head."""
     causal: bool
-    """True where the kernel skips what a causal mask removes, and these operations are not counted."""
+    """True if the kernel skips blocks removed by a causal mask, whose operations are not counted."""
     measured: Pass
-    """Pass that was timed; `both` together stand for each."""
+    """Timed pass; a rate of `both` applies to forward and backward alike."""
     lengths: Annotated[Many[Count], Field(min_length=1)]
     """Lengths of the sequence, rising."""
     tflops: Annotated[Many[Rate], Field(min_length=1)]
-    """Rates at these lengths, as printed [TFLOP/s]: 4 s^2 h d b operations forward, 10 backward, half of them where
+    """Rates at these lengths, as printed [TFLOP/s]: 4 s^2 h d b operations forward, 10 backward, half of them if
     causal."""
     longest: ComputeFigure
-    """Rate at the longest of them, with the evidence of all [TFLOP/s]."""
+    """Rate at the longest sequence, with the evidence of all rates [TFLOP/s]."""
 
     @model_validator(mode="after")
     def _paired(self) -> AttentionTable:
@@ -61,14 +61,14 @@ class AttentionTable(Frozen):
 
 
 class AttentionRates(Part):
-    """Rates of attention kernels on accelerators of one generation, measured apart from any training run."""
+    """Rates of attention kernels on one generation of accelerators, measured outside training runs."""
 
     kind_words: ClassVar[str] = "table of attention kernels"
 
     kind: Literal["attention-rates"]
     peak: ComputeFigure
-    """Dense 16-bit peak of the accelerator that was measured; relatives reach the same fraction of theirs."""
+    """Dense 16-bit peak of the measured accelerator; others of its generation reach the same fraction of theirs."""
     usual: AttentionKernel
-    """Kernel that frameworks of today take."""
+    """Default kernel of current frameworks."""
     tables: Annotated[Many[AttentionTable], Field(min_length=1)]
     """The tables."""

@@ -1,4 +1,4 @@
-"""Kinds of parts: where their models live, and what else they are called."""
+"""Kinds of parts: modules of their models, and synonyms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ KINDS = {
     "stack": "stacks.SoftwareStack",
     "model": "models.Model",
 }
-"""Module of the model of each kind of part; most runs need few of them."""
+"""Module with the model of each kind, imported on demand."""
 OTHER_WORDS = {
     "gpu": "accelerator",
     "tpu": "accelerator",
@@ -61,7 +61,7 @@ OTHER_WORDS = {
     "framework": "stack",
     "software": "stack",
 }
-"""Kinds of part by other words for them."""
+"""Kinds of part by synonym."""
 OTHER_FILES = {
     "design": "design",
     "communication-cases": "case file",
@@ -69,11 +69,11 @@ OTHER_FILES = {
     "training-plan": "plan",
     "kernel-recording": "recording",
 }
-"""Words for the files that are no parts, by the kind that they state; a design need not state its."""
+"""Names of files other than parts, by stated kind; a design may omit its kind."""
 
 
 def kind_hint(name: str) -> str:
-    """Return a remedy for a kind of part that does not exist: the kind meant, or the nearest."""
+    """Return the remedy for an unknown kind of part: the kind meant, or the nearest."""
     meant = OTHER_WORDS.get(name.lower().removesuffix("s"))
     return f"did you mean `{meant}`?" if meant else did_you_mean(name, KINDS, what="kind")
 
@@ -81,5 +81,5 @@ def kind_hint(name: str) -> str:
 def model_of(kind: str) -> type[Part]:
     """Return the model of a kind of part."""
     module, name = KINDS[kind].split(".")
-    found: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
-    return found
+    model: type[Part] = getattr(import_module(f"ffplan.catalog.{module}"), name)
+    return model

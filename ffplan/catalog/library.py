@@ -1,4 +1,4 @@
-"""Communication libraries: the constants of their times and of their choice of algorithm."""
+"""Communication libraries: constants of their times and their choice of algorithm."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Place = Literal["base", "nvlink", "pcie", "network"]
 
 
 class Sends(Frozen):
-    """How many channels a send to one peer has, and what they carry."""
+    """Channels of a send to one peer, and their rates."""
 
     channels: CountFigure
     """Most channels inside a node."""
     channel: BandwidthFigure
     """Rate of one of them [GB/s]."""
     part: DataFigure
-    """Piece of a message from which it takes twice as many channels [byte]."""
+    """Piece of a message from which on a send uses twice the channels [byte]."""
     network: BandwidthFigure
     """Rate between nodes while some GPUs of a node send [GB/s]."""
     network_full: BandwidthFigure
@@ -37,21 +37,21 @@ class Sends(Frozen):
 
 
 class Library(Part):
-    """A communication library: constants of its latency and of its choice."""
+    """A communication library: constants of its latency and its choice of algorithm."""
 
     kind_words: ClassVar[str] = "library"
 
     kind: Literal["library"]
     extends: Identifier | None = None
-    """Library whose constants it takes where it gives none of its own."""
+    """Library whose constants apply where this one omits them."""
     method: Literal["nccl", "hfreduce", "deepep"]
     """Method: rings and trees between accelerators, reduction in host memory, or tokens sent to experts."""
     latency: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
     """Latency of a call (base) and of each hop, by algorithm and protocol [s]."""
     measured: dict[Place, dict[Identifier, dict[Protocol, DurationFigure]]] = Field(default_factory=dict)
-    """Latency that is measured where the constant by which the library chooses is another, in the same form [s]."""
+    """Measured latency if different from the constant that the library chooses by, in the same form [s]."""
     share: dict[Identifier, dict[Protocol, EfficiencyFigure]] = Field(default_factory=dict)
-    """Fraction of the bandwidth that a protocol leaves to data; 1 if omitted."""
+    """Fraction of a protocol's bandwidth left for data; 1 if omitted."""
     fill: dict[Protocol, FractionFigure] = Field(default_factory=dict)
     """Weight of the filling of the pipeline inside a node, by protocol; 0 if omitted."""
     fill_ring: dict[Protocol, FractionFigure] = Field(default_factory=dict)
@@ -61,12 +61,12 @@ class Library(Part):
     sends: Sends | None = None
     """Channels of a send to one peer; without limit if omitted."""
     nvls_ranks: CountFigure | None = None
-    """Fewest ranks of a node that are reduced in its switch; any if omitted."""
+    """Fewest ranks of a node for reduction in its switch; any number if omitted."""
     ring_hop: DurationFigure | None = None
-    """Least latency of a hop of a ring that several nodes pass once, inside a node, for each of its GPUs in use [s]; 0
+    """Least latency of a hop inside a node, for each of its GPUs in use, in rings that pass several nodes once [s]; 0
     if omitted."""
     ring_hop_most: DurationFigure | None = None
-    """Most that this latency grows to [s]; without limit if omitted."""
+    """Upper limit of this latency [s]; unlimited if omitted."""
     ring_many: EfficiencyFigure | None = None
     """Fraction of the scale-up rate that such rings over four nodes or more reach; 1 if omitted."""
     ring_pair: EfficiencyFigure | None = None
@@ -76,17 +76,17 @@ class Library(Part):
     ring_plateau: FractionFigure | None = None
     """Factor on the latency of Simple allreduce rings over several nodes."""
     tree_estimate: EfficiencyFigure | None = None
-    """Factor by which the library marks down trees when it chooses; the time itself has no such factor."""
+    """Factor on trees in the library's choice of algorithm; their time does not contain it."""
     link_share: EfficiencyFigure | None = None
-    """Fraction of the scale-up links' rate that is assumed where an accelerator has no measured rate."""
+    """Fraction of the scale-up links' rate assumed for accelerators without a measured rate."""
     overhead: dict[Literal["AMD", "Intel"], DurationFigure] = Field(default_factory=dict)
-    """Least latency of a hop inside a node where a job spans several, by maker of the CPU; three times it for Simple
+    """Least latency of a hop inside a node of a multi-node job, by CPU maker; three times as much for Simple
     [s]."""
     chunk: DataFigure | None = None
-    """Piece that a stage of HFReduce's pipeline holds [byte]."""
+    """Chunk of HFReduce's pipeline [byte]."""
     hop: DurationFigure | None = None
     """Latency of a hop of HFReduce's tree [s]."""
     zone_hops: CountFigure | None = None
     """Stages that crossing zones adds to HFReduce's pipeline."""
     fixed: DurationFigure | None = None
-    """Fixed time of a call that goes straight to its targets [s]."""
+    """Fixed time of a call that sends directly to its targets [s]."""

@@ -28,7 +28,7 @@ class Latent(Frozen):
     key_value_rank: Count
     """Rank of the compressed keys and values."""
     rope_dim: Count
-    """Width of the part of a head that carries the position."""
+    """Width of a head's positional part."""
     nope_dim: Count
     """Width of the rest of a query's or key's head."""
     value_dim: Count
@@ -41,11 +41,11 @@ class Experts(Frozen):
     routed: Count
     """Experts that tokens are routed to."""
     top_k: Annotated[int, Field(ge=1, le=64)]
-    """Of those, experts that a token goes to."""
+    """Routed experts of one token."""
     groups: Count | None = None
-    """Groups of equally many experts, such as one for each node; one group if omitted."""
+    """Groups of equal numbers of experts, such as one per node; one group if omitted."""
     top_groups: Count | None = None
-    """Of those, groups that a token may go to; all if omitted."""
+    """Groups that a token may go to; all if omitted."""
     shared: Annotated[int, Field(ge=0, le=64)] = 0
     """Experts that every token goes to."""
     ffn: Count
@@ -53,9 +53,9 @@ class Experts(Frozen):
     shared_ffn: Count | None = None
     """Inner width of all shared experts together; `shared` times `ffn` if omitted."""
     dense_layers: Annotated[int, Field(ge=0)] = 0
-    """First layers that have a plain feed-forward network of width `ffn` of the model instead."""
+    """First layers with a plain feed-forward network, of the model's width `ffn`, instead of experts."""
     every: Annotated[int, Field(ge=1, le=64)] = 1
-    """One in `every` of the layers after them has experts; the others have the plain network."""
+    """One in `every` of the remaining layers has experts; the others have the plain network."""
 
 
 class Transformer(Frozen):
@@ -74,17 +74,17 @@ class Transformer(Frozen):
     ffn: Count
     """Inner width of the feed-forward network."""
     gated: bool = False
-    """True for SwiGLU and its kin, with three matrices in place of two."""
+    """True for SwiGLU and other gated networks, with three matrices instead of two."""
     biases: bool = False
-    """True where linear layers have biases, and norms too."""
+    """True if linear layers and norms have biases."""
     vocabulary: Count
     """Entries of the vocabulary."""
     sequence: Count
-    """Usual length of a sequence in training."""
+    """Default sequence length in training."""
     positions: Annotated[int, Field(ge=0)] = 0
     """Number of learned position embeddings; 0 for rotary or ALiBi."""
     tied: bool = False
-    """True where input and output share one embedding."""
+    """True if input and output share one embedding."""
     latent: Latent | None = None
     """Multi-head latent attention in place of plain heads."""
     experts: Experts | None = None
@@ -131,11 +131,11 @@ class Convolution(Frozen):
     norm: bool = False
     """True with a batch norm after it."""
     relu: bool = True
-    """True with a rectifier behind it."""
+    """True with a rectifier after it."""
     add: bool = False
-    """True where its output is added to another, as at the end of a residual block."""
+    """True if its output is added to another, as at the end of a residual block."""
     pool: Count = 1
-    """Width of the square pooling behind the last of them; 1 for none."""
+    """Width of the square pooling after the last layer; 1 for none."""
 
 
 class Model(Part):
@@ -147,7 +147,7 @@ class Model(Part):
     parameters: ParameterFigure
     """Published number of parameters."""
     active: ParameterFigure | None = None
-    """Published number of active parameters per token, of a mixture of experts."""
+    """Published number of active parameters per token, for mixtures of experts."""
     transformer: Transformer | None = None
     """Dimensions of a transformer."""
     convolutions: Many[Convolution] = ()

@@ -1,4 +1,4 @@
-"""Parts by the name that a person gives."""
+"""Parts named on the command line."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     """Return a part given on the command line.
 
     Args:
-        catalog: where to look.
+        catalog: catalogue to search.
         option: command and option, for messages.
 
     Raises:
-        UsageError: where the catalogue has no such part; the message suggests the nearest.
+        UsageError: if the catalogue has no such part; the message suggests the nearest.
     """
     from ffplan.inputs.suggest import did_you_mean
 

@@ -1,4 +1,4 @@
-"""Figures that note when they are read: a result cannot depend on a figure that it never looks at."""
+"""Figures that record their reads: a result cannot depend on a figure that was never read."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 Place = tuple[str, tuple[str | int, ...]]
 """A figure: id of its part, and its path there."""
 NUMBERS = frozenset({"value", "low", "high", "__dict__"})
-"""Attributes that hold the number; a copy, a comparison and a dump take all fields at once."""
+"""Attributes whose access counts as a read; `__dict__` covers copies, comparisons and dumps."""
 NOTE = "_noted"
 
 
 def _read(self: Any, name: str) -> Any:
-    """Return an attribute of a figure, with a note where it holds the number."""
+    """Return an attribute of a figure, and record the read if it holds the number."""
     if name in NUMBERS:
         place, seen = object.__getattribute__(self, "__dict__")[NOTE]
         seen.add(place)
@@ -29,40 +29,40 @@ def _read(self: Any, name: str) -> Any:
 
 @cache
 def _noting(model: Any) -> type[Figure]:
-    """Return the class of a figure's kind that notes reads; it is of that kind, too."""
+    """Return a subclass of a figure's class that records reads."""
     fields = {"__getattribute__": _read, "__module__": __name__}
-    made: type[Figure] = type(model)(model.__name__, (model,), fields)
-    return made
+    noting: type[Figure] = type(model)(model.__name__, (model,), fields)
+    return noting
 
 
 def _noted(value: Any, place: Place, seen: set[Place]) -> Any:
-    """Return a part, or something inside it, whose figures note that they are read."""
+    """Return a part, or a value inside it, whose figures record their reads."""
     name, path = place
     if isinstance(value, Figure):
-        made = value.model_copy()
-        made.__dict__[NOTE] = (place, seen)
-        object.__setattr__(made, "__class__", _noting(type(value)))
-        return made
+        copied = value.model_copy()
+        copied.__dict__[NOTE] = (place, seen)
+        object.__setattr__(copied, "__class__", _noting(type(value)))
+        return copied
     if isinstance(value, Frozen):
         fields = {field: getattr(value, field) for field in type(value).model_fields}
-        made_fields = {field: _noted(item, (name, (*path, field)), seen) for field, item in fields.items()}
+        noted_fields = {field: _noted(child, (name, (*path, field)), seen) for field, child in fields.items()}
         return value.model_copy(
-            update={field: item for field, item in made_fields.items() if item is not fields[field]}
+            update={field: child for field, child in noted_fields.items() if child is not fields[field]}
         )
     if isinstance(value, dict):
-        items = {key: _noted(item, (name, (*path, key)), seen) for key, item in value.items()}
-        return items if any(items[key] is not item for key, item in value.items()) else value
+        items = {key: _noted(child, (name, (*path, key)), seen) for key, child in value.items()}
+        return items if any(items[key] is not child for key, child in value.items()) else value
     if isinstance(value, tuple | list):
-        parts = [_noted(item, (name, (*path, at)), seen) for at, item in enumerate(value)]
-        same = all(one is two for one, two in zip(parts, value, strict=True))
+        parts = [_noted(child, (name, (*path, index)), seen) for index, child in enumerate(value)]
+        same = all(new is old for new, old in zip(parts, value, strict=True))
         return value if same else type(value)(parts)
     return value
 
 
 def noted(entry: Entry, seen: set[Place]) -> Entry:
-    """Return a part whose figures note that they are read.
+    """Return a part whose figures record their reads.
 
     Args:
-        seen: takes the places of the figures that are read from now on.
+        seen: receives the places of the figures read from now on.
     """
     return replace(entry, part=_noted(entry.part, (entry.part.id, ()), seen))

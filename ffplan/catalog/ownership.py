@@ -1,4 +1,4 @@
-"""What it takes to buy, build, run and retire a cluster: figures that no part has, each with its range."""
+"""Figures for buying, building, running and retiring a cluster that belong to no part, each with its range."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 Distribution = Literal["triangular", "pert", "uniform", "normal", "lognormal"]
-"""Shape of an uncertain input between its low and high end. Of `normal` and `lognormal` the two ends are P5 and P95."""
+"""Shape of an uncertain input between its low and high end. For `normal` and `lognormal` the ends are P5 and P95."""
 
 
 def _rule(message: str, remedy: str) -> PydanticCustomError:
-    """Return the error of an estimate that its types cannot see."""
+    """Return the error of an estimate that types do not catch."""
     return PydanticCustomError("rule", "{message}", {"rule": "number-range", "message": message, "remedy": remedy})
 
 
 class Estimate(Figure):
-    """A value with its range and distribution; written alone, or with `low`, `likely` and `high`."""
+    """A value with range and distribution, written as one value or as `low`, `likely` and `high`."""
 
     source: str = ""
     """Key under `sources` of the same file; a design needs none."""
@@ -36,26 +36,26 @@ class Estimate(Figure):
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
-        """Return the schema of a value alone, or of its fields, where `likely` stands for `value`."""
-        found = handler(core_schema)
-        fields = handler.resolve_ref_schema(found)
+        """Return the schema of a single value, or of its fields with `likely` for `value`."""
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema)
         value = fields["properties"]["value"]
         fields["properties"]["likely"] = {**value, "title": "Likely"}
         fields["required"] = [name for name in fields.get("required", []) if name != "value"]
         whole = dict(fields)
         fields.clear()
         fields.update({"title": whole["title"], "anyOf": [{k: v for k, v in value.items() if k != "title"}, whole]})
-        return found
+        return schema
 
     @model_validator(mode="before")
     @classmethod
     def _written(cls, data: Any) -> Any:
-        """Read a value alone, and `likely` as the value."""
+        """Accept a single value, and `likely` for `value`."""
         if not isinstance(data, dict):
             return {"value": data}
         if "value" in data and "likely" in data:
             raise _rule("`value` and `likely` are one figure, written twice", "keep one of the two")
-        return {("value" if key == "likely" else key): item for key, item in data.items()}
+        return {("value" if key == "likely" else key): value for key, value in data.items()}
 
     @model_validator(mode="after")
     def _wide(self) -> Estimate:
@@ -63,15 +63,15 @@ class Estimate(Figure):
         if len({end.currency for end in (low, self.value, high) if isinstance(end, Money)}) > 1:
             raise _rule("one range in two currencies", "write all of it in one currency")
         if self.distribution is not None and not low < high:
-            words = f"a {self.distribution} distribution without width"
-            raise _rule(words, "give `low` below `high`, or remove `distribution`")
+            fault = f"a {self.distribution} distribution without width"
+            raise _rule(fault, "give `low` below `high`, or remove `distribution`")
         if self.distribution == "lognormal" and not (low.amount if isinstance(low, Money) else low) > 0:
             raise _rule("a lognormal distribution from 0", "give `low` above 0, or another `distribution`")
         return self
 
 
 class ShareEstimate(Estimate):
-    """A part of a whole, 0 to 1."""
+    """A share of a whole, 0 to 1."""
 
     value: Share
     low: Share | None = None
@@ -198,10 +198,10 @@ class PerMonthEstimate(Estimate):
 
 
 class OwnershipFields(Frozen):
-    """What owning a cluster takes; a design overrides single fields of its profile."""
+    """Inputs of ownership; a design overrides single fields of its profile."""
 
     discount: ShareEstimate | None = None
-    """Discount by volume off the price book, on every part [1]."""
+    """Volume discount on the price book, for every part [1]."""
     freight: ShareEstimate | None = None
     """Freight, insurance and duty, over the price of the hardware [1]."""
     installation: ShareEstimate | None = None
@@ -213,23 +213,23 @@ class OwnershipFields(Frozen):
     rack_pdu: MoneyEstimate | None = None
     """A rack power distribution unit; two for each rack [currency]."""
     liquid_cooling: PerWattEstimate | None = None
-    """Coolant distribution units and manifolds, for each watt that liquid takes away [currency per W]."""
+    """Coolant distribution units and manifolds, per watt removed by liquid [currency per W]."""
     spare_nodes: ShareEstimate | None = None
-    """Servers bought as spares, over those in use, rounded [1]."""
+    """Spare servers bought per server in use, rounded [1]."""
     spare_switches: ShareEstimate | None = None
-    """Switches bought as spares, over those in use, rounded [1]."""
+    """Spare switches bought per switch in use, rounded [1]."""
     spare_links: ShareEstimate | None = None
-    """Cables and optics bought as spares, over those in use, rounded [1]."""
+    """Spare cables and optics bought per piece in use, rounded [1]."""
     rack_power: PowerEstimate | None = None
-    """Rated power that a rack takes, where the design has no limit of its own; a server that needs more has a rack
-    alone [W]."""
+    """Rated power of a rack, for designs without a limit; a server above it gets its own
+    rack [W]."""
     switches_per_rack: PlainEstimate | None = None
     """Switches of all networks that share a rack [1]."""
     rack_area: AreaEstimate | None = None
-    """Floor that a rack takes with its share of aisles, where the design has no floor plan; rooms for power and cooling
-    are apart [m2]."""
+    """Floor area of a rack with its share of aisles, for designs without a floor plan; rooms for power and cooling are
+    not included [m2]."""
     accelerators_per_storage_server: PlainEstimate | None = None
-    """Accelerators that one storage server serves; it sizes the storage of a design that plans none; 0 for no storage
+    """Accelerators per storage server; sizes the storage of designs without any; 0 for no storage
     [1]."""
     support: ShareEstimate | None = None
     """Support and maintenance a year, over the price of the hardware [1]."""
@@ -238,33 +238,33 @@ class OwnershipFields(Frozen):
     staff: PlainEstimate | None = None
     """Full-time staff for a thousand accelerators [1]."""
     salary: PerYearEstimate | None = None
-    """Loaded cost of one of them [currency per year]."""
+    """Loaded cost of one employee [currency per year]."""
     life: YearsEstimate | None = None
     """Years over which the hardware is written off [year]."""
     residual: ShareEstimate | None = None
-    """Value of the hardware after that, over its price [1]."""
+    """Value of the hardware at the end of its life, over its price [1]."""
     capital: ShareEstimate | None = None
     """Cost of capital a year [1]."""
     utilisation: ShareEstimate | None = None
-    """Hours in which accelerators run jobs, over all hours in production [1]."""
+    """Hours with jobs over hours in production, per accelerator [1]."""
     effective: ShareEstimate | None = None
-    """Progress of a job over its time: what restarts, checkpoints and slow nodes leave of it [1]."""
+    """Progress of a job over its time, after restarts, checkpoints and slow nodes [1]."""
     electricity: PerKwhEstimate | None = None
-    """Price of electrical energy, where the site names none [currency per kWh]."""
+    """Price of electrical energy if the site names none [currency per kWh]."""
     pue: PueEstimate | None = None
     """Power usage effectiveness: its relative range holds for the site's own figure [1]."""
     colocation: PerKwMonthEstimate | None = None
-    """Colocation, energy apart, by IT power at the rated maximum [currency per kW and month]."""
+    """Colocation without energy, per kW of rated IT power [currency per kW and month]."""
     rack_rent: PerMonthEstimate | None = None
-    """Rent of a rack, energy apart; the site's overhead is charged on it as on energy [currency per month]."""
+    """Rent of a rack without energy, multiplied by PUE as energy is [currency per month]."""
     building: PerWattEstimate | None = None
-    """Shell, power and cooling of an own site, by IT power at the rated maximum [currency per W]."""
+    """Shell, power and cooling of a site to be built, per watt of rated IT power [currency per W]."""
     building_life: YearsEstimate | None = None
     """Years over which the building is written off [year]."""
     idle: ShareEstimate | None = None
-    """Power of a server without load over its rated maximum, where its file has none [1]."""
+    """Idle power of a server over its rated maximum, if its file gives no idle power [1]."""
     power: PlainEstimate | None = None
-    """Power in training over what the power report expects [1]."""
+    """Power in training over the power report's expectation [1]."""
     lead_time: YearsEstimate | None = None
     """From order to delivery [year]."""
     commissioning: YearsEstimate | None = None
@@ -272,7 +272,7 @@ class OwnershipFields(Frozen):
     grid: PlainEstimate | None = None
     """Carbon intensity of the grid, location-based [g CO2e per kWh]."""
     water: PlainEstimate | None = None
-    """Water that the site evaporates, over IT energy [l per kWh]."""
+    """Water evaporated on site per IT energy [l per kWh]."""
     embodied_accelerator: PlainEstimate | None = None
     """Embodied carbon of an accelerator [kg CO2e]."""
     embodied_server: PlainEstimate | None = None
@@ -284,7 +284,7 @@ class OwnershipFields(Frozen):
 
 
 class SideNetwork(Frozen):
-    """A network beside the fabric, sized from the design: one leaf layer, and a second where one switch is too few."""
+    """A side network, sized from the design: one switch layer, or two if one switch is too small."""
 
     switch: Identifier
     """Catalogue id of the switch."""
@@ -313,13 +313,13 @@ class OwnershipProfile(Part, OwnershipFields):
     currency: Currency
     """Currency of every amount."""
     price_book: Identifier | None = None
-    """Catalogue id of the price book for storage and side networks that the design's own book does not price."""
+    """Catalogue id of the price book for storage and side networks missing in the design's own book."""
     storage_server: Identifier | None = None
     """Catalogue id of the storage server for designs that plan no storage."""
     storage_network: SideNetwork | None = None
-    """Network of the storage, where the fabric does not carry it."""
+    """Storage network, if the fabric does not carry storage."""
     pue_by_cooling: dict[Cooling, PueEstimate] = Field(default_factory=dict)
-    """Power usage effectiveness of a site by how it cools, for designs that give `site.cooling` and no PUE [1]."""
+    """Power usage effectiveness of a site by cooling, for designs that give `site.cooling` instead of a PUE [1]."""
     in_band: SideNetwork | None = None
     """Management network that jobs and logins use."""
     out_of_band: SideNetwork | None = None
@@ -332,7 +332,7 @@ ESTIMATE_UNITS: dict[type[Figure], tuple[str, float]] = {
     PowerEstimate: ("W", 1.0),
     AreaEstimate: ("m2", 1.0),
 }
-"""Unit that an estimate is shown in, and its size in canonical units."""
+"""Display unit of each estimate, and its size in canonical units."""
 PER_WORDS: dict[type[Figure], str] = {
     PerKwhEstimate: "/kWh",
     PerKwMonthEstimate: "/kW-month",
@@ -341,7 +341,7 @@ PER_WORDS: dict[type[Figure], str] = {
     PerHourEstimate: "/h",
     PerMonthEstimate: "/month",
 }
-"""What a price is for, after its currency."""
+"""Unit of each price after its currency."""
 
 
 def plain_amount(value: Any) -> float:

@@ -38,7 +38,7 @@ class Part(Frozen):
     kind: str
     """Kind of part."""
     id: Identifier
-    """Name by which designs and other parts refer to it; also the name of its file."""
+    """Id that designs and other parts use; also the file name."""
     name: Text
     """Name for people."""
     vendor: Text
@@ -46,9 +46,9 @@ class Part(Frozen):
     sources: dict[str, Source]
     """Sources of the figures below, by key."""
     note: Text | None = None
-    """Anything a planner should know."""
+    """Remarks for planners."""
     announced: bool = False
-    """True of a part that its maker has announced, and nobody can buy yet; reports say so."""
+    """True for a part that is announced but not on sale; reports say so."""
 
     def __repr__(self) -> str:
         """Return kind and id; `ffplan catalog show` prints the rest."""
@@ -67,16 +67,16 @@ def walk_figures(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tupl
         for field in type(value).model_fields:
             yield from walk_figures(getattr(value, field), (*path, field))
     elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from walk_figures(item, (*path, key))
+        for key, child in value.items():
+            yield from walk_figures(child, (*path, key))
     elif isinstance(value, tuple | list):
-        for position, item in enumerate(value):
-            yield from walk_figures(item, (*path, position))
+        for position, child in enumerate(value):
+            yield from walk_figures(child, (*path, position))
 
 
 PciId = Annotated[str, Field(pattern=r"^[0-9a-f]{4}:[0-9a-f]{4}$")]
 Protocol = Literal["infiniband", "ethernet", "omni-path", "nvlink"]
-"""Protocol of a switch or a NIC; NVLink joins the accelerators of a scale-up domain and no fabric."""
+"""Protocol of a switch or a NIC; NVLink connects a scale-up domain, never a fabric."""
 FABRICS: tuple[Protocol, ...] = ("infiniband", "ethernet")
 """Protocols of a NIC that names none."""
 CpuId = Annotated[str, Field(pattern=r"^[A-Za-z]{2,12}:[0-9]{1,3}:[0-9]{1,3}$")]
@@ -101,7 +101,7 @@ class Accelerator(Part):
 
     kind: Literal["accelerator"]
     memory: DataFigure
-    """Device memory [byte]; vendors print GB for the GiB that stacks of memory have."""
+    """Device memory [byte]; vendors print GB but mean GiB."""
     memory_bandwidth: BandwidthFigure
     """Device memory bandwidth [GB/s]."""
     peak: dict[Precision, ComputeFigure]
@@ -123,15 +123,15 @@ class Accelerator(Part):
     power: PowerFigure | None = None
     """Thermal design power [W]; left out where unknown."""
     chip: Identifier | None = None
-    """Kind of chip whose long GEMMs run at the limit of power: accelerators that name the same one run them in
+    """Kind of chip whose long GEMMs are limited by power: accelerators with the same chip run them in
     proportion to `power`. Left out where GEMMs stay below the limit, or the limit feeds more than the accelerator."""
     process: Identifier | None = None
-    """Family of its semiconductor process: chips of one maker and family spend alike on an operation, so that GEMMs of
-    those that name a `chip` run in proportion to `power`."""
+    """Family of its semiconductor process: chips of one maker and family use the same energy per operation, so that
+    GEMMs of accelerators with a `chip` run in proportion to `power`."""
 
 
 class RootPortLimits(Frozen):
-    """Rates of a PCIe root port (host bridge) to the inside of the CPU."""
+    """Rates between a PCIe root port (host bridge) and the CPU."""
 
     one_way: BandwidthFigure
     """Largest rate in one direction [GB/s]."""
@@ -148,13 +148,13 @@ class Cpu(Part):
     arch: Literal["x86_64", "arm64"] = "x86_64"
     """Instruction set."""
     cpuid: Many[CpuId] = ()
-    """Vendor, family and model that it shows, as in AuthenticAMD:143:49; CPUs of one generation share them."""
+    """Vendor, family and model, as in AuthenticAMD:143:49; CPUs of one generation share them."""
     cores: CountFigure
     """Cores."""
     memory_channels: CountFigure
     """Memory channels."""
     memory_rate: TransfersFigure
-    """Largest memory transfer rate that it supports [MT/s]."""
+    """Largest supported memory transfer rate [MT/s]."""
     memory_efficiency: EfficiencyFigure
     """Fraction of the theoretical memory bandwidth that copies and reductions reach."""
     root_port: RootPortLimits | None = None
@@ -170,7 +170,7 @@ class Cpu(Part):
 
 
 Cooling = Literal["air", "rear-door", "cold-plate", "immersion"]
-"""How the heat of servers is taken away."""
+"""Cooling of servers."""
 
 
 class Nic(Part):
@@ -186,17 +186,17 @@ class Nic(Part):
     tree_efficiency: EfficiencyFigure | None = None
     """Fraction of the line rate under trees, where several flows meet; left out where equal."""
     fabrics: Many[Protocol] = ()
-    """Protocols that it speaks; InfiniBand and Ethernet if omitted."""
+    """Supported protocols; InfiniBand and Ethernet if omitted."""
     built_in: bool = False
-    """True of a NIC inside the accelerator, such as Gaudi's: its traffic never crosses PCIe."""
+    """True for a NIC inside the accelerator, such as Gaudi's: its traffic never crosses PCIe."""
     tuned: bool = False
-    """True where its plugin for NCCL rates trees over two or three nodes at their actual speed; NCCL's own estimate
-    rates them at half of it."""
+    """True if its NCCL plugin rates trees over two or three nodes at their actual speed; NCCL's own estimate is
+    half of it."""
     hop_latency: DurationFigure | None = None
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
     proxy_message: PositiveDurationFigure | None = None
-    """Time in which the host posts a message that a kernel sends by itself, for each GPU [s]; omitted where kernels
-    post their messages (IBGDA), or it is unknown."""
+    """Host time to post a message that a kernel sends, per GPU [s]; omitted if kernels post
+    their own messages (IBGDA), or unknown."""
     pci_ids: Many[PciId] = ()
     """PCI ids it shows, as vendor:device."""
     power: PowerFigure | None = None
@@ -210,7 +210,7 @@ class Switch(Part):
 
     kind: Literal["switch"]
     fabric: Protocol
-    """Protocol; `nvlink` of a switch of a scale-up domain, which no fabric takes."""
+    """Protocol; `nvlink` for a switch of a scale-up domain, which cannot join a fabric."""
     ports: CountFigure
     """Ports (the radix) at `rate`."""
     rate: BandwidthFigure
@@ -232,7 +232,7 @@ class Link(Part):
     medium: Literal["dac", "aoc", "optics"]
     """Copper, active optical cable, or pluggable optics with fibre."""
     cable: Literal["active-copper", "twisted-pair", "single-mode", "multimode"] | None = None
-    """What is laid, where it is neither passive copper nor an active optical cable; left out where unknown."""
+    """Cable type other than passive copper and active optical; left out where unknown."""
     rate: BandwidthFigure
     """Rate, one direction [GB/s]."""
     reach: LengthFigure
@@ -247,7 +247,7 @@ class SocketMemory(Frozen):
     channels: CountFigure
     """Populated channels."""
     rate: TransfersFigure
-    """Rate at which they run [MT/s]."""
+    """Transfer rate of the modules [MT/s]."""
     dimms: CountFigure | None = None
     """Memory modules; left out where unknown."""
     capacity: DataFigure | None = None
@@ -262,9 +262,9 @@ class RootPort(Frozen):
     id: Identifier
     """Name of the port within the server."""
     pcie_switch: bool = False
-    """True where devices are behind one PCIe switch and communicate without the CPU."""
+    """True if its devices share a PCIe switch and communicate without the CPU."""
     limits: RootPortLimits | None = None
-    """Limits of this port where they differ from the CPU's."""
+    """Limits of this port if different from the CPU's."""
 
 
 class Socket(Frozen):
@@ -277,7 +277,7 @@ class Socket(Frozen):
     memory: SocketMemory
     """Its memory."""
     root_ports: Many[RootPort] = ()
-    """Its root ports that carry accelerators or NICs."""
+    """Root ports with accelerators or NICs."""
 
 
 class AcceleratorSlot(Frozen):
@@ -297,9 +297,9 @@ class NicSlot(Frozen):
     part: Identifier
     """Catalogue id of the NIC."""
     root_port: Identifier | None = None
-    """Its root port; a design that asks for communication refuses a NIC of its fabric without one."""
+    """Its root port; needed for fabric NICs of designs with `communication`."""
     network: Literal["compute", "storage", "both"]
-    """Network of the NIC; `both` where one network carries compute and storage."""
+    """Network of the NIC; `both` if one network carries compute and storage."""
 
 
 class ScaleUp(Frozen):
@@ -308,19 +308,19 @@ class ScaleUp(Frozen):
     pairs: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
     """Bridged pairs of accelerators."""
     switched: bool = False
-    """True where a switch joins all accelerators of the server."""
+    """True if a switch connects all accelerators of the server."""
     mesh: bool = False
-    """True where a link joins every two accelerators of the server, and no switch does."""
+    """True if a link connects every pair of accelerators of the server, without a switch."""
     links: Many[Annotated[tuple[Identifier, Identifier], Field(strict=False)]] = ()
-    """Accelerators that links join two by two, where no switch, mesh, torus or bridge does: a ring, or two halves."""
+    """Pairs of accelerators connected by links, for a ring or two halves, without switch, mesh, torus or bridge."""
     counts: Many[Count] = ()
-    """Links between the two of each entry of `links`, in their order [1]; one each where it is left out."""
+    """Number of links per entry in `links`, in order [1]; one each if omitted."""
     torus: Many[Annotated[int, Field(ge=2, le=1000)]] = ()
-    """Accelerators along each axis of a torus, in which neighbours alone are linked: [16, 20, 28] of a TPU v5p pod."""
+    """Accelerators along each axis of a torus: [16, 20, 28] for a TPU v5p pod."""
     name: Text = "NVLink"
     """Name of the network, such as NVLink, xGMI or ICI."""
     nodes: Count = 1
-    """Servers that one switch joins, such as the 18 trays of an NVL72 rack; only with `switched`."""
+    """Servers behind one switch, such as the 18 trays of an NVL72 rack; only with `switched`."""
     ports: CountFigure | None = None
     """Links of an accelerator to the switches [1]; only with `switched`."""
     switches: CountFigure | None = None
@@ -337,7 +337,7 @@ class ServerPower(Frozen):
     maximum: PowerFigure | None = None
     """Rated maximum: the nameplate's, or the vendor's [W]."""
     liquid: EfficiencyFigure | None = None
-    """Part of its heat that liquid takes away; 0 of a server cooled by air [1]."""
+    """Share of its heat removed by liquid; 0 for an air-cooled server [1]."""
     other: PowerFigure | None = None
     """Fans, board, NVSwitches, local disks and conversion losses, for the component sum [W]; left out where unknown."""
 
@@ -352,15 +352,15 @@ class Drives(Frozen):
     power: PowerFigure | None = None
     """Power of one in operation [W]; left out where unknown."""
     read: BandwidthFigure | None = None
-    """Rate at which one is read, large blocks [GB/s]; left out where unknown."""
+    """Read rate of one drive in large blocks [GB/s]; left out where unknown."""
     write: BandwidthFigure | None = None
-    """Rate at which one is written for long, large blocks [GB/s]; left out where unknown."""
+    """Sustained write rate of one drive in large blocks [GB/s]; left out where unknown."""
     endurance: DataFigure | None = None
-    """Data that one may be written over its life [byte]; left out where unknown."""
+    """Data written to one drive over its life, at most [byte]; left out where unknown."""
 
     @property
     def gbyte_s(self) -> tuple[float, float] | None:
-        """Rates at which all are read and written together [GB/s]; None where one of both is unknown."""
+        """Read and write rate of all drives together [GB/s]; None if either is unknown."""
         if self.read is None or self.write is None:
             return None
         return self.count.value * self.read.value, self.count.value * self.write.value
@@ -373,7 +373,7 @@ class Server(Part):
 
     kind: Literal["server"]
     sockets: Many[Socket] = ()
-    """CPU sockets; left out of an appliance whose inside is unknown, which has no accelerators."""
+    """CPU sockets; left out for an appliance of unknown construction, without accelerators."""
     accelerator: Identifier | None = None
     """Catalogue id of the accelerators; all of one kind."""
     accelerators: Many[AcceleratorSlot] = ()
@@ -381,11 +381,11 @@ class Server(Part):
     nics: Many[NicSlot] = ()
     """Attachment of each NIC."""
     accelerator_pcie: BandwidthFigure | None = None
-    """PCIe link of each accelerator, one direction, where the server's is slower than the accelerator's own [GB/s]."""
+    """PCIe link of each accelerator, one direction, if slower than the accelerator's own [GB/s]."""
     nvlink: ScaleUp | None = None
     """NVLink or another scale-up network inside the server."""
     drives: Drives | None = None
-    """Data drives, which may hold what training offloads; left out where it has none, or they are unknown."""
+    """Data drives, which may hold offloaded training states; left out if absent or unknown."""
     power: ServerPower
     """Power."""
 
@@ -403,7 +403,7 @@ class StorageServer(Part):
     drives: Drives
     """Data drives."""
     service: StorageService | None = None
-    """How it keeps data; left out, one copy of all data on a file system that nothing names."""
+    """Storage service; if omitted, one copy of all data on a default file system."""
     power: ServerPower
     """Power."""
 
@@ -414,7 +414,7 @@ class StorageServer(Part):
 
 
 def memory_bytes(server: Server | StorageServer) -> float | None:
-    """Return the memory of all sockets of a server [byte]; None where that of a socket is unknown."""
+    """Return the memory of all sockets of a server [byte]; None if any socket's is unknown."""
     known = [socket.memory.capacity for socket in server.sockets if socket.memory.capacity is not None]
     return float(sum(figure.value for figure in known)) if len(known) == len(server.sockets) else None
 

@@ -1,4 +1,4 @@
-"""Price books: dated prices in one currency, apart from specifications."""
+"""Price books: dated prices in one currency, separate from specifications."""
 
 from __future__ import annotations
 
@@ -21,43 +21,43 @@ class PriceBook(Part):
 
     kind: Literal["price-book"]
     extends: Identifier | None = None
-    """Id of another price book, whose prices hold for parts that this one does not name; its own id means the book of
-    that id in the next catalogue folder."""
+    """Id of another price book, whose prices apply to parts missing here; the same id means the book of that id in the
+    next catalogue folder."""
     currency: Currency
     """Currency of every price in the book."""
     currency_note: Text | None = None
-    """Meaning of the currency, where it is not a national one."""
+    """Meaning of the currency, if not a national one."""
     date: Date
-    """Date of the book: year or year-month. A price of another time says so itself."""
+    """Date of the book: year or year-month. Prices of other dates state their own."""
     items: dict[str, PriceFigure]
     """Price of one piece, by catalogue id of the part."""
     unpriced: dict[Identifier, Text] = Field(default_factory=dict)
-    """Parts on sale whose price is not known, with the reason, by catalogue id; the audit lists them."""
+    """Parts on sale without a known price, with the reason, by catalogue id; the audit lists them."""
 
 
 Term = Literal["on-demand", "spot", "capacity-block", "1-year", "3-year"]
-"""How long a rented accelerator is paid for: by the hour, for days booked ahead, or for years."""
+"""Term of a rent: by the hour, for days booked ahead, or for years."""
 TERM_YEARS = {"1-year": 1.0, "3-year": 3.0}
-"""Years of the terms under which every hour is paid [year]."""
+"""Years of terms that bill every hour [year]."""
 
 
 class Offer(Frozen):
     """An accelerator for rent."""
 
     provider: Text
-    """Who rents it out."""
+    """Provider."""
     instance: Text | None = None
     """The provider's name for the machine."""
     accelerator: Identifier
     """Catalogue id of the accelerator."""
     term: Term
-    """How long it is paid for."""
+    """Term of the rent."""
     upfront: Annotated[float, Field(ge=0, le=1)] = 0.0
-    """Part of the term's rent that is paid at its start [1]."""
+    """Share of the term's rent paid upfront [1]."""
     index: bool = False
-    """An index, median or survey of several providers: a level of the market that nobody signs."""
+    """An index, median or survey of several providers: a market level, not an offer to sign."""
     most: Annotated[int, Field(ge=1)] | None = None
-    """Most accelerators that the price holds for, as of a single small machine [1]; any number if omitted."""
+    """Most accelerators at this price, as for a single small machine [1]; any number if omitted."""
     price: PriceFigure
     """Price of an accelerator-hour, its server, network and power included [currency per hour]."""
 
@@ -71,18 +71,18 @@ class RentBook(Part):
     currency: Currency
     """Currency of every rent in the book."""
     date: Date
-    """Date of the book: year or year-month. A rent of another time says so itself."""
+    """Date of the book: year or year-month. Rents of other dates state their own."""
     offers: dict[Identifier, Offer]
     """Offers by id, such as aws-p5-h100-3-year."""
 
 
 def inherit(book: PriceBook, base: PriceBook) -> PriceBook:
-    """Return a price book with the prices of another for parts that it does not name.
+    """Extend a price book with another's prices for parts that it lacks.
 
     Args:
         book: the book; its own prices win.
-        base: the book that it extends; its prices keep their sources, under a key of their own where two books use
-            one key.
+        base: the extended book; its prices keep their sources, under a new key if both books use
+            the same.
     """
     sources, items = dict(book.sources), {}
     for part, figure in base.items.items():

@@ -1,4 +1,4 @@
-"""A part as its file has it: its model, its document, and what no type of a field can see."""
+"""Parts as read from files: model, document, and faults that field types cannot catch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
 
 METHODS = {"nccl": "nccl", "rccl": "nccl", "hfreduce": "hfreduce", "deepep": "deepep"}
-"""Methods of libraries that commands know by name; a user's file may give them other constants, not another method."""
+"""Methods of libraries known to commands; a user's file may change their constants, not the method."""
 
 MIN_PORTS = 2
 """Fewest ports of a switch."""
@@ -30,30 +30,30 @@ MIN_PORTS = 2
 
 @record
 class Entry:
-    """A part as it was read."""
+    """A part with its document."""
 
     part: Part
     document: Document
     recalled: tuple[tuple[str | int, ...], ...] = ()
     """Paths of recalled figures (status R) in its own file."""
     base: Entry | None = None
-    """The price book or reliability profile that it extends."""
+    """The extended price book or reliability profile."""
     key: tuple[str, int] = ("", 0)
     """Its id, and the position of its folder."""
 
     @property
     def data(self) -> Any:
-        """Its data, with those of the reliability profile that it extends."""
-        own = self.document.data
-        return own if self.base is None or self.part.kind != "reliability" else with_base(own, self.base.data)
+        """Its data, merged with the extended reliability profile."""
+        data = self.document.data
+        return data if self.base is None or self.part.kind != "reliability" else with_base(data, self.base.data)
 
     def document_of(self, path: tuple[str | int, ...]) -> Document:
-        """Return the file that states the value at a path: its own, or one that it extends."""
+        """Return the file that states the value at a path: its own, or an extended one."""
         return self.document if self.base is None or holds(self.document.data, path) else self.base.document_of(path)
 
 
 def holds(data: Any, path: tuple[str | int, ...]) -> bool:
-    """Return whether the data of a file have a value at a path.
+    """Return whether data have a value at a path.
 
     Args:
         data: mappings, lists and scalars.
@@ -75,21 +75,21 @@ def recalled_paths(part: Part) -> tuple[tuple[str | int, ...], ...]:
 
 
 def read_part(document: Document, base: Entry | None = None, *, shipped: bool = False) -> Entry:
-    """Return a part as its file has it.
+    """Read a part from its document.
 
     Args:
-        base: the reliability profile that it extends.
-        shipped: the file is one of ours, as is what it extends, and was checked before it shipped.
+        base: the extended reliability profile.
+        shipped: file and base ship with ffplan, and were checked before.
 
     Raises:
-        InputError: where the file is wrong.
+        InputError: if the file is wrong.
     """
     if base is not None and not shipped and (faults := list(extension_faults(document, base.data))):
         raise InputError(*faults)
     data = document.data if base is None else with_base(document.data, base.data)
     part = trusted(model_of(data["kind"]), data) if shipped else _part(document, data)
-    own = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
-    return Entry(part=part, document=document, recalled=tuple(own), base=base)
+    recalled = (path for path in recalled_paths(part) if base is None or holds(document.data, path))
+    return Entry(part=part, document=document, recalled=tuple(recalled), base=base)
 
 
 def _part(document: Document, data: Any) -> Part:

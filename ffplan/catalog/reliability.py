@@ -1,4 +1,4 @@
-"""What fails in a cluster and how often: studies with counts and exposures, Xid codes, and a profile of rates."""
+"""Failures of clusters: studies with counts and exposures, Xid codes, and a profile of rates."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ Unit = Literal[
     "scale-up-domain",
     "job",
 ]
-"""What a rate is over: a hazard strikes each of them alike."""
+"""Units of a rate; a hazard strikes all units alike."""
 PATHS: tuple[Unit, ...] = ("endpoint-link", "leaf-switch")
-"""Units whose loss a job survives where every NIC has a port to each of several planes."""
+"""Units whose loss a job survives if every NIC has a port in each of several planes."""
 EventCount = Annotated[int, Field(ge=0, le=10_000_000_000)]
 EventRate = Annotated[float, Field(ge=0, le=1e9, strict=False)]
 
 
 class EventFigure(Figure):
-    """A number of events with evidence; none is a number too."""
+    """A number of events with evidence; 0 is allowed."""
 
     value: EventCount
     low: EventCount | None = None
@@ -74,23 +74,23 @@ class FailureStudy(Part):
 
     kind: Literal["failure-study"]
     accelerator: Identifier | None = None
-    """Catalogue id of the fleet's accelerators; left out where several kinds, or unknown."""
+    """Catalogue id of the fleet's accelerators; left out if mixed or unknown."""
     days: DaysFigure | None = None
-    """Days over which events were counted; without it, and the fleet, counts give parts of a whole and no rate."""
+    """Days of counting; without days and fleet, counts give shares but no rates."""
     fleet: dict[Unit, CountFigure] = Field(default_factory=dict)
     """Units exposed over these days."""
     events: dict[Identifier, EventFigure] = Field(default_factory=dict)
     """Events by class, in the words of the source."""
     printed: dict[Identifier, EventFigure] = Field(default_factory=dict)
-    """Sums that the source prints, by the classes that they are over, or in its words."""
+    """Sums printed in the source, by their classes or in its words."""
     sums: dict[Identifier, Many[Identifier]] = Field(default_factory=dict)
-    """Classes behind a printed sum; every class if omitted."""
+    """Classes of a printed sum; all classes if omitted."""
     rates: dict[Identifier, RateFigure] = Field(default_factory=dict)
-    """Rates that the source prints without counts [1/year and unit]."""
+    """Rates printed without counts [1/year and unit]."""
     shares: dict[Identifier, FractionFigure] = Field(default_factory=dict)
-    """Parts of a whole that the source prints [1]."""
+    """Shares printed in the source [1]."""
     factors: dict[Identifier, PlainFigure] = Field(default_factory=dict)
-    """Other ratios that the source prints [1]."""
+    """Other ratios printed in the source [1]."""
 
 
 Action = Literal["ignore", "restart-job", "reset-gpu", "reboot-node", "return-part", "follow-other", "link-check"]
@@ -98,18 +98,18 @@ XidClass = Literal["application", "hardware", "link", "software", "information"]
 
 
 class XidMeaning(Frozen):
-    """What an Xid says, and the first thing to do."""
+    """Meaning of an Xid, and the first action."""
 
     meaning: Text
-    """What the driver reports."""
+    """Error reported by the driver."""
     action: Action
-    """What to do first."""
+    """First action."""
     then: Action | None = None
-    """What to do where it repeats or follows another."""
+    """Action if it repeats or follows another Xid."""
     of: XidClass
-    """Whose fault it mostly is."""
+    """Most frequent cause."""
     count: EventFigure
-    """Events in a year of the Fire-Flyer fleet; 0 where it had none."""
+    """Events in a year of the Fire-Flyer fleet; 0 if it had none."""
 
 
 class XidTable(Part):
@@ -128,44 +128,44 @@ class Counted(Frozen):
     study: Identifier
     """Catalogue id of the study."""
     events: Annotated[Many[Identifier], Field(min_length=1)]
-    """Classes of it that count."""
+    """Counted classes of the study."""
     over: Unit
-    """Units of its fleet that were exposed."""
+    """Exposed units of the study's fleet."""
 
 
 class Growth(Frozen):
-    """How a rate of jobs grows with their size: `ffplan.reliability.hazards.growth` has the formula."""
+    """Growth of a rate with job size, by the formula of `ffplan.reliability.hazards.growth`."""
 
     until: CountFigure
-    """Accelerators from which on it grows no more; the rate is that of such a job."""
+    """Job size, in accelerators, at which the rate is stated and growth ends."""
     exponent: PlainEstimate
-    """Power of the size with which it grows up to there [1]."""
+    """Exponent of the job size below it [1]."""
 
 
 class Hazard(Frozen):
-    """A kind of failure: how often it strikes a unit, what it stops, and what it takes away."""
+    """A kind of failure: its rate, and the shares that stop a job or remove a node."""
 
     label: Text
-    """Its name for people."""
+    """Name for people."""
     unit: Unit
-    """What it strikes."""
+    """Unit it strikes."""
     counted: Counted | None = None
-    """Counts that its rate is from."""
+    """Counts behind its rate."""
     rate: PlainEstimate | None = None
-    """Its rate where no study counts it [1/year]."""
+    """Its rate if no study counts it [1/year]."""
     others: PlainEstimate | None = None
-    """What other sources give, with `counted`: its ends widen the interval of the counts [1/year]."""
+    """Range of other sources, with `counted`: it widens the interval of the counts [1/year]."""
     stops: ShareEstimate
-    """Part of these events that stops a job that uses the unit [1]."""
+    """Share of events that stop a job using the unit [1]."""
     removes: ShareEstimate
-    """Part of these events that takes a node out for repair, where they stop a job [1]."""
+    """Share of job-stopping events that take a node out for repair [1]."""
     path_repair: SecondsEstimate | None = None
-    """From the event until the path is back, in the mean, where every NIC has another and the job goes on at part of
-    its rate [s]; not counted if omitted."""
+    """Mean time until the path is back, if every NIC has another path and the job goes on at a reduced
+    rate [s]; not counted if omitted."""
     growth: Growth | None = None
-    """How the rate of one job grows with its accelerators; a job of any size has it if omitted."""
+    """Growth of a job's rate with its accelerators; the same rate for any size if omitted."""
     spreads: bool = True
-    """Whether fleets differ in it by the profile's `fleet` factor."""
+    """Whether the profile's `fleet` factor applies."""
 
     @model_validator(mode="after")
     def _has_rate(self) -> Hazard:
@@ -174,30 +174,30 @@ class Hazard(Frozen):
             remedy = {"remedy": "name a study and its events, or give a rate a year"}
             raise PydanticCustomError("rule", "{message}", {**rule, **remedy})
         if self.path_repair is not None and self.unit not in PATHS:
-            words = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "path_repair"}
+            fault = f"`path_repair` is of endpoint links and leaf switches, and not of a {self.unit}"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "path_repair"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         if self.growth is not None and self.unit != "job":
-            words = f"`growth` is of jobs, and not of a {self.unit}, which a larger job has more of"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "growth"}
+            fault = f"`growth` is of jobs, and not of a {self.unit}, which a larger job has more of"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "growth"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "leave it out"})
         return self
 
 
 class Requeue(Frozen):
-    """Time from a detected failure to the first step, at one size."""
+    """Time from a detected failure to the first step, for one job size."""
 
     accelerators: Count
     """Accelerators of the job."""
     time: SecondsEstimate
-    """Time to queue the whole job again, place it, start it and join its ranks [s]."""
+    """Time to requeue the whole job, place it, start it and connect its ranks [s]."""
 
 
 class GrantedRequests(Frozen):
-    """How a client grants requests to send, so that servers do not wait behind each other."""
+    """Grants of a client to send, which keep servers from blocking each other."""
 
     window: PlainEstimate
-    """Transfers that a client grants at once [1]."""
+    """Transfers granted by a client at once [1]."""
     transfer: PlainEstimate
     """Size of one transfer [byte]."""
     gap: SecondsEstimate
@@ -205,121 +205,121 @@ class GrantedRequests(Frozen):
 
 
 class StorageTier(Frozen):
-    """A vendor's guidance for the storage of so many accelerators."""
+    """A vendor's guidance for storage, by number of accelerators."""
 
     label: Text
-    """Its name for people."""
+    """Name for people."""
     use: Text
-    """What it is for."""
+    """Purpose."""
     accelerators: CountFigure
-    """Accelerators that it serves."""
+    """Accelerators served."""
     read: BandwidthFigure
-    """Read rate for them together [GB/s]."""
+    """Read rate of all together [GB/s]."""
     write: BandwidthFigure
-    """Write rate for them together [GB/s]."""
+    """Write rate of all together [GB/s]."""
 
 
 class DomainPart(Frozen):
-    """A part whose failure takes every node of a scale-up domain out, such as a switch tray of its rack."""
+    """A part whose failure removes every node of a scale-up domain, such as a switch tray of its rack."""
 
     label: Text
-    """Its name for people."""
+    """Name for people."""
     repair: SecondsEstimate
     """Until the domain is back [s]."""
     rate: PlainEstimate | None = None
-    """Events a year of one domain [1/year]; not counted where neither this nor the design has it."""
+    """Events a year of one domain [1/year]; not counted if the design gives no rate either."""
 
 
 class ReliabilityProfile(Part):
-    """Rates of failures, and the times of what follows."""
+    """Rates of failures, and times of detection, restart and repair."""
 
     kind_words: ClassVar[str] = "reliability profile"
 
     kind: Literal["reliability"]
     extends: Identifier | None = None
-    """Profile whose figures it has where it states none of its own: a hazard is stated whole, and any part of it may be
-    left out. It may have its own id in a later folder."""
+    """Profile that provides omitted figures; a hazard is replaced as a whole, and parts of it may be omitted.
+    Its id may be the same in a later folder."""
     without: Many[Identifier] = ()
-    """Hazards of the profile it extends that it leaves out, since its source counts them under others."""
+    """Hazards of the extended profile to drop, since this source counts them under others."""
     beside: Identifier | None = None
-    """Profile whose mean time between interruptions reports set beside its own."""
+    """Profile whose mean time between interruptions reports show for comparison."""
     hazards: Annotated[dict[Identifier, Hazard], Field(min_length=1)]
     """Kinds of failure."""
     domain_parts: dict[Identifier, DomainPart] = Field(default_factory=dict)
-    """Parts that take a scale-up domain of several nodes out."""
+    """Parts whose failure removes a scale-up domain of several nodes."""
     tray_swap: SecondsEstimate | None = None
-    """Until a spare stands in for a node of such a domain, where no whole domain is spare [s]; at once if omitted."""
+    """Time until a spare replaces a node of such a domain, if no whole domain is spare [s]; at once if omitted."""
     fleet: PlainEstimate
-    """Rates of a fleet over those of the hazards: how well it is run, how old it is [1]."""
+    """Factor of a fleet on the hazards' rates, for its operation and age [1]."""
     relative: dict[Identifier, PlainEstimate] = Field(default_factory=dict)
-    """Rates of an accelerator and its node over those of the hazards, by catalogue id [1]; 1 if omitted."""
+    """Factor of an accelerator and its node on the hazards' rates, by catalogue id [1]; 1 if omitted."""
     detect: SecondsEstimate
-    """From a failure that shows itself to a decision to restart [s]."""
+    """From a visible failure to the decision to restart [s]."""
     hang: SecondsEstimate
-    """The same of a job that hangs [s]."""
+    """From a hang to the decision to restart [s]."""
     hangs: ShareEstimate
-    """Part of the interruptions that hang [1]."""
+    """Share of interruptions that are hangs [1]."""
     requeue: Annotated[Many[Requeue], Field(min_length=1)]
-    """Time to restart by size of the job, in rising order; between two sizes along the logarithm."""
+    """Time to restart by job size, rising; interpolated along the logarithm."""
     reschedule: ShareEstimate
-    """Time of a restart that replaces lost nodes alone, over that of a requeue [1]."""
+    """Restart time with only lost nodes replaced, over the requeue time [1]."""
     standby: ShareEstimate
-    """Time of a restart onto warm standby nodes, over that of a requeue [1]."""
+    """Restart time onto warm standby nodes, over the requeue time [1]."""
     repair: SecondsEstimate
-    """Until a node taken out is back [s]."""
+    """Repair time of a node [s]."""
     together: ShareEstimate
-    """Part of the interruptions that take several nodes at once, and so copies in the memory of others [1]."""
+    """Share of interruptions that take several nodes at once, and with them the copies in other nodes' memory [1]."""
     pause: SecondsEstimate
-    """What every checkpoint stops a job for, beyond the copy into host memory and a synchronous save [s]."""
+    """Stop of a job at each checkpoint, besides the copy into host memory and a synchronous save [s]."""
     checkpoint_bytes: PlainEstimate
-    """Size of a checkpoint for each parameter [byte]."""
+    """Checkpoint size per parameter [byte]."""
     usual_interval: SecondsEstimate
-    """Interval of checkpoints that reports set beside the best [s]."""
+    """Checkpoint interval that reports compare with the best [s]."""
     silent_rate: Counted
-    """Silent corruptions that were found."""
+    """Silent corruptions found."""
     silent: ShareEstimate
-    """Part of silent corruptions that a stress test finds [1]."""
+    """Share of silent corruptions that a stress test finds [1]."""
     storage_efficiency: ShareEstimate | None = None
-    """Rate that storage reaches over what its NICs carry, where the server's file gives none, in place of the file
+    """Achieved storage rate over its NICs' rate, if the server's file gives none, in place of the file
     system's [1]."""
     storage_tiers: dict[Identifier, StorageTier] = Field(default_factory=dict)
-    """Guidance for storage, the least first."""
+    """Guidance for storage, in rising order."""
     requests: GrantedRequests
     """How clients of a storage service grant requests to send."""
     token_bytes: PlainEstimate
-    """Bytes that a token of training text takes in storage [byte]."""
+    """Storage per token of training text [byte]."""
     image_bytes: PlainEstimate | None = None
-    """Bytes that an image of a data set takes in storage [byte]; images are not told of if omitted."""
+    """Storage per image of a data set [byte]; images are not reported if omitted."""
     checkpoints_kept: PlainEstimate | None = None
-    """Checkpoints that storage keeps at a time [1]; their capacity is not told of if omitted."""
+    """Checkpoints kept in storage at a time [1]; their capacity is not reported if omitted."""
     stragglers: ShareEstimate | None = None
-    """Rate that slow workers take of a job, beyond what the step times of published runs already have of them [1]; not
+    """Loss of a job's rate to slow workers, beyond their effect on published step times [1]; not
     counted if omitted."""
     stragglers_from: CountFigure | None = None
-    """Accelerators of the smallest job that the source of `stragglers` has; smaller jobs lose none; any job if
+    """Smallest job that `stragglers` applies to, in accelerators, as in its source; every job if
     omitted."""
 
     @model_validator(mode="after")
     def _leaves_out_of_another(self) -> ReliabilityProfile:
         if self.without and self.extends is None:
-            words = "`without` leaves out hazards of the profile that it extends, and it extends none"
-            rule = {"rule": "catalog-reliability", "message": words, "field": "without"}
+            fault = "`without` leaves out hazards of the profile that it extends, and it extends none"
+            rule = {"rule": "catalog-reliability", "message": fault, "field": "without"}
             raise PydanticCustomError("rule", "{message}", {**rule, "remedy": "name the profile under `extends`"})
         return self
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler, /) -> dict[str, Any]:
-        """Return the schema of a profile, which must have every field unless it extends another."""
-        found = handler(core_schema)
-        fields = handler.resolve_ref_schema(found)
+        """Return the schema of a profile, whose fields are all required unless it extends another."""
+        schema = handler(core_schema)
+        fields = handler.resolve_ref_schema(schema)
         whole = fields["required"]
         fields["required"] = ["kind", "id", "name", "vendor"]
         fields |= {"if": {"required": ["extends"]}, "else": {"required": whole}}
-        return found
+        return schema
 
 
 class JobMix(Part):
-    """Jobs of a cluster as a scheduler saw them: sizes, run times, and how long they waited."""
+    """Job statistics of a cluster from its scheduler: sizes, run times and waits."""
 
     kind_words: ClassVar[str] = "job mix"
 
@@ -337,6 +337,6 @@ class JobMix(Part):
     gpus_max: PlainFigure
     """Most accelerators [1]."""
     queue_mean: PlainFigure | None = None
-    """Mean time that jobs waited in that cluster [s]."""
+    """Mean wait of jobs in that cluster [s]."""
     queue_median: PlainFigure | None = None
-    """Median time that they waited [s]."""
+    """Median wait [s]."""

@@ -1,4 +1,4 @@
-"""Runtimes of frameworks: the device memory that they take beyond the tensors of a model."""
+"""Runtimes of frameworks: their device memory besides a model's tensors."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from ffplan.catalog.evidence import CountFigure, DataFigure, FractionFigure
 from ffplan.catalog.parts import Part
 
-USUAL = "pytorch"
-"""Runtime of plans and stacks that name none."""
+DEFAULT_RUNTIME = "pytorch"
+"""Default runtime of plans and stacks."""
 
 
 class Runtime(Part):
@@ -18,8 +18,8 @@ class Runtime(Part):
 
     kind: Literal["runtime"]
     device: DataFigure
-    """Device memory of driver, libraries and fragments, which no tensor can have."""
+    """Device memory of driver, libraries and fragments, unavailable to tensors."""
     reserved: FractionFigure | None = None
-    """Memory that the allocator reserves beyond what tensors have, as a fraction of that; unknown if omitted."""
+    """Memory reserved by the allocator beyond tensors, as a fraction of theirs; unknown if omitted."""
     temporary: CountFigure | None = None
-    """Bytes of a parameter that Adam takes for a moment while it updates its shard; unknown if omitted."""
+    """Temporary bytes per parameter while Adam updates its shard; unknown if omitted."""

@@ -1,4 +1,4 @@
-"""Software stacks that train: what their kernels and their host reach on accelerators of one kind."""
+"""Software stacks for training: rates of their kernels and host on one kind of accelerator."""
 
 from __future__ import annotations
 
@@ -10,88 +10,88 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.evidence import CountFigure, DurationFigure, EfficiencyFigure, FractionFigure
 from ffplan.catalog.kernels import AttentionKernel
 from ffplan.catalog.parts import Part
-from ffplan.catalog.runtimes import USUAL
+from ffplan.catalog.runtimes import DEFAULT_RUNTIME
 from ffplan.inputs.model import Frozen, Identifier, Many, Text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 Dispatcher = Literal["alltoall", "allgather", "deepep", "hybrid"]
-"""How tokens reach experts: every copy for itself, all tokens to every rank, or once for each node, by DeepEP or
+"""Exchange of tokens with experts: each copy separately, all tokens to every rank, or once per node, by DeepEP or
 HybridEP."""
 Accumulation = Literal["fused", "added", "cast"]
-"""How gradients of weights are added up: by the GEMM that makes them, by a kernel of its own, or after a cast."""
+"""Accumulation of weight gradients: by the GEMM that computes them, by a separate kernel, or after a cast."""
 Routing = Literal["random", "in-turn"]
-"""Experts of a token: any of them, or neighbours that take turns."""
+"""Experts of a token: random, or neighbours in turn."""
 
 
 class StackRates(Frozen):
     """Constants of a stack on one kind of accelerator."""
 
     memory: EfficiencyFigure | None = None
-    """Fraction of the memory bandwidth that all but GEMMs and attention reach; the accelerator's if omitted."""
+    """Fraction of the memory bandwidth reached outside GEMMs and attention; the accelerator's if omitted."""
     launch: DurationFigure | None = None
-    """Time in which the host launches one layer, forward and backward [s]; omitted where it never delays a step."""
+    """Host time to launch one layer, forward and backward [s]; omitted if it never delays a step."""
     launch_parallel: DurationFigure | None = None
     """Extra time to launch a layer with tensor parallelism [s]."""
     launch_step: DurationFigure | None = None
-    """Time in which the host launches everything outside the layers, for each micro-batch [s]."""
+    """Host time to launch all work outside the layers, per micro-batch [s]."""
 
 
 class StackSettings(Frozen):
-    """Fields of a plan that all recipes of a stack write alike."""
+    """Plan fields with the same value in all recipes of a stack."""
 
     gradient_bytes: Literal[2, 4] | None = None
     """Bytes of a gradient as kept and added up, and as reduced unless `grad_reduce_dtype` is given."""
     grad_reduce_dtype: Literal["fp32", "bf16"] | None = None
-    """Precision in which gradients are reduced; that in which they are kept if omitted."""
+    """Precision of gradients in their reduction; as kept if omitted."""
     source: Text | None = None
-    """Key under `sources` of what says so; given where a setting is."""
+    """Key under `sources` of the evidence; required with any setting."""
     note: Text | None = None
-    """Runs that are otherwise, and other conditions."""
+    """Runs with other settings, and other conditions."""
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Fields of a plan that are given, with their values."""
+        """Given plan fields with their values."""
         return self.model_dump(exclude_none=True, exclude={"source", "note"})
 
 
 class SoftwareStack(Part):
-    """A framework of one time with its kernels."""
+    """A framework at one date, with its kernels."""
 
     kind_words: ClassVar[str] = "software stack"
 
     kind: Literal["stack"]
     recipe: Text
-    """Key under `sources` of what says how its runs were made."""
+    """Key under `sources` of its recipe."""
     date: Annotated[str, Field(pattern=r"^\d{4}(-\d{2})?$")]
-    """Year, or year and month, of what was measured."""
+    """Date of the measurements: year, or year and month."""
     repositories: Many[Text] = ()
-    """Words in the title of a source by which its runs are recognised, where they name no stack."""
+    """Words in a source's title that identify its runs if they name no stack."""
     attention: dict[Identifier, AttentionKernel] = Field(default_factory=dict)
-    """Kernel of fused attention, by the table of kernels of a generation; the table's usual one if omitted."""
+    """Kernel of fused attention, by kernel table of a generation; the table's `usual` kernel if omitted."""
     dispatcher: Dispatcher = "alltoall"
-    """How tokens reach experts."""
+    """Exchange of tokens with experts."""
     accumulation: Accumulation = "fused"
-    """How gradients of weights are added up over micro-batches: `fused` in the GEMM that makes them, as Megatron-Core
-    does; `added` by a kernel, as by PyTorch alone; `cast` after one that writes them at the width of the sum, as by
-    DeepSpeed's BF16_Optimizer."""
+    """Accumulation of weight gradients over micro-batches: `fused` in the GEMM that computes them, as in Megatron-Core;
+    `added` by a separate kernel, as in plain PyTorch; `cast` after a kernel writes them at the width of the sum, as
+    in DeepSpeed's BF16_Optimizer."""
     benchmark_routing: Routing = "random"
-    """Routing of its published benchmarks, which put a gate of their own in the router's place. Runs that are known by
-    the title of their source have it; plans that name the stack write their own."""
+    """Routing of its published benchmarks, whose gate replaces the router. It applies to runs identified by their
+    source's title; plans that name the stack state their own."""
     settings: StackSettings = StackSettings.model_construct()
-    """Fields of a plan that its recipes fix; a plan that names the stack has them unless it writes its own."""
-    runtime: Identifier = USUAL
-    """Catalogue id of the runtime, which has the margins of device memory."""
+    """Plan fields fixed by its recipes; a plan that names the stack uses them unless it states its own."""
+    runtime: Identifier = DEFAULT_RUNTIME
+    """Catalogue id of the runtime with the margins of device memory."""
     counted_over: FractionFigure | None = None
-    """Part by which the memory counted of its published runs, which did fit, exceeds its room, at most. A plan that
-    names the stack is at the edge up to there, and refused beyond; none if omitted."""
+    """Largest share by which counted memory exceeds the room in published runs that did fit. Plans that name
+    the stack are at the edge up to this share, and refused beyond; 0 if omitted."""
     sharding_nics: CountFigure | None = None
-    """NICs of a node that the collectives of ZeRO 3 use; all if omitted."""
+    """NICs of a node used by ZeRO 3 collectives; all if omitted."""
     sharding_calls: CountFigure | None = None
-    """Calls by which ZeRO 3 gathers, or scatters, the tensors of one layer; a call for each unit if omitted."""
+    """ZeRO 3 calls to gather, or scatter, the tensors of one layer; one call per unit if omitted."""
     constants: dict[Identifier, StackRates] = Field(default_factory=dict)
-    """Constants by the set of an accelerator's training constants."""
+    """Constants, by `set` of an accelerator's training constants."""
 
     @model_validator(mode="after")
     def _sourced(self) -> SoftwareStack:
@@ -104,7 +104,7 @@ class SoftwareStack(Part):
 
 
 def _unsourced(message: str, known: Iterable[str], field: str) -> PydanticCustomError:
-    """Return the fault of a field whose source is missing."""
+    """Return the fault of a field without source."""
     remedy = f"write one of {', '.join(known)}"
     context = {"rule": "stack", "message": message, "remedy": remedy, "field": field}
     return PydanticCustomError("rule", "{message}", context)

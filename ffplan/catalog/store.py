@@ -30,17 +30,17 @@ P = TypeVar("P", bound=Part)
 
 
 class Catalog:
-    """Parts from several folders, read when first asked for."""
+    """Parts from several folders, read on demand."""
 
     def __init__(self, overlays: Iterable[str] = (), *, beside: str | None = None) -> None:
         """Index the folders.
 
         Args:
             overlays: folders of the user, searched in this order before the shipped catalogue.
-            beside: a folder searched before all of these, whose files may be of any kind.
+            beside: a folder searched first, whose files may be of any kind.
 
         Raises:
-            UsageError: where a folder cannot be read, or is far too large.
+            UsageError: if a folder cannot be read, or is far too large.
             InputError: with every file of an overlay that cannot be placed.
         """
         self._read: dict[tuple[str, int], Entry] = {}
@@ -66,34 +66,34 @@ class Catalog:
         return f"Catalog({len(self.ids()):,} parts)"
 
     def fork(self) -> Catalog:
-        """Return a copy that has read the same parts; its later reads do not reach the original."""
-        other = copy(self)
-        other._read = dict(self._read)
-        return other
+        """Return a copy with the same read parts; its later reads do not affect the original."""
+        copied = copy(self)
+        copied._read = dict(self._read)
+        return copied
 
     def fresh(self) -> Catalog:
-        """Return a copy that counts no part as read yet; a file that either has parsed is parsed once."""
-        other = copy(self)
-        other._read = {}
-        return other
+        """Return a copy without read parts; both share parsed files."""
+        copied = copy(self)
+        copied._read = {}
+        return copied
 
     def with_entry(self, entry: Entry) -> Catalog:
-        """Return a copy that has one part as given, and counts no other as read.
+        """Return a copy with one part replaced, and no other part read.
 
         Args:
-            entry: the part; it takes the place of that of its id.
+            entry: the part that replaces the one of the same id.
         """
         return self.with_entries([entry])
 
     def with_entries(self, entries: Iterable[Entry]) -> Catalog:
-        """Return a copy that has some parts as given, and counts no other as read.
+        """Return a copy with some parts replaced, and no other part read.
 
         Args:
-            entries: the parts; they take the place of those of their ids.
+            entries: the parts that replace the ones of the same ids.
         """
-        other = self.fresh()
-        other._read.update({entry.key: entry for entry in entries})
-        return other
+        copied = self.fresh()
+        copied._read.update({entry.key: entry for entry in entries})
+        return copied
 
     @property
     def used(self) -> list[Entry]:
@@ -102,7 +102,7 @@ class Catalog:
 
     @property
     def overlaid(self) -> bool:
-        """Whether parts may be the user's."""
+        """Whether any folder is the user's."""
         return len(self._roots) > 1
 
     def ids(self) -> list[str]:
@@ -111,13 +111,13 @@ class Catalog:
 
     def _folder_of(self, name: str, first: int = 0) -> int | None:
         """Return the position of the first folder with part `name`, from position `first` on."""
-        return next((at for at, index in enumerate(self._indexes) if at >= first and name in index), None)
+        return next((place for place, index in enumerate(self._indexes) if place >= first and name in index), None)
 
     def _place(self, name: str, position: int) -> tuple[Path, str]:
         """Return (path, label) of part `name` in the folder at `position`.
 
         Raises:
-            UsageError: where the folder has two files of that part.
+            UsageError: if the folder has two files of that part.
         """
         if (name, position) not in self._places:
             root, files = self._roots[position], self._indexes[position][name]
@@ -133,11 +133,11 @@ class Catalog:
         return None if position is None else self._place(name, position)
 
     def entry(self, name: str) -> Entry:
-        """Return part `name` with its document; a price book with the prices of the books that it extends.
+        """Return part `name` with its document; a price book includes the prices of the books it extends.
 
         Raises:
-            KeyError: where no folder has it.
-            InputError: where its file is wrong.
+            KeyError: if no folder has it.
+            InputError: if its file is wrong.
         """
         position = self._folder_of(name)
         if position is None:
@@ -145,7 +145,7 @@ class Catalog:
         return self._entry((name, position), ())
 
     def _entry(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Return the part of one folder; `chain` holds the parts that wait for it."""
+        """Return the part of one folder; `chain` holds the parts whose bases are being read."""
         if key not in self._read and (known := self._alone.get(key) or self._profile(key, chain)) is not None:
             self._read[key] = known
         if key not in self._read:
@@ -157,13 +157,13 @@ class Catalog:
             part = self._with_constants(whole.part, document, key[1])
             recalled = whole.recalled if part is whole.part else recalled_paths(part)
             entry = Entry(part=part, document=document, recalled=recalled, key=key)
-            found = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
-            if found is entry and part is whole.part:  # it takes nothing of another, which would count as read
+            merged = self._read[key] = self._extended(entry, (*chain, key)) if part.kind == "price-book" else entry
+            if merged is entry and part is whole.part:  # it takes nothing of another, which would count as read
                 self._alone[key] = entry
         return self._read[key]
 
     def _extended(self, entry: Entry, chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Return a price book with the prices of the book that it extends."""
+        """Merge a price book with the prices of its base."""
         from ffplan.catalog.prices import PriceBook, inherit
 
         book = entry.part
@@ -184,16 +184,16 @@ class Catalog:
         return replace(entry, part=inherit(book, base.part), base=base)
 
     def _base(self, model: type[Part], name: str, document: Document, chain: tuple[tuple[str, int], ...]) -> Entry:
-        """Return the part that another extends, which may have the same id in a later folder.
+        """Return the base of a part, which may have the same id in a later folder.
 
         Args:
             model: kind of both.
-            name: the part that is extended.
-            document: file of the other.
-            chain: parts that wait for this one; the last is the other.
+            name: id of the base.
+            document: file of the extending part.
+            chain: parts whose bases are being read; the last is the extending one.
 
         Raises:
-            InputError: where there is none, it is of another kind, or parts extend each other.
+            InputError: if the base is missing or of another kind, or parts extend each other.
         """
         same = name == chain[-1][0]
         position = self._folder_of(name, chain[-1][1] + 1 if same else 0)
@@ -209,7 +209,7 @@ class Catalog:
         return base
 
     def _profile(self, key: tuple[str, int], chain: tuple[tuple[str, int], ...]) -> Entry | None:
-        """Return a reliability profile with what it takes of the one that it extends; None of any other part."""
+        """Return a reliability profile merged with its base; None for any other part."""
         path, label = self._place(*key)
         known = self._parsed.get(str(path))
         if (known is None and self.kind_of(key[0]) != "reliability") or (known is not None and not known.base):
@@ -228,12 +228,12 @@ class Catalog:
         return replace(known, key=key)
 
     def _with_constants(self, part: Part, document: Document, position: int) -> Part:
-        """Return a library with the constants of the one that it extends, which extends none itself.
+        """Merge a library with the constants of its base, which must not extend another.
 
-        A library may extend the one of its own id in the next folder.
+        A library may extend its namesake in the next folder.
 
         Raises:
-            InputError: where there is no such library, or that one extends another.
+            InputError: if the base is unknown or extends another.
         """
         name = getattr(part, "extends", None)
         if part.kind != "library" or name is None:
@@ -256,11 +256,11 @@ class Catalog:
             )
         if name != part.id:
             self.entry(name)  # it counts as read
-        own = {field: getattr(part, field) for field in part.model_fields_set}
-        return base.model_copy(update={**own, "sources": {**base.sources, **part.sources}})
+        constants = {field: getattr(part, field) for field in part.model_fields_set}
+        return base.model_copy(update={**constants, "sources": {**base.sources, **part.sources}})
 
     def own_files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield name and content of every file of the user's folders, in order; no content where it cannot be read."""
+        """Yield name and content of every user file in order; an unreadable file has no content."""
         for index in self._indexes[:-1]:
             for path in sorted(path for paths in index.values() for path in paths):
                 try:
@@ -272,10 +272,10 @@ class Catalog:
         """Return the ids of one kind, found by the `kind:` line of each file."""
         if not self._kinds:
             self._kinds.update({name: self.kind_of(name) for name in self.ids()})
-        return [name for name, own in self._kinds.items() if own == kind]
+        return [name for name, stated in self._kinds.items() if stated == kind]
 
     def kind_of(self, name: str) -> str:
-        """Return the kind of part `name` as its file says, or an empty text where it says none or cannot be read."""
+        """Return the kind in the file of part `name`; empty if missing or unreadable."""
         files = next((index[name] for index in self._indexes if name in index), ())
         if len(files) != 1:
             return ""
@@ -285,14 +285,14 @@ class Catalog:
             raw = self._content(Path(files[0]), files[0])
         except InputError:
             return ""
-        found = _KIND.search(raw)
-        return found[1].decode("utf-8", "replace") if found else ""
+        match = _KIND.search(raw)
+        return match[1].decode("utf-8", "replace") if match else ""
 
     def _content(self, path: Path, label: str) -> bytes:
-        """Return the bytes of a file, which is read once.
+        """Return the content of a file, read only once.
 
         Raises:
-            InputError: where it cannot be read.
+            InputError: if the file cannot be read.
         """
         key = str(path)
         if key not in self._raw:
@@ -300,14 +300,14 @@ class Catalog:
         return self._raw[key]
 
     def _ships(self, position: int) -> bool:
-        """Return whether a folder is the shipped catalogue, which is searched last."""
+        """Return whether a folder is the shipped catalogue, the last in the search order."""
         return position == len(self._roots) - 1
 
     def _part(self, path: Path, label: str, *, shipped: bool) -> Entry:
-        """Return the part of a file as it stands there, which is parsed once.
+        """Return the part in a file, parsed only once and without its base.
 
         Raises:
-            InputError: where it is wrong.
+            InputError: if the file is wrong.
         """
         key = str(path)
         if key not in self._parsed:
@@ -316,10 +316,10 @@ class Catalog:
         return self._parsed[key]
 
     def get(self, model: type[P], name: str, document: Document, path: Iterable[str | int]) -> P:
-        """Return part `name` as `model`, asked for at `path` of `document`.
+        """Return part `name` as `model`; faults are located at `path` of `document`.
 
         Raises:
-            InputError: where there is no such part, it is of another kind, or its file is wrong.
+            InputError: if the part is unknown or of another kind, or its file is wrong.
         """
         try:
             part = self.entry(name).part
@@ -330,13 +330,13 @@ class Catalog:
         return part
 
     def ids_of_model(self, model: type[Part]) -> list[str]:
-        """Return the ids of the kind that a model describes."""
+        """Return the ids of all parts of a model's kind."""
         return self.ids_of(next(kind for kind, home in KINDS.items() if home.split(".")[1] == model.__name__))
 
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
-        words = model.kind_words
-        remedy = did_you_mean(name, self.ids_of_model(model), what=words)
-        return document.finding("reference-unknown", path, f"no {words} `{name}` in the catalogue", remedy)
+        kind = model.kind_words
+        remedy = did_you_mean(name, self.ids_of_model(model), what=kind)
+        return document.finding("reference-unknown", path, f"no {kind} `{name}` in the catalogue", remedy)
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
         words = model.kind_words
@@ -349,7 +349,7 @@ class Catalog:
 
 
 def _cycle(document: Document, names: list[str]) -> Finding:
-    """Return the finding for price books, or reliability profiles, that extend each other."""
+    """Return the finding for price books or reliability profiles that extend each other."""
     through = f"`{names[0]}` extends itself"
     if len(names) > 1:
         through += f" through {', '.join(f'`{name}`' for name in names[1:])}"

@@ -53,29 +53,29 @@ def _names(server: Server | StorageServer) -> Iterator[tuple[str, tuple[str | in
 
 
 def _link_faults(links: Iterable[tuple[str, str]], known: set[str], document: Document) -> Iterator[Finding]:
-    """Yield a finding for every link that joins no two accelerators of the server, or stands twice."""
+    """Yield a finding for every link that is listed twice, or does not connect two accelerators of the server."""
     seen: set[tuple[str, str]] = set()
     for position, pair in enumerate(links):
         path = ("nvlink", "links", position)
         for index, name in enumerate(pair):
             if name not in known:
-                words = f"the accelerator `{name}` does not exist in this server"
-                yield document.finding(RULE, (*path, index), words, did_you_mean(name, known, what="accelerator"))
+                fault = f"the accelerator `{name}` does not exist in this server"
+                yield document.finding(RULE, (*path, index), fault, did_you_mean(name, known, what="accelerator"))
         ends = (min(pair), max(pair))
         if pair[0] == pair[1]:
             yield document.finding(RULE, path, f"a link of `{pair[0]}` leads to itself", "name two accelerators")
         elif ends in seen:
-            words = f"the link between `{pair[0]}` and `{pair[1]}` stands twice"
-            yield document.finding(RULE, path, words, "list two accelerators once, and their links in `counts`")
+            fault = f"the link between `{pair[0]}` and `{pair[1]}` stands twice"
+            yield document.finding(RULE, path, fault, "list two accelerators once, and their links in `counts`")
         seen.add(ends)
 
 
 def _count_faults(network: ScaleUp, document: Document) -> Iterator[Finding]:
-    """Yield a finding where counts of links are not one for each entry of the list of links."""
+    """Yield a finding if the counts of links do not match the list of links."""
     counts, links = len(network.counts), len(network.links)
     if counts and counts != links:
-        words = f"{counts:,} counts of links stand beside {links:,} entries of `links`"
-        yield document.finding(RULE, ("nvlink", "counts"), words, "give each two accelerators their count, in order")
+        fault = f"{counts:,} counts of links stand beside {links:,} entries of `links`"
+        yield document.finding(RULE, ("nvlink", "counts"), fault, "give each two accelerators their count, in order")
 
 
 def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
@@ -126,12 +126,12 @@ def _scale_up_faults(server: Server, document: Document) -> Iterator[Finding]:
         "a switch": server.nvlink.switched,
         "a torus": bool(server.nvlink.torus),
     }
-    given = [name for name, has in kinds.items() if has]
-    if len(given) > 1:
+    networks = [name for name, has in kinds.items() if has]
+    if len(networks) > 1:
         yield document.finding(
             RULE,
             ("nvlink",),
-            f"a server has {' or '.join(given)}, not both",
+            f"a server has {' or '.join(networks)}, not both",
             "keep one of the two",
         )
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
-from ffplan.base.visible import inert, visible
 from ffplan.check.checked import fingerprints, in_one_line, path_of, uri_of
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import parsed, read_bytes, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import Progress, emit, refuse_target, write
@@ -23,26 +23,26 @@ MOST_BYTES = 64 * 2**20
 
 
 def _read(files: list[str]) -> tuple[Measured, ...]:
-    """Return what logs measured.
+    """Read measurements from logs.
 
     Raises:
-        UsageError: where one cannot be read.
+        UsageError: if a log cannot be read.
     """
     from ffplan.interop.logs.read import read_log
 
-    found: list[Measured] = []
+    measured_values: list[Measured] = []
     progress = Progress("logs")
     try:
-        for at, file in enumerate(files):
-            progress.step(at, len(files), file)
-            found += read_log(read_bytes(file, MOST_BYTES).decode("utf-8", errors="replace"), file)
+        for number, file in enumerate(files):
+            progress.step(number, len(files), file)
+            measured_values += read_log(read_bytes(file, MOST_BYTES).decode("utf-8", errors="replace"), file)
     finally:
         progress.end()
-    return tuple(found)
+    return tuple(measured_values)
 
 
 UNUSUAL = "of other accelerators, or of ranks that do not fill nodes one after the other"
-"""What the form of cases cannot hold."""
+"""Reason why a measurement cannot be saved as a case."""
 
 
 def acceptance(
@@ -73,9 +73,9 @@ def acceptance(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print what each delivered node and the fabric should measure, and judge what was measured.
+    """Print expected measurements of each delivered node and the fabric, and judge measured ones.
 
-    Exit code 1 where a measured value fails.
+    Exit code 1 if a measured value fails.
     """
     from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
@@ -99,15 +99,15 @@ def acceptance(
     if not design.accelerators:
         raise UsageError(f"ffplan acceptance: `{design.spec.name}` has no accelerators")
     values = _read(measured or [])
-    asked = job_asked("acceptance", design, parts, model, gpus)
-    report = study_acceptance(design, parts, part, values, asked.report if asked else None)
+    job = requested_job("acceptance", design, parts, model, gpus)
+    report = study_acceptance(design, parts, part, values, job.report if job else None)
     if save is not None and date is not None:
         host = node_of(design)
-        usual = tuple(item for item in values if not item.gpus or fills_nodes(item, host))
-        if len(usual) < len(values):
-            count = plural(len(values) - len(usual), "value")
+        typical = tuple(value for value in values if not value.gpus or fills_nodes(value, host))
+        if len(typical) < len(values):
+            count = plural(len(values) - len(typical), "value")
             print(f"ffplan acceptance: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
-        _save(usual, design.compute.server.id, save, date)
+        _save(typical, design.compute.server.id, save, date)
     emit(with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
     if any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
@@ -117,7 +117,7 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     """Write measured collectives as cases.
 
     Raises:
-        UsageError: where there are none, or the day is none.
+        UsageError: if nothing was measured, or the day is invalid.
     """
     import re
     from datetime import date as day

@@ -35,7 +35,7 @@ def _percent(text: str) -> float:
 
 CasesOption = Annotated[
     list[str] | None,
-    typer.Option("--cases", metavar="FILE", help="File of cases in place of those that ship. May be repeated."),
+    typer.Option("--cases", metavar="FILE", help="File of cases in place of the shipped ones. May be repeated."),
 ]
 LimitOption = Annotated[
     str | None,
@@ -49,7 +49,7 @@ RowsOption = Annotated[
 
 
 def _replayed(subject: str, cases: list[str] | None, catalog: list[str] | None) -> AccuracyReport:
-    """Return the report over the user's files of cases, or those that ship."""
+    """Return the report over the user's case files, or the shipped ones."""
     from ffplan.catalog.store import Catalog
     from ffplan.validation.replay import case_files, replay_files
 
@@ -82,7 +82,7 @@ def communication(
 ) -> None:
     """Replay measured collectives: n, MAPE, bias and largest error of each source; every row with --rows.
 
-    Exit code 1 where the mean error exceeds --max-mape.
+    Exit code 1 if the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
     if chart is not None and not chart.endswith(".svg"):
@@ -96,7 +96,7 @@ def communication(
 
 
 class Left(StrEnum):
-    """What is left out at a time."""
+    """Group left out at a time."""
 
     SOURCE = "source"
     STACK = "stack"
@@ -111,7 +111,7 @@ def _leave_one_out(
     """Fit without each source, stack, accelerator, chip or process in turn, and print its error.
 
     Raises:
-        UsageError: where SciPy is missing.
+        UsageError: if SciPy is missing.
     """
     from ffplan.calibration.calibrate import runs
     from ffplan.calibration.fit import FitError
@@ -147,7 +147,7 @@ def training(
 ) -> None:
     """Replay measured training runs, seconds or rates: the summaries; every row with --rows.
 
-    Exit code 1 where the mean error exceeds --max-mape.
+    Exit code 1 if the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
     if leave_one_out is not None:
@@ -171,7 +171,7 @@ def memory(
 ) -> None:
     """Replay measured device memory of training runs: the summaries; every row with --rows.
 
-    Exit code 1 where the mean error exceeds --max-mape.
+    Exit code 1 if the mean error exceeds --max-mape.
     """
     limit = None if max_mape is None else _percent(max_mape)
     _print(_replayed("memory", cases, catalog), limit, form, output, rows=rows)

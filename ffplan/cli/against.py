@@ -1,4 +1,4 @@
-"""`ffplan check --against`: designs that are worse than they were."""
+"""`ffplan check --against`: designs worse than before."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _owner(saved: Version, designs: list[str]) -> str | None:
-    """Return the design that a saved report is of; None where there is none, or no one is meant."""
+    """Return the design of a saved report; None if missing or ambiguous."""
     same = [name for name in designs if path_of(name) == path_of(saved.info.file)]
     if not same:  # saved from another folder: the name decides, where only one file has it
         same = [name for name in designs if Path(name).name == Path(saved.info.file).name]
@@ -30,7 +30,7 @@ def _owner(saved: Version, designs: list[str]) -> str | None:
 
 
 def _before(file: str, reference: Version | str, assessor: Assessor) -> Version | str:
-    """Return the version before, or why there is none: a new file, or one that cannot be assessed."""
+    """Return the previous version, or why it is missing: a new file, or one that cannot be assessed."""
     from ffplan.cli.versions import revision_document
 
     if not isinstance(reference, str):
@@ -73,12 +73,12 @@ def _skipped(file: str, why: str) -> Finding:
 
 
 def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
-    """Yield what got worse in one design."""
+    """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
     from ffplan.studies.explain.difference import regressions
     from ffplan.studies.explain.figures import figure_changes
 
-    words = reference if isinstance(reference, str) else reference.info.file
+    name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)
     if isinstance(before, str):
         if before:
@@ -87,20 +87,20 @@ def _of_design(file: str, result: CheckedFile, reference: Version | str, assesso
     after = assessor.version(read_document(Path(file), result.file))
     thresholds = result.policy.fields.regressions.model_dump()
     for row, limit in regressions(figure_changes(before.figures, after.figures), thresholds):
-        yield _finding(result.file, row, limit, words)
+        yield _finding(result.file, row, limit, name)
 
 
 def with_regressions(files: list[str], results: list[CheckedFile], against: str, task: Task) -> list[CheckedFile]:
-    """Return checked files with a finding for every figure of a design that got worse than its policy allows.
+    """Add a finding to checked files for every figure that got worse than the policy allows.
 
     Args:
-        files: the files checked, as named.
-        results: the same, checked.
+        files: names of the checked files.
+        results: their results.
         against: a revision of git, or a report that `ffplan design -f json` saved.
-        task: how they are checked.
+        task: settings of the check.
 
     Raises:
-        UsageError: where there is no such revision, or no design belongs to the report.
+        UsageError: if the revision is unknown, or the report matches no design.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.check.waivers import waive
@@ -120,15 +120,15 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
         known_revision(Path(designs[0]), against)
     else:
         raise UsageError(f"ffplan check: --against {against}: no design among the files is one that git could have")
-    assessor, made = Assessor(Catalog(task.catalogs)), []
+    assessor, annotated = Assessor(Catalog(task.catalogs)), []
     for file, result in zip(files, results, strict=True):
         if file not in held:
-            made.append(result)
+            annotated.append(result)
             continue
         left = waive(
             tuple(_of_design(file, result, reference, assessor)), list(result.waivers), result.policy, task.today
         )
-        made.append(
+        annotated.append(
             replace(
                 result,
                 findings=(*result.findings, *left.kept),
@@ -136,4 +136,4 @@ def with_regressions(files: list[str], results: list[CheckedFile], against: str,
                 used=(*result.used, *left.used),
             )
         )
-    return made
+    return annotated

@@ -1,4 +1,4 @@
-"""The commands, and what happens to errors that leave them."""
+"""The commands, and handling of their errors."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ COMMANDS = (
 
 
 _REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
-"""What Typer raises where it refuses a command line; its own module of it has moved between versions."""
+"""Typer's usage error, whose module has moved between versions."""
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from ffplan import __version__
 
         print(f"ffplan {__version__}")
@@ -93,7 +93,7 @@ def build(only: str | None = None) -> typer.Typer:
 
 
 def _invoked() -> str | None:
-    """Return the command on the command line where it comes first, so that only that one is loaded."""
+    """Return the command if it is the first argument, so that only its module is loaded."""
     first = sys.argv[1] if len(sys.argv) > 1 else ""
     return first if first in COMMANDS and not os.environ.get("_FFPLAN_COMPLETE") else None
 
@@ -120,29 +120,29 @@ _FORMER = {
 
 
 def _choice_words(text: str) -> str:
-    """Return the message of a refused choice in the words of our other messages; any other message as it is."""
-    found = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
-    if found is None:
+    """Rephrase the message of a refused choice like our other messages; return any other message unchanged."""
+    match = re.fullmatch(r"'(.*)' is not one of (.+?)\.?", text, re.DOTALL)
+    if match is None:
         return text
     from ffplan.inputs.suggest import did_you_mean
 
-    if found[1] in _FORMER:
-        return f"no `{found[1]}`; write `{_FORMER[found[1]]}`"
-    known = re.findall(r"'([^']*)'", found[2])
-    return f"no `{found[1]}`; {did_you_mean(found[1], known, what='choice')}"
+    if match[1] in _FORMER:
+        return f"no `{match[1]}`; write `{_FORMER[match[1]]}`"
+    known = re.findall(r"'([^']*)'", match[2])
+    return f"no `{match[1]}`; {did_you_mean(match[1], known, what='choice')}"
 
 
 def _report_usage(error: typer.BadParameter) -> int:
-    """Print why the command line is refused; a refused value in our words, the rest in those of Typer."""
+    """Print why the command line is refused: refused values in our wording, the rest in Typer's."""
     if type(error) is not typer.BadParameter or error.ctx is None or error.param is None:
         error.show()
         return error.exit_code
-    words = error.ctx.command_path.split()
-    first = next((number for number, word in enumerate(words) if word in COMMANDS), len(words))
+    command = error.ctx.command_path.split()
+    first = next((number for number, word in enumerate(command) if word in COMMANDS), len(command))
     options = [name for name in error.param.opts if name.startswith("--")]
     text = error.message.removeprefix("Value error, ")
     text = _choice_words(text[:1].lower() + text[1:])
-    print(": ".join([" ".join(["ffplan", *words[first:]]), *options[:1], text]), file=sys.stderr)
+    print(": ".join([" ".join(["ffplan", *command[first:]]), *options[:1], text]), file=sys.stderr)
     return error.exit_code
 
 

@@ -23,16 +23,16 @@ MOST_FILES = 10_000
 
 
 def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBuilt:
-    """Return a fabric as built from its files, or from the files of a folder.
+    """Read a fabric as built from files, or from a folder's files.
 
     Args:
         paths: files and folders.
         command: the command, for messages.
-        partial: whether a part of an output will do.
+        partial: accept incomplete outputs.
 
     Raises:
-        UsageError: where a folder is empty or too large.
-        InputError: located, where a file cannot be read.
+        UsageError: if a folder is empty or too large.
+        InputError: located, if a file cannot be read.
     """
     from ffplan.interop.asbuilt.model import MOST_BYTES, MOST_STREAMED
     from ffplan.interop.asbuilt.read import read_as_built
@@ -40,7 +40,7 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
     files: list[str] = []
     for path in paths:
         inside = sorted(Path(path).iterdir()) if is_folder(path) else None
-        files += [path] if inside is None else [str(item) for item in inside if item.is_file()]
+        files += [path] if inside is None else [str(entry) for entry in inside if entry.is_file()]
         if not files or len(files) > MOST_FILES:
             raise UsageError(f"ffplan {command}: {path}: {plural(len(files), 'file')}; give 1 to {MOST_FILES:,}")
     if len(files) == 1:
@@ -49,16 +49,16 @@ def read_files(paths: list[str], command: str, *, partial: bool = False) -> AsBu
     return read_as_built([(file, read_output(file, MOST_BYTES)) for file in files], partial=partial)
 
 
-def _of_this_part(found: AsBuilt, others: set[str], file: str) -> None:
-    """Refuse a file of another plane or zone than the one that is asked for.
+def _of_this_part(built: AsBuilt, others: set[str], file: str) -> None:
+    """Refuse a file of another plane or zone than requested.
 
     Raises:
-        UsageError: where most of its devices have names of other parts of the design.
+        UsageError: if most of its devices belong to other planes or zones of the design.
     """
-    foreign = [device.name for device in found.devices if device.name in others]
-    if len(foreign) > len(found.devices) / 2:
-        words = "is of another plane or zone: leave out --plane and --zone, or give the other"
-        raise UsageError(f"ffplan audit: {file}: `{foreign[0]}` {words}")
+    foreign = [device.name for device in built.devices if device.name in others]
+    if len(foreign) > len(built.devices) / 2:
+        fault = "is of another plane or zone: leave out --plane and --zone, or give the other"
+        raise UsageError(f"ffplan audit: {file}: `{foreign[0]}` {fault}")
 
 
 def audit(
@@ -79,9 +79,9 @@ def audit(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare the fabric as built with the design: what is wrong, what to do, and what it costs.
+    """Compare the fabric as built with the design: faults, remedies, and their cost.
 
-    Devices are told by name, else by what they are wired to. Exit code 1 where they differ.
+    Devices are matched by name, else by their wiring. Exit code 1 if fabric and design differ.
     """
     from ffplan.interop.asbuilt.composite import join_cards, split_adapters
     from ffplan.interop.asbuilt.model import MOST_BYTES
@@ -98,18 +98,18 @@ def audit(
     if not inside.any():
         raise UsageError("ffplan audit: the fabric has no such plane or zone")
     rules = read_map(read_text(names, MOST_BYTES), names) if names else []
-    found, wanted = read_files(as_built, "audit"), designed(network, wired.names, inside)
-    if network.radix > max((device.ports for device in found.devices if device.kind == "switch"), default=0) > 0:
-        found = join_cards(found)  # the design has switches that are larger than any one found: chassis of cards
-    found = split_adapters(found, wanted.kinds.count("host"))
-    where = placed(wanted, found, rules, names or "")
-    if not where.known and (where.place >= 0).sum() < len(wanted.names) / 2:
+    built, planned = read_files(as_built, "audit"), designed(network, wired.names, inside)
+    if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
+        built = join_cards(built)  # the design has switches that are larger than any one found: chassis of cards
+    built = split_adapters(built, planned.kinds.count("host"))
+    where = placed(planned, built, rules, names or "")
+    if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
         raise UsageError(
             f"ffplan audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
-            f"`{found.devices[0].name[:60]}`; ffplan names devices as `{min(wanted.names)}` does: give a map (--map)"
+            f"`{built.devices[0].name[:60]}`; ffplan names devices as `{min(planned.names)}` does: give a map (--map)"
         )
-    _of_this_part(found, set(wired.names.devices()) - set(wanted.names), as_built[0])
-    report = audited(wanted, found, where, wired.design.spec.name)
+    _of_this_part(built, set(wired.names.devices()) - set(planned.names), as_built[0])
+    report = audited(planned, built, where, wired.design.spec.name)
     emit(audit_document(report), form, output)
     if report.causes:
         raise typer.Exit(EXIT_FINDINGS)

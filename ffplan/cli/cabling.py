@@ -14,7 +14,7 @@ def cabling(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Place nodes and switches on the floor of the design, and choose every cable; CSV lists them one by one."""
+    """Place nodes and switches on the design's floor, and choose every cable; CSV lists each cable."""
     from ffplan.report.fabric import cabling_document
     from ffplan.studies.fabric import cabling as study
 

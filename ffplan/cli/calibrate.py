@@ -112,16 +112,16 @@ def calibrate(
         accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
     )
     try:
-        made = calibrate(parts, query, progress.count)
+        result = calibrate(parts, query, progress.count)
     except FitError as error:
         raise UsageError(f"ffplan calibrate: {error}") from None
     finally:
         progress.end()
-    emit(calibrate_document(made.report), form, output)
+    emit(calibrate_document(result.report), form, output)
     if folder is not None and target is not None:
-        doubts = () if force else made.doubts
+        doubts = () if force else result.doubts
         if doubts:
             typer.echo(f"ffplan calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True)
             raise typer.Exit(EXIT_FINDINGS)
-        written = write_overlay(target, folder, made.overlay, "ffplan calibrate")
+        written = write_overlay(target, folder, result.overlay, "ffplan calibrate")
         typer.echo(f"ffplan calibrate: wrote {written}", err=True)

@@ -39,10 +39,10 @@ def _complete_part(incomplete: str) -> list[str]:
 
 
 def _kind(kind: str | None, command: str) -> str | None:
-    """Return a kind of part, its plural included.
+    """Return a kind of part, given in singular or plural.
 
     Raises:
-        UsageError: where there is no such kind.
+        UsageError: if the kind is unknown.
     """
     from ffplan.catalog.kinds import KINDS, kind_hint
 
@@ -63,7 +63,7 @@ def list_parts(
 ) -> None:
     """List the parts of the catalogue.
 
-    Exit code 2 where a file is wrong; standard error names it, and the other parts are listed.
+    Exit code 2 if a file is wrong; standard error names it, and the other parts are listed.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import offers_document, parts_document
@@ -74,8 +74,8 @@ def list_parts(
         return
     parts = part_list(Catalog(catalog or ()), _kind(kind, "list"))
     emit(parts_document(parts), form, output)
-    for item in parts.broken:
-        typer.echo(item.fault, err=True)
+    for broken in parts.broken:
+        typer.echo(broken.fault, err=True)
     if parts.broken:
         raise typer.Exit(EXIT_INVALID)
 
@@ -115,7 +115,7 @@ def audit_parts(
     """List figures that need a second look: out of range, contradicted, unpriced, stale, undated, wide, recalled,
     second-hand.
 
-    Exit code 2 where a file is wrong.
+    Exit code 2 if a file is wrong.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import audit_document
@@ -123,8 +123,8 @@ def audit_parts(
 
     report = audit(Catalog(catalog or ()), _kind(kind, "audit"), months)
     emit(audit_document(report), form, output)
-    for item in report.broken:
-        typer.echo(item.fault, err=True)
+    for broken in report.broken:
+        typer.echo(broken.fault, err=True)
     if report.broken:
         raise typer.Exit(EXIT_INVALID)
 
@@ -140,7 +140,7 @@ def new_part(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Print a file of a part to start from: every field of its kind explained, with examples."""
+    """Print a template file of a part: every field of its kind explained, with examples."""
     from ffplan.catalog.store import Catalog
     from ffplan.cli.output import write
     from ffplan.inputs.model import IDENTIFIER

@@ -66,29 +66,29 @@ def _day(text: str | None) -> date:
 
 
 def _results(files: list[str], task: Task, jobs: int) -> list[CheckedFile]:
-    """Return every file checked, by several processes where asked."""
+    """Check every file, with several processes if requested."""
     from ffplan.cli.checked_files import checked
 
     progress = Progress("checking")
-    found: list[CheckedFile] = []
+    checked_files: list[CheckedFile] = []
     if jobs == 1 or len(files) == 1:
         for number, file in enumerate(files):
             progress.step(number, len(files))
-            found.append(checked(file, task))
+            checked_files.append(checked(file, task))
     else:
         from ffplan.base.workers import worker_pool
 
         size = max(1, min(50, len(files) // (4 * jobs)))
         with worker_pool(min(jobs, len(files))) as pool:
             for result in pool.map(checked, files, [task] * len(files), chunksize=size):
-                progress.step(len(found), len(files))
-                found.append(result)
+                progress.step(len(checked_files), len(files))
+                checked_files.append(result)
     progress.end()
-    return found
+    return checked_files
 
 
 def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
-    """Return waivers that accept nothing; those of a policy only where a folder named holds all that it covers."""
+    """Return waivers that accept nothing; a policy's only if a named folder contains all files it covers."""
     from ffplan.check.waivers import unused, weighed
 
     folders = [Path(name).absolute() for name in names if is_folder(name)]
@@ -98,9 +98,9 @@ def _unused(results: list[CheckedFile], names: list[str]) -> list[Finding]:
         whole = any(result.policy.folder.absolute().is_relative_to(folder) for folder in folders)
         waivers += [waiver for waiver in result.waivers if waiver.rows or whole]
         used += result.used
-    found = unused(waivers, used)
+    idle = unused(waivers, used)
     policies = {waiver.file: result.policy for result in results for waiver in result.waivers}
-    return [item for one in found for item in weighed((one,), policies[one.file])]
+    return [finding for left_over in idle for finding in weighed((left_over,), policies[left_over.file])]
 
 
 def _mandatory(results: Iterable[CheckedFile]) -> frozenset[str]:
@@ -140,7 +140,7 @@ def check(
 ) -> None:
     """Check designs for CI: schema, references, ports, divisibility, declared limits.
 
-    A folder stands for every YAML file below it. A file with `kind:` is checked as a part of the catalogue, as measured
+    A folder means every YAML file below it. A file with `kind:` is checked as a part of the catalogue, as measured
     cases or as a training plan.
 
     sarif, junit, github, gitlab and markdown are for pipelines and code hosts.
@@ -162,7 +162,7 @@ def check(
         from ffplan.cli.against import with_regressions
 
         results = with_regressions(files, results, against, task)
-    every = [item for result in results for item in result.findings] + _unused(results, names)
+    every = [finding for result in results for finding in result.findings] + _unused(results, names)
     report = _report(files, results, every)
     if baseline is not None:
         report = _with_baseline(report, baseline, update=update_baseline, mandatory=_mandatory(results))
@@ -176,30 +176,30 @@ def _report(files: list[str], results: list[CheckedFile], findings: list[Finding
     return Checked(
         files=tuple(files),
         words=tuple(result.word for result in results),
-        findings=tuple(sorted(set(findings), key=lambda item: item.sort_key)),
+        findings=tuple(sorted(set(findings), key=lambda finding: finding.sort_key)),
         waived=sum(result.waived for result in results),
     )
 
 
 def _with_baseline(report: Checked, file: str, *, update: bool, mandatory: frozenset[str]) -> Checked:
-    """Return a report without the findings of a baseline, which is written first where asked."""
+    """Return a report without a baseline's findings; the baseline is written first if requested."""
     from ffplan.check.baseline import against, others, read_baseline, write_baseline
     from ffplan.cli.loading import read_text
 
-    named = [*report.files, *(item.file for item in report.findings)]
+    named = [*report.files, *(finding.file for finding in report.findings)]
     if update:
         kept = others(read_baseline(read_text(file), file), named) if is_file(file) else None
         write(write_baseline(report.findings, mandatory, kept), file, option="--baseline")
     whole = read_baseline(read_text(file), file)
-    found = against(report.findings, whole - others(whole, named), mandatory)
-    return replace(report, findings=found.new, known=found.known, fixed=found.fixed)
+    comparison = against(report.findings, whole - others(whole, named), mandatory)
+    return replace(report, findings=comparison.new, known=comparison.known, fixed=comparison.fixed)
 
 
 def _code(findings: Iterable[Finding], fail_on: FailOn | None, results: list[CheckedFile]) -> int:
     """Return the exit code: without --fail-on, the strictest policy of the files decides."""
-    wanted = [result.policy.fields.fail_on for result in results]
-    own = [FailOn(word) for word in wanted if word is not None]
-    limits = [fail_on] if fail_on else own + [FailOn.ERROR] * any(word is None for word in wanted)
+    stated = [result.policy.fields.fail_on for result in results]
+    levels = [FailOn(word) for word in stated if word is not None]
+    limits = [fail_on] if fail_on else levels + [FailOn.ERROR] * any(word is None for word in stated)
     ranks = [Severity(limit.value).rank for limit in limits if limit is not FailOn.NEVER]
-    failed = bool(ranks) and any(item.severity.rank >= min(ranks) for item in findings)
+    failed = bool(ranks) and any(finding.severity.rank >= min(ranks) for finding in findings)
     return EXIT_FINDINGS if failed else EXIT_OK

@@ -1,4 +1,4 @@
-"""The files that `ffplan check` reads, each checked as what it is."""
+"""The files of `ffplan check`, each checked by its kind."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ OTHER_KINDS = {
 
 @record
 class Task:
-    """How files are checked."""
+    """Settings of a check."""
 
     catalogs: tuple[str, ...]
     """Folders of parts."""
     policy: str | None
-    """File of the policy; the nearest one upwards of each file if omitted."""
+    """File of the policy; the nearest in each file's parent folders if omitted."""
     isolated: bool
-    """No policy at all."""
+    """Whether policies are ignored."""
     today: date
     profile: str | None = None
-    """Reliability profile in place of those of the designs."""
+    """Reliability profile in place of the designs' own."""
 
 
 @record
@@ -60,59 +60,59 @@ class CheckedFile:
     file: str
     """Name in messages."""
     word: str
-    """What it is: design, part, case file or plan."""
+    """Kind of file: design, part, case file or plan."""
     findings: tuple[Finding, ...]
-    """Findings that stand."""
+    """Findings without a waiver."""
     whole: bool
-    """False where it cannot be assessed."""
+    """Whether it can be assessed."""
     policy: Policy = NO_POLICY
     waived: int = 0
-    """Findings that a waiver accepts [1]."""
+    """Waived findings [1]."""
     waivers: tuple[Waiver, ...] = ()
-    """Waivers for it."""
+    """Waivers for the file."""
     used: tuple[Waiver, ...] = ()
-    """Those that accepted a finding."""
+    """Waivers that accepted a finding."""
 
 
 def _below(folder: str) -> list[str]:
-    """Return every YAML file below a folder, by path; hidden ones, pipes and devices are left out.
+    """Return every YAML file below a folder, by path, without hidden files, pipes and devices.
 
     Raises:
-        UsageError: where there is none, there are far too many, or a folder cannot be read.
+        UsageError: if the folder has no YAML file or far too many, or cannot be read.
     """
 
     def fail(error: OSError) -> NoReturn:
         raise UsageError(f"ffplan check: {error.filename}: cannot be read: {error.strerror}")
 
-    found: list[str] = []
+    paths: list[str] = []
     for place, folders, files in os.walk(folder, onerror=fail):
-        folders[:] = [item for item in folders if not item.startswith(".")]
-        inside = [Path(place) / item for item in files if item.endswith((".yaml", ".yml")) and not item.startswith(".")]
-        found += [str(path) for path in inside if path.is_file() or not path.exists()]
-        if len(found) > MOST_FILES:
+        folders[:] = [entry for entry in folders if not entry.startswith(".")]
+        inside = [Path(place) / file for file in files if file.endswith((".yaml", ".yml")) and not file.startswith(".")]
+        paths += [str(path) for path in inside if path.is_file() or not path.exists()]
+        if len(paths) > MOST_FILES:
             raise UsageError(f"ffplan check: {folder}: more than {MOST_FILES:,} YAML files; name a smaller folder")
-    if not found:
+    if not paths:
         raise UsageError(f"ffplan check: {folder}: there is no YAML file in this folder")
-    return sorted(found)
+    return sorted(paths)
 
 
 def yaml_files(names: Sequence[str]) -> list[str]:
-    """Return the files to check: those named, and for each folder every YAML file below it.
+    """Return the files to check: named files, and every YAML file below named folders.
 
     Args:
         names: design names, files and folders, as given.
 
     Raises:
-        UsageError: where a folder holds no YAML file.
+        UsageError: if a folder holds no YAML file.
     """
-    found: list[str] = []
+    paths: list[str] = []
     for name in names:
-        found += _below(name) if name and is_folder(name) else [name]
-    return list(dict.fromkeys(found))
+        paths += _below(name) if name and is_folder(name) else [name]
+    return list(dict.fromkeys(paths))
 
 
 def _kind(document: Document) -> str | None:
-    """Return the kind that a file says it has; None for a design, which says none."""
+    """Return the stated kind of a file; None for a design."""
     data = document.data
     kind = data.get("kind") if isinstance(data, dict) else None
     return None if kind is None or kind == "design" else str(kind)
@@ -120,7 +120,7 @@ def _kind(document: Document) -> str | None:
 
 @cache
 def _parts(catalogs: tuple[str, ...]) -> Catalog:
-    """Return the parts, indexed once; each file of them is parsed once."""
+    """Return the parts, indexed and parsed only once."""
     from ffplan.catalog.store import Catalog
 
     return Catalog(catalogs)
@@ -132,28 +132,28 @@ def _policy_at(path: Path) -> Policy:
 
 
 _found = cache(find_policy)
-"""The policy of a folder, looked for once."""
+"""The policy of a folder, searched only once."""
 
 
 def policy_for(path: Path, task: Task) -> Policy:
     """Return the policy of a file.
 
     Raises:
-        InputError: where the policy is wrong.
+        InputError: if the policy is wrong.
     """
     if task.isolated:
         return NO_POLICY
     if task.policy is not None:
         return _policy_at(Path(task.policy))
-    found = _found(path.parent)
-    return NO_POLICY if found is None else _policy_at(found)
+    policy = _found(path.parent)
+    return NO_POLICY if policy is None else _policy_at(policy)
 
 
 def _check(document: Document, path: Path, kind: str | None, policy: Policy, task: Task) -> tuple[Finding, ...]:
     """Return the findings on a file of one kind.
 
     Raises:
-        InputError: where it is wrong.
+        InputError: if the file is wrong.
     """
     catalog = _parts(task.catalogs).fresh()
     if kind is None:
@@ -161,10 +161,10 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         from ffplan.cli.loading import with_profile
         from ffplan.design.resolve import resolve
 
-        own = with_profile(resolve(document, catalog), catalog, task.profile)
-        design, remarks = with_limits(own, policy)
-        found = examine(own, catalog, brief=True, today=task.today, held=design).findings
-        return (*named_limits(found, own, design, policy), *remarks)
+        resolved = with_profile(resolve(document, catalog), catalog, task.profile)
+        design, remarks = with_limits(resolved, policy)
+        findings = examine(resolved, catalog, brief=True, today=task.today, held=design).findings
+        return (*named_limits(findings, resolved, design, policy), *remarks)
     if kind in OTHER_KINDS:
         from ffplan.inputs.validate import validate
 
@@ -186,7 +186,7 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
 
 
 def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
-    """Return what a part still has of the file that it was begun from."""
+    """Return findings on template text left in a part."""
     texts: dict[tuple[str, ...], str] = {("name",): part.name, ("vendor",): part.vendor}
     texts |= {("sources", key, "title"): source.title for key, source in part.sources.items()}
     return tuple(
@@ -202,16 +202,16 @@ def unfinished(document: Document, part: Part) -> tuple[Finding, ...]:
     )
 
 
-def _waived(found: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
-    """Return a file without the findings that a waiver accepts; nothing that keeps it from being read is waived."""
+def _waived(result: CheckedFile, path: Path, document: Document | None, task: Task) -> CheckedFile:
+    """Return a file without its waived findings; faults that prevent reading cannot be waived."""
     text = (read_regular(path, MAX_BYTES) or b"").decode("utf-8-sig", "replace")
-    comments, faults = comment_waivers(text, found.file, document.root if document else None)
-    if not found.whole:
-        return replace(found, findings=(*found.findings, *faults))
-    waivers = [*comments, *policy_waivers(found.policy, path)]
-    left = waive(found.findings, waivers, found.policy, task.today)
+    comments, faults = comment_waivers(text, result.file, document.root if document else None)
+    if not result.whole:
+        return replace(result, findings=(*result.findings, *faults))
+    waivers = [*comments, *policy_waivers(result.policy, path)]
+    left = waive(result.findings, waivers, result.policy, task.today)
     return replace(
-        found,
+        result,
         findings=(*left.kept, *faults),
         waived=len(left.waived),
         waivers=tuple(waivers),
@@ -224,10 +224,10 @@ def checked(name: str, task: Task) -> CheckedFile:
 
     Args:
         name: a file, or the name of a shipped design.
-        task: how it is checked.
+        task: settings of the check.
 
     Raises:
-        UsageError: where there is no such design.
+        UsageError: if the design is unknown.
     """
     from ffplan.inputs.document import read_document
 
@@ -238,8 +238,8 @@ def checked(name: str, task: Task) -> CheckedFile:
         document = read_document(path, file)
         kind = _kind(document)
         word = "design" if kind is None else OTHER_FILES.get(kind, "part")
-        found = _check(document, path, kind, policy, task)
-        made = CheckedFile(file=file, word=word, findings=found, whole=True, policy=policy)
+        findings = _check(document, path, kind, policy, task)
+        result = CheckedFile(file=file, word=word, findings=findings, whole=True, policy=policy)
     except InputError as error:
-        made = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
-    return _waived(made, path, document, task)
+        result = CheckedFile(file=file, word=word, findings=error.findings, whole=False, policy=policy)
+    return _waived(result, path, document, task)

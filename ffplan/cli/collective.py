@@ -37,10 +37,10 @@ MOST_POINTS = 100_000
 
 
 def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: dict[str, str | None]) -> None:
-    """Refuse options that would have no effect.
+    """Refuse options without effect.
 
     Raises:
-        UsageError: where one is given.
+        UsageError: if such an option is given.
     """
     from ffplan.collectives.volumes import OF_TOKENS
 
@@ -52,7 +52,7 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
-    """Return the libraries to time: those asked for, or the design's first that has the operation."""
+    """Return the requested libraries, or the design's first with the operation."""
     from ffplan.studies.collective.collective import LIBRARIES, usual_library
 
     if text is not None:
@@ -95,16 +95,16 @@ def collective(
 
     operation = operation_name(operation)
     choice(operation, OPERATIONS, "--op")
-    asked = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
-    _refuse_idle(operation, {**asked, "--sms": sms}, {"--size": size, "--protocol": protocol})
+    options = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
+    _refuse_idle(operation, {**options, "--sms": sms}, {"--size": size, "--protocol": protocol})
     algorithm = choice(algorithm.lower(), NAMES, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
     libraries = _libraries(library, operation, design)
-    tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, asked.values(), strict=True)}
+    tokens_of = {name: value or DEEPSEEK_V3[name] for name, value in zip(DEEPSEEK_V3, options.values(), strict=True)}
     routing = Routing(**tokens_of, sms=sms) if operation in OF_TOKENS else None
     rate = parsed(lambda: parse_quantity(nic_rate, BANDWIDTH), "--nic-rate") if nic_rate else None
-    wanted = CollectiveRequest(
+    request = CollectiveRequest(
         operation=operation,
         algorithm=algorithm,
         protocol=protocol,
@@ -118,8 +118,8 @@ def collective(
     if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:
-        check_together(wanted, libraries, design)
-        report = collective_table(design, parts, libraries, wanted, ranks, sizes)
+        check_together(request, libraries, design)
+        report = collective_table(design, parts, libraries, request, ranks, sizes)
     except QueryError as error:
         raise UsageError(f"ffplan collective: {error}") from None
     emit(with_extras(collective_document(report, chart=chart), form, [file], catalog, "collective"), form, output)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | None) -> tuple[Assessment, ...]:
-    """Assess every design, so that the faults of all are reported together."""
+    """Assess every design, to report the faults of all together."""
     assessments: list[Assessment] = []
     faults: list[Finding] = []
     for file in files:
@@ -44,10 +44,10 @@ def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | No
 
 @record
 class JobOptions:
-    """The training job of the command line."""
+    """The training job in options."""
 
     model: str | None
-    """Id of the model; None for the job that the designs state."""
+    """Id of the model; None for the designs' job."""
     batch: int | None
     gpus: int | None
     plan: str | None
@@ -67,10 +67,10 @@ def _training(
     baseline: int,
     job: JobOptions,
 ) -> tuple[TrainingComparison, MoneyComparison | None]:
-    """Return the training job on every design, and in money where tokens are given.
+    """Return the training job on every design, with costs if tokens are given.
 
     Raises:
-        UsageError: where the batch is missing, or there is no such model.
+        UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.stacks import SoftwareStack
@@ -96,34 +96,34 @@ def _training(
     if job.gpus is not None and job.gpus > most:
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
-    given = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_usual_batch(read_plan(job.plan, given), part, gpus)
+    plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
+    plan = with_usual_batch(read_plan(job.plan, plan_fields), part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
     progress = Progress(f"searching plans of {part.id}")
     searching = job.search
     batches = batches_of(plan.batch)
-    own = len({most_gpus(design) for design, _ in resolved} - {gpus})
-    total = len(files) * (len(batches) + own + (len(FRACTIONS) if job.tokens is not None else 0))
+    sizes = len({most_gpus(design) for design, _ in resolved} - {gpus})
+    total = len(files) * (len(batches) + sizes + (len(FRACTIONS) if job.tokens is not None else 0))
     step = partial(progress.another, total)
     reports = JobReports(resolved, part, plan, searching=searching, step=step)
-    found = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
+    comparison = compare_training(designs, labels, baseline, reports, plan.batch, gpus, comparable=comparable(designs))
     money = None
     if job.tokens is not None:
-        wanted = (gpus, plan.batch, job.tokens)
-        money = compare_money(reports, labels, baseline, batches, wanted, job.money)
-        found = replace(found, catalog=files_of(parts for _, parts in resolved))
+        job_fields = (gpus, plan.batch, job.tokens)
+        money = compare_money(reports, labels, baseline, batches, job_fields, job.money)
+        comparison = replace(comparison, catalog=files_of(parts for _, parts in resolved))
     progress.end()
-    return found, money
+    return comparison, money
 
 
 def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions, dict[str, Any]]:
-    """Return the job that designs state, with the tokens asked for, and the fields of its plan.
+    """Return the designs' job with the requested tokens, and the fields of its plan.
 
     Raises:
-        InputError: where a workload gives its batch twice.
-        UsageError: where no design states one, or two state different jobs.
+        InputError: if a workload gives its batch twice.
+        UsageError: if no design states a job, or two state different jobs.
     """
     from ffplan.cli.workload import own_workload
     from ffplan.studies.train.workload import workload_fields
@@ -134,15 +134,15 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
     return stated, workload_fields(design, workload)
 
 
-def _refuse_without_model(model: str | None, given: object) -> None:
-    """Refuse options of a job where no model is named.
+def _refuse_without_model(model: str | None, options: object) -> None:
+    """Refuse options of a job without a model.
 
     Raises:
-        UsageError: where there are any.
+        UsageError: if any is given.
     """
-    if model is None and given:
-        words = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
-        raise UsageError(f"ffplan compare: {words}")
+    if model is None and options:
+        message = "--batch, --gpus, --plan, --stack and --search have an effect with --model only"
+        raise UsageError(f"ffplan compare: {message}")
 
 
 BaselineOption = Annotated[
@@ -168,7 +168,7 @@ def compare(
     ] = None,
     gpus: Annotated[
         int | None,
-        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; the most that all can span."),
+        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; if omitted, as many as all can span."),
     ] = None,
     plan: Annotated[
         str | None, typer.Option("--plan", metavar="FILE", help="A training plan that every design runs.")
@@ -202,7 +202,7 @@ def compare(
     _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
     if model is not None or tokens is not None:
-        asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+        request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         job = JobOptions(
             model=model,
             batch=batch,
@@ -211,7 +211,7 @@ def compare(
             stack=stack,
             search=search or plan is None,
             tokens=None if tokens is None else tokens_of(tokens, "compare"),
-            money=asked,
+            money=request,
             profile=profile,
         )
         training, money = _training(files, catalog, designs, labels, base, job)

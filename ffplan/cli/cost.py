@@ -31,7 +31,7 @@ def _timed(
     *,
     model: str,
     tokens: float,
-    wanted: dict[str, object],
+    options: dict[str, object],
     plan: str | None,
     gpus: int | None,
     search: bool,
@@ -39,7 +39,7 @@ def _timed(
     """Return the job with its step time.
 
     Raises:
-        UsageError: where there is no such model, or the plan is none.
+        UsageError: if the model is unknown, or the plan is invalid.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
@@ -52,16 +52,16 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    fields = read_plan(plan, wanted)
+    fields = read_plan(plan, options)
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 
 
 def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> TimedJob | None:
-    """Return the workload of the design with its step time; None where neither it nor the command line has tokens.
+    """Return the design's workload with its step time; None without tokens in design and options.
 
     Raises:
-        UsageError: where there are tokens and no workload.
+        UsageError: if tokens are given but no workload.
     """
     if tokens is None and (design.workload is None or design.workload.tokens is None):
         return None  # before the imports: a cluster without a job needs no model of training
@@ -75,10 +75,10 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
 
 
 def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesign:
-    """Return the design with its cluster rented at an offer.
+    """Return the design with its cluster rented by an offer.
 
     Raises:
-        UsageError: where there is no such offer of its accelerator.
+        UsageError: if the offer is unknown for its accelerator.
     """
     from ffplan.catalog.prices import RentBook
     from ffplan.design.ownership import offers_for
@@ -88,17 +88,17 @@ def _rented(design: ResolvedDesign, parts: Catalog, offer: str) -> ResolvedDesig
     accelerator, named = design.compute.accelerator, design.ownership
     book = parts.entry(named.rents if named is not None else Rent().book).part
     assert isinstance(book, RentBook)
-    own = offers_for(book, accelerator.id) if accelerator is not None else []
-    if offer not in own:
-        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, own, what='offer of this accelerator')}")
+    known = offers_for(book, accelerator.id) if accelerator is not None else []
+    if offer not in known:
+        raise UsageError(f"ffplan cost: --rent {offer}: {did_you_mean(offer, known, what='offer of this accelerator')}")
     return replace(design, rent=Rent(book=book.id, offer=offer))
 
 
 def _shown(timed: Callable[[], TimedJob], model: str) -> TimedJob:
-    """Return a job with its step time, with progress while plans are searched.
+    """Return a job with its step time, showing progress while plans are searched.
 
     Raises:
-        UsageError: where the accelerators have no training constants, or the plan is none.
+        UsageError: if the accelerators have no training constants, or the plan is invalid.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -157,9 +157,9 @@ def cost(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Price a cluster and a training run on it: purchase, ownership or rent, power, carbon, and how sure that is.
+    """Price a cluster and a training run on it: purchase, ownership or rent, power, carbon, and their uncertainty.
 
-    Exit code 1 where the job cannot run on the design.
+    Exit code 1 if the job cannot run on the design.
     """
     if model is not None and tokens is None:
         raise UsageError("ffplan cost: --model needs --tokens, the tokens to train on")
@@ -175,9 +175,9 @@ def cost(
     if model is None or tokens is None:
         timed = _own_job(design, parts, tokens)
     else:
-        wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
+        options: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
-        timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)
-    asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
-    document = cost_document(study_cost(design, parts, asked, timed))
+        timed = _timed(design, parts, model=model, tokens=number, options=options, plan=plan, gpus=gpus, search=search)
+    request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    document = cost_document(study_cost(design, parts, request, timed))
     emit(with_extras(document, form, [file], catalog, "cost"), form, output)

@@ -1,4 +1,4 @@
-"""Options of money that `cost`, `train` and `compare` share."""
+"""Money options shared by `cost`, `train` and `compare`."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MoneySeedOption = SeedOption
 
 
 def tokens_of(text: str, command: str) -> float:
-    """Return a number of tokens.
+    """Parse a number of tokens.
 
     Args:
         text: such as 300B, 15.6T or 2e12.
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or not above 0.
+        UsageError: if the text is not a number above 0.
     """
     from ffplan.cli.loading import parsed
     from ffplan.inputs.tokens import parse_tokens
@@ -51,14 +51,14 @@ def tokens_of(text: str, command: str) -> float:
 
 
 def money_of(text: str | None, book: PriceBook, option: str, command: str) -> float | None:
-    """Return an amount in the currency of a price book [currency]; None where none is given.
+    """Parse an amount in the currency of a price book [currency]; None if not given.
 
     Args:
         text: such as $40M.
         command: for messages.
 
     Raises:
-        UsageError: where it is no money, or in another currency.
+        UsageError: if the text is no amount, or in another currency.
     """
     from ffplan.cli.loading import parsed
     from ffplan.inputs.quantities import parse_money
@@ -67,8 +67,8 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
         return None
     money = parsed(lambda: parse_money(text), option, command)
     if money.currency != book.currency:
-        words = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
-        raise UsageError(f"ffplan {command}: {words}")
+        fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
+        raise UsageError(f"ffplan {command}: {fault}")
     return money.amount
 
 
@@ -79,7 +79,7 @@ def require_transformer(parts: Catalog, name: str, command: str) -> None:
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or no transformer.
+        UsageError: if the part is not a model, or no transformer.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of

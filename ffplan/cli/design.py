@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _with_levels(file: str, catalogs: list[str] | None, profile: str | None) -> Assessment:
-    """Return the assessment of a design, with its levels on the scaling book's rooflines."""
+    """Return the assessment of a design with its scaling-book rooflines."""
     from ffplan.check.run import examine
     from ffplan.studies.train.level_rooflines import level_rooflines
 
@@ -42,6 +42,6 @@ def design(
     """Assess one design: fabric, bounds on communication, power and cost."""
     from ffplan.report.design import design_document
 
-    found = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
-    document = design_document(found)
+    assessment = _with_levels(file, catalog, profile) if rooflines else examined_design(file, catalog, profile)
+    document = design_document(assessment)
     emit(with_extras(document, form, [file], catalog, "assessment"), form, output)

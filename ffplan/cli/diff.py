@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 def _versions(before: str, after: str, assessor: Assessor) -> tuple[Version, Version]:
-    """Return the two versions that the arguments name."""
+    """Return the two versions named by the arguments."""
     from ffplan.cli.versions import design_document, revision_document, saved_version
     from ffplan.inputs.revision import revisions
 
     names = (before, after)
-    if not is_file(before) and (found := revisions(before)) is not None:
-        one, two = found
-        later = design_document(after) if two is None else revision_document(after, two)
-        return assessor.version(revision_document(after, one)), assessor.version(later)
+    if not is_file(before) and (documents := revisions(before)) is not None:
+        start, end = documents
+        later = design_document(after) if end is None else revision_document(after, end)
+        return assessor.version(revision_document(after, start)), assessor.version(later)
     if before == after == "-":
         raise UsageError("ffplan diff: standard input holds one design; name a file for the other")
     first, second = (
@@ -75,9 +75,9 @@ def diff(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare two versions of a design: what changed, and what each change did to switches, cost, power and speed.
+    """Compare two versions of a design: changes, and the effect of each on switches, cost, power and speed.
 
-    Parts are taken as they are now, in both versions. `ffplan audit` compares a design with the fabric as built.
+    Both versions use the current parts. `ffplan audit` compares a design with the fabric as built.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import Assessor
@@ -89,10 +89,10 @@ def diff(
     parts = Catalog(catalog or ())
     workload = workload_of("diff", parts, model, tokens, batch, gpus)
     assessor = Assessor(parts, workload, own_tokens("diff", model, tokens))
-    one, two = _versions(before, after, assessor)
-    if assessor.tokens is not None and not any(version.figures["step"][0] for version in (one, two)):
+    old, new = _versions(before, after, assessor)
+    if assessor.tokens is not None and not any(version.figures["step"][0] for version in (old, new)):
         raise UsageError("ffplan diff: --tokens goes with --model, or with a `workload` of a design")
     progress = Progress("changes")
-    found = difference(one, two, lambda raw: assessor.figures(parse_document(raw, two.info.file)), progress.step)
+    report = difference(old, new, lambda raw: assessor.figures(parse_document(raw, new.info.file)), progress.step)
     progress.end()
-    emit(difference_document(found), form, output)
+    emit(difference_document(report), form, output)

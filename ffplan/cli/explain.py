@@ -29,7 +29,7 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
     """Return every term and symbol with its rows and the titles of their tables, terms before symbols."""
     from ffplan.base.paths import data_folder
 
-    found: dict[str, list[tuple[str, str]]] = {}
+    rows: dict[str, list[tuple[str, str]]] = {}
     title = ""
     for line in (data_folder("docs") / "nomenclature.md").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
@@ -38,12 +38,12 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
         if len(cells) >= 2 and cells[1] not in ("definition", "meaning") and not cells[0].startswith("-"):
             meaning = cells[1] + (f" [{cells[2]}]" if len(cells) > 2 and cells[2] else "")
             for name in cells[0].split(", "):
-                found.setdefault(name.strip("`"), []).append((f"{cells[0]}: {meaning}", title))
-    return {name: sorted(each, key=lambda item: item[1].startswith("Symbols")) for name, each in found.items()}
+                rows.setdefault(name.strip("`"), []).append((f"{cells[0]}: {meaning}", title))
+    return {name: sorted(entries, key=lambda entry: entry[1].startswith("Symbols")) for name, entries in rows.items()}
 
 
 def _bare(name: str) -> str:
-    """Return a term without its case, its hyphens, blanks, and the `s` of several."""
+    """Normalise a term: lower case, without hyphens, blanks and plural `s`."""
     return re.sub("[ -]", "", name.lower()).removesuffix("s")
 
 
@@ -51,7 +51,7 @@ def _word(name: str) -> str:
     """Return the page of a rule, or the definitions of a term.
 
     Raises:
-        UsageError: where there is neither.
+        UsageError: if neither exists.
     """
     from ffplan.check.team_rules import every_rule
     from ffplan.inputs.suggest import did_you_mean
@@ -67,15 +67,15 @@ def _word(name: str) -> str:
     raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
 
 
-def _meaning(found: Any, path: str) -> str:
+def _meaning(document: Any, path: str) -> str:
     """Return the description of a path of an assessment."""
     from ffplan.schema.described import described
 
-    return next((words for at, _, words in described(found, "assessment") if at == path), "")
+    return next((text for place, _, text in described(document, "assessment") if place == path), "")
 
 
 def _kept(report: TrainReport) -> Any:
-    """Return the plan of a report as one to be timed as it is."""
+    """Return the plan of a report to be timed unchanged."""
     from ffplan.cli.plan_file import plan_text
     from ffplan.design.plan_file import plan_of
     from ffplan.design.training import PlanFields
@@ -108,10 +108,10 @@ def explain(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Derive one figure of a design: formula, values, sources, what binds, what a tenth of each input does.
+    """Derive one figure of a design: formula, values, sources, its limit, and the effect of a tenth of each input.
 
-    PATH is that of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
-    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or a term alone: what it is.
+    PATH is a path of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
+    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or term alone: its meaning.
     """
     if path is None:
         write(_word(what), output)
@@ -133,6 +133,6 @@ def explain(
         tokens=own_tokens("explain", model, tokens),
     )
     progress = Progress("a tenth of each input")
-    found = study(question, _meaning, _kept, progress.step)
+    report = study(question, _meaning, _kept, progress.step)
     progress.end()
-    emit(explanation_document(found), form, output)
+    emit(explanation_document(report), form, output)

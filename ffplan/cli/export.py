@@ -114,7 +114,7 @@ def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
 
 
 def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
-    """Return the networks beside the compute fabric."""
+    """Return the side networks."""
     from ffplan.interop.exported import Exported
     from ffplan.studies.fabric.wired import wired_networks
 

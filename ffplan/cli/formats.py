@@ -1,4 +1,4 @@
-"""The option that chooses an output format."""
+"""The option for the output format."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ import typer
 from ffplan.base.errors import InputError, UsageError
 from ffplan.cli.cost_options import DrawsOption
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import Progress, emit
@@ -25,44 +25,44 @@ if TYPE_CHECKING:
     from ffplan.studies.goodput.goodput_simulation import FabricLosses, SimulationAsked
 
 MOST_ENDPOINTS = 600_000
-"""Endpoints of a fabric whose losses a simulation joins [1]."""
+"""Largest fabric, in endpoints, for which losses are simulated [1]."""
 DAYS = 365.0
 DRAWS = 2_000
-"""Draws of the uncertain inputs where none are asked for [1]."""
+"""Default number of draws of the uncertain inputs [1]."""
 
 
 def _with_options(
     design: ResolvedDesign, interval: str | None, checkpoints: str | None, restart: str | None, spares: int | None
 ) -> ResolvedDesign:
-    """Return the design with what the options say of its reliability.
+    """Return the design with the options on its reliability.
 
     Raises:
-        UsageError: where an option is none.
+        UsageError: if an option is invalid.
     """
     from ffplan.design.reliability_schema import Checkpointing, Reliability, Restart
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    wanted: dict[str, object] = {}
+    changes: dict[str, object] = {}
     if interval is not None:
-        wanted["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
-        if not wanted["checkpoint_interval"]:
+        changes["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
+        if not changes["checkpoint_interval"]:
             raise UsageError(f"ffplan goodput: --interval {interval}: it must be above 0")
     if checkpoints is not None:
-        wanted["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
+        changes["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
     if restart is not None:
-        wanted["restart"] = choice(restart, get_args(Restart), "--restart")
+        changes["restart"] = choice(restart, get_args(Restart), "--restart")
     if spares is not None:
-        wanted["spare_nodes"] = spares
-    if not wanted:
+        changes["spare_nodes"] = spares
+    if not changes:
         return design
     if spares is not None and design.ownership is not None:  # one number: the option's
         design = replace(design, ownership=design.ownership.model_copy(update={"spare_nodes": None}))
-    return replace(design, reliability=(design.reliability or Reliability.model_construct()).model_copy(update=wanted))
+    return replace(design, reliability=(design.reliability or Reliability.model_construct()).model_copy(update=changes))
 
 
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
-    """Return what single losses leave of the fabric; None of one that is no tree, or very large."""
+    """Return the effect of single losses on the fabric; None for a very large one, or other than a tree."""
     from ffplan.studies.fabric.wired import wire_design
     from ffplan.studies.goodput.goodput_losses import fabric_losses
 
@@ -76,7 +76,7 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
         progress.end()
 
 
-def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
+def _simulated(study: GoodputStudy, request: SimulationAsked) -> SimulationReport:
     """Return simulated runs of the job.
 
     Raises:
@@ -85,11 +85,11 @@ def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
     from ffplan.studies.goodput.goodput_simulation import expected_seconds, simulate
 
     needs_simpy("goodput: --simulate")
-    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, asked))
+    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, request))
     progress = Progress("simulated runs")
     losses = _losses(study.basis.design)
     try:
-        return simulate(study.job, study.inputs, study.basis.hazards, asked, losses=losses, step=progress.step)
+        return simulate(study.job, study.inputs, study.basis.hazards, request, losses=losses, step=progress.step)
     finally:
         progress.end()
 
@@ -110,7 +110,7 @@ def goodput(
         str | None, typer.Option("--restart", metavar="KIND", help="requeue, reschedule or standby.")
     ] = None,
     spares: Annotated[
-        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to stand in for lost ones.")
+        int | None, typer.Option("--spares", min=0, max=MOST, help="Nodes bought to replace lost ones.")
     ] = None,
     simulate: Annotated[
         bool, typer.Option("--simulate", help="Simulate the job too, event by event; needs SimPy.")
@@ -124,7 +124,7 @@ def goodput(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Tell what failures, checkpoints and restarts leave of a job, and what would help."""
+    """Estimate a job's goodput after failures, checkpoints and restarts, and list remedies."""
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
@@ -134,16 +134,16 @@ def goodput(
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
-    asked = job_asked("goodput", design, parts, model, gpus)
-    if asked is None:
+    job = requested_job("goodput", design, parts, model, gpus)
+    if job is None:
         raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
     try:
-        study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+        study = study_goodput(design, parts, job, Asked(draws=DRAWS if draws is None else draws, seed=seed))
     except InputError as error:
-        found = error.findings[0]
-        if interval is None or found.rule != "design-reliability":
+        finding = error.findings[0]
+        if interval is None or finding.rule != "design-reliability":
             raise
-        raise UsageError(f"ffplan goodput: --interval {interval}: {found.message}; {found.remedy}") from None
+        raise UsageError(f"ffplan goodput: --interval {interval}: {finding.message}; {finding.remedy}") from None
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))

@@ -23,10 +23,10 @@ FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
 
 
 def _day(text: str | None) -> str:
-    """Return a day as YYYY-MM-DD; today's if None.
+    """Return a day as YYYY-MM-DD; today if None.
 
     Raises:
-        UsageError: where it is no day.
+        UsageError: if the text is not a day.
     """
     from datetime import UTC, date, datetime
 
@@ -39,10 +39,10 @@ def _day(text: str | None) -> str:
 
 
 def _basis(catalog: Catalog, name: str | None) -> Basis | None:
-    """Return the server that stands in for what a file cannot tell.
+    """Return the server that fills figures missing in a file.
 
     Raises:
-        UsageError: where there is no such server.
+        UsageError: if the server is unknown.
     """
     from ffplan.catalog.parts import Server
     from ffplan.interop.topology.server_file import Basis
@@ -63,7 +63,7 @@ def import_nccl(
         typer.Option(
             "--like",
             metavar="ID",
-            help="Server of the catalogue whose figures stand in for what the file cannot tell.",
+            help="Server of the catalogue that fills figures missing in the file.",
             autocompletion=complete_part("server"),
         ),
     ] = None,
@@ -79,30 +79,30 @@ def import_nccl(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Turn topology XML of NCCL or RCCL into a server file, and name what is still to fill in."""
+    """Turn topology XML of NCCL or RCCL into a server file, and name the fields to fill in."""
     from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.model import IDENTIFIER
-    from ffplan.inputs.validate import pattern_words
+    from ffplan.inputs.validate import pattern_remedy
     from ffplan.interop.topology.parts import known_parts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
     from ffplan.interop.xml_tree import MOST_BYTES
 
     if not IDENTIFIER.fullmatch(name):
-        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_words(IDENTIFIER.pattern)}")
-    own, day = Catalog(catalog or ()), _day(date)
+        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
+    parts, day = Catalog(catalog or ()), _day(date)
     if cpu:
-        part_of(own, Cpu, cpu, "ffplan import nccl: --cpu")
-    basis = _basis(own, like)
+        part_of(parts, Cpu, cpu, "ffplan import nccl: --cpu")
+    basis = _basis(parts, like)
     named = [bus.split(",") if bus else [] for bus in (gpus, nics)]
-    found = read_server(read_bytes(file, MOST_BYTES), file, *named)
-    made = server_file(found, known_parts(own), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
-    write(made.text, output)
-    for words in made.warnings:
-        print(f"ffplan import: warning: {words}", file=sys.stderr)
-    for item in made.todo:
-        print(f"ffplan import: still to fill in: {item}", file=sys.stderr)
+    server = read_server(read_bytes(file, MOST_BYTES), file, *named)
+    written = server_file(server, known_parts(parts), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
+    write(written.text, output)
+    for remark in written.warnings:
+        print(f"ffplan import: warning: {remark}", file=sys.stderr)
+    for todo in written.todo:
+        print(f"ffplan import: still to fill in: {todo}", file=sys.stderr)
 
 
 @app.command("ibnetdiscover")
@@ -110,25 +110,25 @@ def import_ibnetdiscover(
     file: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of a fabric, as `ffplan audit` reads them.")],
     output: OutputOption = None,
 ) -> None:
-    """Turn what tools say of a fabric into JSON: switches, hosts and links as built."""
+    """Turn the output of fabric tools into JSON: switches, hosts and links as built."""
     from ffplan.cli.audit import read_files
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.data import to_json
 
-    found = read_files(file, "import ibnetdiscover", partial=True)
-    write(to_json(as_built_report(found, file[0])), output)
-    for words in found.remarks:
-        print(f"ffplan import: {words}", file=sys.stderr)
+    built = read_files(file, "import ibnetdiscover", partial=True)
+    write(to_json(as_built_report(built, file[0])), output)
+    for remark in built.remarks:
+        print(f"ffplan import: {remark}", file=sys.stderr)
 
 
 @app.command("slurm")
 def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
-    """Turn a topology file of Slurm into JSON: switches, blocks, and what Slurm would refuse of them."""
+    """Turn a topology file of Slurm into JSON: switches, blocks, and faults that Slurm would refuse."""
     from ffplan.interop.slurm_files import read_slurm
     from ffplan.interop.slurm_includes import MOST_BYTES
     from ffplan.report.formats.data import to_json
 
-    found = read_slurm(read_bytes(file, MOST_BYTES), file)
-    write(to_json(found), output)
-    for words in found.remarks:
-        print(f"ffplan import: {words}", file=sys.stderr)
+    topology = read_slurm(read_bytes(file, MOST_BYTES), file)
+    write(to_json(topology), output)
+    for remark in topology.remarks:
+        print(f"ffplan import: {remark}", file=sys.stderr)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
-from ffplan.base.visible import visible
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, complete_design, complete_part
@@ -28,7 +28,7 @@ DEFAULT_BOOK = "usd-2026"
 
 
 class PowerOf(StrEnum):
-    """What a wished power bounds."""
+    """Kind of power limited by --power."""
 
     FACILITY_PEAK = "facility-peak"
     FACILITY_TRAINING = "facility-training"
@@ -45,12 +45,12 @@ PowerOption = Annotated[
     ),
 ]
 PowerOfOption = Annotated[
-    PowerOf, typer.Option("--power-of", help="What --power bounds, where it is not the facility's peak.")
+    PowerOf, typer.Option("--power-of", help="Kind of power limited by --power; the facility's peak if omitted.")
 ]
 
 
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
-    """Return a design with its figures; the model is timed where one is asked for."""
+    """Return a design with its figures, and the model's time if requested."""
     from ffplan.results.first_designs import FirstDesign
     from ffplan.studies.train.workload import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
@@ -63,17 +63,17 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
             tokens_s = job.rows[0].tokens_s
         except (RefusedError, UncalibratedError) as error:
             refused = str(error)
-    found, timed = built.assessment, built.assessment.communication
+    assessment, timed = built.assessment, built.assessment.communication
     return FirstDesign(
-        name=found.design.name,
+        name=assessment.design.name,
         idea=built.idea.words,
         file=file,
-        accelerators=found.accelerators,
-        nodes=found.nodes["compute"],
-        switches=found.fabric.switches.total,
+        accelerators=assessment.accelerators,
+        nodes=assessment.nodes["compute"],
+        switches=assessment.fabric.switches.total,
         currency=built.study.currency,
         cost=built.cost,
-        cost_per_accelerator=built.cost / found.accelerators,
+        cost_per_accelerator=built.cost / assessment.accelerators,
         facility_peak_kw=built.study.power.facility_peak_kw,
         allreduce_gbyte_s=timed[0].algbw_gbyte_s if timed else None,
         tokens_s=tokens_s,
@@ -83,7 +83,7 @@ def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> Fi
 
 
 def _copied(name: str, prefix: str | None, folder: str) -> None:
-    """Write a shipped design under another name."""
+    """Copy a shipped design under another name."""
     from ffplan.inputs.design_files import find_design
     from ffplan.inputs.document import read_bytes
     from ffplan.inputs.model import IDENTIFIER
@@ -108,7 +108,7 @@ def _refuse(targets: list[Path]) -> None:
     """Refuse to replace files.
 
     Raises:
-        UsageError: for the first that exists, or where the folder does not.
+        UsageError: for the first existing file, or a missing folder.
     """
     for target in targets:
         if not is_folder(target.parent):
@@ -119,7 +119,7 @@ def _refuse(targets: list[Path]) -> None:
 
 def init(
     gpus: Annotated[
-        int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the most that the rest allows.")
+        int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
     ] = None,
     accelerator: Annotated[
         str | None,
@@ -149,9 +149,9 @@ def init(
     form: FormatOption = ReportFormat.TABLE,
     catalog: CatalogOption = None,
 ) -> None:
-    """Write designs to start from: three for a few wishes, costed, or a copy of a shipped one.
+    """Write designs to start from: three for a few wishes, with cost, or a copy of a shipped one.
 
-    Exit code 1 where no design meets the wishes: then the largest that meet budget and power are written.
+    Exit code 1 if no design meets the wishes: then the largest within budget and power are written.
     """
     from ffplan.inputs.model import IDENTIFIER
 
@@ -190,7 +190,7 @@ def _wishes(
     pue: float,
     catalogs: list[str] | None,
 ) -> Wishes:
-    """Return the wishes of the command line, with every name known."""
+    """Return the wishes of the command line, with every name resolved."""
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.prices import PriceBook
@@ -218,7 +218,7 @@ def _wishes(
 
 
 def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, catalogs: list[str] | None) -> None:
-    """Write the designs that meet some wishes, or that are nearest, and print their figures."""
+    """Write the designs that meet the wishes, or the nearest, and print their figures."""
     from ffplan.catalog.store import Catalog
     from ffplan.report.choose import init_document
     from ffplan.results.design import SCHEMA_VERSION
@@ -238,13 +238,13 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
             built, left = (near[1], near[2]) if near else ([], left)
     except NoDesignError as error:
         raise UsageError(f"ffplan init: {error}") from None
-    targets = [Path(folder) / f"{item.assessment.design.name}.yaml" for item in built]
+    targets = [Path(folder) / f"{row.assessment.design.name}.yaml" for row in built]
     _refuse(targets)
     rows = []
-    for at, (item, target) in enumerate(zip(built, targets, strict=True)):
-        progress.step(at, len(built))
-        write(item.text, str(target), option="--folder")
-        rows.append(replace(_row(item, str(target), wishes, parts), fewer=fewer.get(item.assessment.design.name)))
+    for number, (row, target) in enumerate(zip(built, targets, strict=True)):
+        progress.step(number, len(built))
+        write(row.text, str(target), option="--folder")
+        rows.append(replace(_row(row, str(target), wishes, parts), fewer=fewer.get(row.assessment.design.name)))
     progress.end()
     emit(init_document(InitReport(SCHEMA_VERSION, tuple(rows), tuple(left), unmet)), form, None)
     if unmet is not None:

@@ -1,4 +1,4 @@
-"""The job that `goodput`, `storage` and `acceptance` look at: the options', or the design's workload."""
+"""The job of `goodput`, `storage` and `acceptance`: from options, or the design's workload."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ JobGpusOption = Annotated[
 ]
 
 
-def job_asked(
+def requested_job(
     command: str, design: ResolvedDesign, parts: Catalog, model: str | None, gpus: int | None
 ) -> GoodputJob | None:
-    """Return the job with its fastest plan; None where there is none.
+    """Return the job with its fastest plan; None without a job.
 
     Args:
         command: for messages.
@@ -43,7 +43,7 @@ def job_asked(
         gpus: accelerators [1].
 
     Raises:
-        UsageError: where the model is none, or the job too large.
+        UsageError: if the model is unknown, or the job too large.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of

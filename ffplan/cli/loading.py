@@ -37,7 +37,7 @@ def read_bytes(file: str, most: int = MOST_BYTES) -> bytes:
     """Return the content of a file.
 
     Raises:
-        UsageError: where it cannot be read, or is far too large.
+        UsageError: if the file cannot be read, or is far too large.
     """
     try:
         raw = read_limited(Path(file), most)
@@ -52,7 +52,7 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
     """Return the content of a text file.
 
     Raises:
-        UsageError: where it cannot be read, or is no UTF-8 text.
+        UsageError: if the file cannot be read, or is no UTF-8 text.
     """
     try:
         return read_bytes(file, most).decode("utf-8")
@@ -61,10 +61,10 @@ def read_text(file: str, most: int = MOST_BYTES) -> str:
 
 
 def _output(file: str, raw: bytes, text: str | None) -> str:
-    """Return the text of what another program printed.
+    """Decode the output of another program.
 
     Raises:
-        UsageError: where it is packed, or no text.
+        UsageError: if the output is compressed, or no text.
     """
     if raw.startswith(PACKED):
         raise UsageError(f"ffplan: {file}: this is packed; unpack it first")
@@ -76,10 +76,10 @@ def _output(file: str, raw: bytes, text: str | None) -> str:
 
 
 def read_output(file: str, most: int = MOST_BYTES) -> str:
-    """Return the content of a file that another program printed.
+    """Return the text of another program's output file.
 
     Raises:
-        UsageError: where it cannot be read, is packed, or is no text.
+        UsageError: if the file cannot be read, is compressed, or is no text.
     """
     raw = read_bytes(file, most)
     return _output(file, raw, text_of(raw))
@@ -87,14 +87,14 @@ def read_output(file: str, most: int = MOST_BYTES) -> str:
 
 @contextmanager
 def large_output(file: str, held: int, most: int) -> Iterator[str | LargeText]:
-    """Open a file that another program printed: its content, or its parts where it is too large to hold.
+    """Open another program's output file: its text, or its parts if too large to hold.
 
     Args:
-        held: size from which it is read in parts [byte].
+        held: size above which the file is read in parts [byte].
         most: largest file [byte].
 
     Raises:
-        UsageError: where it cannot be read, is packed, is no text, or does not end within the largest size.
+        UsageError: if the file cannot be read, is compressed, is no text, or exceeds the largest size.
     """
     try:
         stream = opened(Path(file))
@@ -126,10 +126,10 @@ def resolved_design(
     Args:
         name: path or name.
         catalogs: folders of parts.
-        profile: reliability profile in place of the design's own; that one if None.
+        profile: reliability profile in place of the design's own, if given.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: if the profile is unknown.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolve import resolve
@@ -141,13 +141,13 @@ def resolved_design(
 
 
 def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) -> ResolvedDesign:
-    """Return a design with another reliability profile; as it is where none is given.
+    """Return a design with another reliability profile, if given.
 
     Args:
         profile: catalogue id of the profile.
 
     Raises:
-        UsageError: where there is no such profile.
+        UsageError: if the profile is unknown.
     """
     if profile is None:
         return design
@@ -167,12 +167,12 @@ def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:
 
 
 def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign:
-    """Return a design given by path or name, wired; refuse it where its fabric is no tree.
+    """Return a design given by path or name, wired; refuse a fabric that is no tree.
 
     Args:
         name: path or name.
         catalogs: folders of parts.
-        what: the command, with the part of it that needs trees.
+        what: the command, with its part that needs trees.
 
     Raises:
         UsageError: for a dragonfly.
@@ -181,7 +181,7 @@ def wired_trees(name: str, catalogs: list[str] | None, what: str) -> WiredDesign
 
 
 def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
-    """Return a wired design whose fabric is made of trees.
+    """Refuse a wired design without trees; return any other.
 
     Raises:
         UsageError: for a dragonfly.
@@ -192,7 +192,7 @@ def only_trees(wired: WiredDesign, what: str) -> WiredDesign:
 
 
 def examined_design(name: str, catalogs: list[str] | None, profile: str | None = None) -> Assessment:
-    """Return the assessment of a design, with the findings of every rule; arguments are those of `resolved_design`."""
+    """Return the assessment of a design, with the findings of every rule; arguments as for `resolved_design`."""
     from ffplan.check.run import examine
 
     return examine(*resolved_design(name, catalogs, profile))
@@ -207,7 +207,7 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
         command: the command, for messages.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if the text cannot be parsed.
     """
     from pydantic_core import PydanticCustomError
 
@@ -220,7 +220,7 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
 
 
 def message_size(design: ResolvedDesign, text: str | None) -> float:
-    """Return the bytes per node: those asked for, the design's message, or 1 GiB."""
+    """Return the bytes per node: as requested, the design's message, or 1 GiB."""
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.fabric.wired import message_bytes
@@ -231,10 +231,10 @@ def message_size(design: ResolvedDesign, text: str | None) -> float:
 
 
 def choice(value: str, known: tuple[str, ...], option: str) -> str:
-    """Return a value that is one of the choices.
+    """Check that a value is one of the choices.
 
     Raises:
-        UsageError: where it is not, with the nearest.
+        UsageError: if the value is unknown, with the nearest choice.
     """
     if value in known:
         return value
@@ -247,6 +247,6 @@ def choices(text: str, known: tuple[str, ...], option: str) -> tuple[str, ...]:
     """Return values separated by commas, each one of the choices.
 
     Raises:
-        UsageError: where one is not, with the nearest.
+        UsageError: if a value is unknown, with the nearest choice.
     """
     return tuple(choice(value.strip(), known, option) for value in text.split(","))

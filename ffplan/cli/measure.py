@@ -27,7 +27,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 INTERRUPTED = 130
-"""Exit code of a run that Ctrl-C ended."""
+"""Exit code of a run ended by Ctrl-C."""
 
 
 class SizesChoice(StrEnum):
@@ -55,16 +55,16 @@ GroupsOption = Annotated[
 
 
 def _plan(sizes: SizesChoice | None, groups: str | None, *, cpu: bool = False) -> KernelPlan:
-    """Return the plan that is asked for.
+    """Return the requested plan.
 
     Raises:
-        UsageError: where there is no such group.
+        UsageError: if the group is unknown.
     """
     from ffplan.cli.loading import choices
     from ffplan.measuring.plan import GROUPS, PLANS
 
-    usual = SizesChoice.TINY if cpu else SizesChoice.USUAL
-    plan = PLANS[(sizes or usual).value]()
+    default = SizesChoice.TINY if cpu else SizesChoice.USUAL
+    plan = PLANS[(sizes or default).value]()
     if groups is None:
         return plan
     return plan.only(choices(groups, GROUPS, "--groups"))
@@ -113,24 +113,24 @@ def run(
     plan, head = _plan(sizes, groups, cpu=device is DeviceChoice.CPU), RecordingHead(_title(title), _date(date))
     progress = Progress("measuring")
     try:
-        found = run_plan(plan, _device(device), head, progress.step if progress.shown else _line)
+        recording = run_plan(plan, _device(device), head, progress.step if progress.shown else _line)
     finally:
         progress.end()
-    write(recording_text(found), output)
-    words = f"wrote {output}: {found.rows} of {sum(map(len, plan.kernels.values()))} kernels"
-    for item in found.skipped:
-        typer.echo(f"ffplan measure: {item.what}: not timed: {item.why}", err=True)
-    if not found.complete:
-        typer.echo(f"ffplan measure: interrupted; {words}", err=True)
+    write(recording_text(recording), output)
+    summary = f"wrote {output}: {recording.rows} of {sum(map(len, plan.kernels.values()))} kernels"
+    for kernel in recording.skipped:
+        typer.echo(f"ffplan measure: {kernel.what}: not timed: {kernel.why}", err=True)
+    if not recording.complete:
+        typer.echo(f"ffplan measure: interrupted; {summary}", err=True)
         raise typer.Exit(INTERRUPTED)
-    typer.echo(f"ffplan measure: {words}", err=True)
+    typer.echo(f"ffplan measure: {summary}", err=True)
 
 
 def _title(title: str | None) -> str:
     """Return the title of a recording.
 
     Raises:
-        UsageError: where it is empty or far too long.
+        UsageError: if the title is empty or far too long.
     """
     if title is not None and not 0 < len(title) <= 500:
         raise UsageError("ffplan measure run: --title: write 1 to 500 letters")
@@ -141,7 +141,7 @@ def _date(date: str | None) -> str:
     """Return the date of a recording.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if the text is not a date.
     """
     from datetime import date as day
 
@@ -157,7 +157,7 @@ def _device(device: DeviceChoice) -> TorchDevice:
     """Return the device.
 
     Raises:
-        UsageError: where PyTorch or a GPU is missing.
+        UsageError: if PyTorch or a GPU is missing.
     """
     from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 
@@ -169,9 +169,9 @@ def _device(device: DeviceChoice) -> TorchDevice:
         raise UsageError(f"ffplan measure run: {error}") from None
 
 
-def _line(done: int, total: int, words: str) -> None:
-    """Print the progress as a line, where standard error is no terminal."""
-    typer.echo(f"ffplan measure: {done} of {total}: {words}", err=True)
+def _line(done: int, total: int, text: str) -> None:
+    """Print the progress as a line if standard error is no terminal."""
+    typer.echo(f"ffplan measure: {done} of {total}: {text}", err=True)
 
 
 RecordingArgument = Annotated[str, typer.Argument(metavar="RECORDING", help="Recording of `ffplan measure run`.")]
@@ -238,42 +238,42 @@ def fit(
     part_of(parts, Accelerator, accelerator, "ffplan measure fit: --accelerator")
     if stack is not None:
         part_of(parts, SoftwareStack, stack, "ffplan measure fit: --stack")
-    asked = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
+    request = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
     recording, document = read_recording(file)
     try:
-        made = fit_recording(parts, recording, document, asked)
+        result = fit_recording(parts, recording, document, request)
     except FitError as error:
         raise UsageError(f"ffplan measure fit: {error}") from None
     targets = {}
     if folder is not None:
-        targets = {name: overlay_target(folder, name, parts, "ffplan measure fit") for name in made.files}
-    emit(measured_document(made.report), form, output)
+        targets = {name: overlay_target(folder, name, parts, "ffplan measure fit") for name in result.files}
+    emit(measured_document(result.report), form, output)
     if folder is not None:
-        _write(made, folder, targets, force=force)
+        _write(result, folder, targets, force=force)
 
 
-def _write(made: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
-    """Write the files of a catalogue, unless there is reason to doubt them.
+def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, force: bool) -> None:
+    """Write the files of a catalogue, unless the fit is doubtful.
 
     Raises:
-        Exit: where nothing was written.
+        Exit: if nothing was written.
     """
-    doubts = () if force else made.report.doubts
-    if doubts or not made.files:
-        words = "; ".join(doubts) or "the recording tells none of it"
+    doubts = () if force else result.report.doubts
+    if doubts or not result.files:
+        reasons = "; ".join(doubts) or "the recording tells none of it"
         more = "; --force writes it anyway" if doubts else ""
-        typer.echo(f"ffplan measure: nothing written: {words}{more}", err=True)
+        typer.echo(f"ffplan measure: nothing written: {reasons}{more}", err=True)
         raise typer.Exit(EXIT_FINDINGS)
-    for name, text in made.files.items():
+    for name, text in result.files.items():
         written = write_overlay(targets[name], folder, text, "ffplan measure fit")
         typer.echo(f"ffplan measure: wrote {written}", err=True)
 
 
 def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
-    """Return what is to be written; None where nothing is chosen.
+    """Return the constants to write; None if none is chosen.
 
     Raises:
-        UsageError: where there is no such constant, or a stack is named that nothing is written for.
+        UsageError: if a constant is unknown, or a stack is named without constants to write.
     """
     from ffplan.calibration.measured_fit import MEASURED
     from ffplan.cli.loading import choices

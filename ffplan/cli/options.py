@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share."""
+"""Arguments and options shared by several commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def complete_design(incomplete: str) -> list[str]:
 
 
 def complete_part(kind: str) -> Callable[[str], list[str]]:
-    """Return what completes the id of a part of one kind, for the shell."""
+    """Return a shell completer for ids of one kind of part."""
 
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from ffplan.base.control_characters import visible, visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
-from ffplan.base.visible import visible, visible_but_styles
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
 
 
 LEAST = 40
-"""Least width of a terminal that is used [1]."""
+"""Smallest width used of a terminal [1]."""
 
 
 def to_terminal(output: str | None) -> bool:
-    """True where the report goes to a terminal."""
+    """Return whether the report goes to a terminal."""
     return output is None and sys.stdout is not None and sys.stdout.isatty()
 
 
 def terminal_width(output: str | None) -> int | None:
-    """Return the letters of a line of the terminal that the report goes to [1]; None where it goes elsewhere."""
+    """Return the width of the terminal that receives the report, in characters [1]; None for other outputs."""
     return max(LEAST, shutil.get_terminal_size().columns) if to_terminal(output) else None
 
 
 def write(text: str | Iterable[str], output: str | None, *, option: str = "--output") -> None:
-    """Write a report, or its parts, to standard output, or to a file that appears whole or not at all; errors name the
+    """Write a report, or its parts, to standard output, or atomically to a file; errors name the
     option.
 
     On a terminal, hidden characters become visible escapes; colours stay.
 
     Raises:
-        UsageError: where it cannot be written, or would replace a YAML file.
+        UsageError: if the file cannot be written, or would replace a YAML file.
     """
     try:
         if output is None or output == "-":
@@ -71,15 +71,15 @@ def _print(parts: Iterable[str]) -> None:
 
 
 def _discard_stdout() -> None:
-    """Point standard output elsewhere, so that the rest of its buffer raises no error at exit."""
+    """Redirect standard output, so that flushing its buffer at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def refuse_target(name: str, option: str) -> None:
-    """Refuse a file that cannot be written to, before any computing.
+    """Refuse an unwritable file before computing.
 
     Raises:
-        UsageError: where it is a folder, or in none, or would replace a YAML file.
+        UsageError: if the path is a folder, its folder is missing, or it would replace a YAML file.
     """
     target, real = Path(name), Path(os.path.realpath(name))
     if is_folder(name):
@@ -110,7 +110,7 @@ class Progress:
         self.shown = sys.stderr is not None and sys.stderr.isatty()
 
     def _show(self, text: str) -> None:
-        """Put a text in place of the line, on the terminal itself: standard error shows control characters as text."""
+        """Replace the line on the terminal itself, since standard error escapes control characters."""
         print(f"\r\x1b[K{visible(text)}", end="", file=getattr(sys.stderr, "stream", sys.stderr), flush=True)
 
     def step(self, done: int, total: int, detail: str = "") -> None:
@@ -119,12 +119,12 @@ class Progress:
             self._show(f"{self.what}: {done} of {total} {detail}")
 
     def count(self, done: int) -> None:
-        """Print a count, where the total is unknown."""
+        """Print a count if the total is unknown."""
         if self.shown:
             self._show(f"{self.what}: {done} times")
 
     def another(self, total: int) -> None:
-        """Print how often it was called, of how many times."""
+        """Print the number of calls out of the total."""
         self.done += 1
         self.step(self.done, total)
 

@@ -1,4 +1,4 @@
-"""Files of a catalogue that commands write into a folder of the user's."""
+"""Catalogue files written by commands into a user's folder."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path:
-    """Return the file of a part to write: a new one, or the part's own in a folder of the catalogue.
+    """Return the file to write a part to: a new one, or its existing file in a catalogue folder.
 
     Args:
         name: id of the part.
         command: the command, for messages.
 
     Raises:
-        UsageError: where it cannot be written, or another file would be lost.
+        UsageError: if the file cannot be written, or another file would be lost.
     """
     import os
     from pathlib import Path
@@ -30,12 +30,12 @@ def overlay_target(folder: str, name: str, parts: Catalog, command: str) -> Path
     if place is not None and Path(folder).resolve() in place[0].resolve().parents:
         path = place[0]  # whatever it is called there: a second file of the part would be one too many
     above = (path.parent.absolute(), *path.parent.absolute().parents)
-    there = next(item for item in above if is_file(item) or is_folder(item))
+    there = next(parent for parent in above if is_file(parent) or is_folder(parent))
     if not is_folder(there) or not os.access(there, os.W_OK):
         raise UsageError(f"{command}: --write {folder}: cannot be written: {there} is no folder to write into")
     if is_file(path) and (place is None or path.resolve() != place[0].resolve()):
-        words = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
-        raise UsageError(f"{command}: --write {folder}: {words}")
+        fault = f"{path} is there already and would be lost; read it with --catalog {folder}, or write elsewhere"
+        raise UsageError(f"{command}: --write {folder}: {fault}")
     return path
 
 
@@ -47,7 +47,7 @@ def write_overlay(path: Path, folder: str, text: str, command: str) -> str:
         command: the command, for messages.
 
     Raises:
-        UsageError: where it cannot be written.
+        UsageError: if the file cannot be written.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

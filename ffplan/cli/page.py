@@ -1,4 +1,4 @@
-"""What a page has beside its result: design files, drawings, evidence, and the meaning of every figure."""
+"""Additions of a page to its result: design files, drawings, evidence, and the meaning of every figure."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
     from ffplan.results.origin import Evidence
 
 MOST_ENDPOINTS = 300_000
-"""Endpoints of a fabric that a page draws."""
+"""Largest fabric drawn on a page [endpoints]."""
 MOST_MEANINGS = 4_000
-USUAL_UNITS = 42
-"""Rack units of a rack where the design does not say."""
+DEFAULT_RACK_UNITS = 42
+"""Default rack units of a rack."""
 
 
 def with_extras(
     document: Document, form: StrEnum, files: Sequence[str], catalogs: Sequence[str] | None, schema: str
 ) -> Document:
-    """Return a document that can be made a page; any other format pays nothing for it.
+    """Add a page's extras to a document; other formats skip the work.
 
     Args:
-        form: format asked for.
-        files: designs behind it.
+        form: requested format.
+        files: its design files.
         catalogs: folders of parts.
         schema: name of its JSON Schema.
     """
@@ -59,7 +59,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
     texts, drawings = [], []
     sources: dict[tuple[str, str], Evidence] = {}
     curves: list[MeasuredCurve] = []
-    for at, name in enumerate(files):
+    for position, name in enumerate(files):
         path, file = find_design(name)
         if not is_regular(path):
             texts.append((file, "# read from a pipe, and not kept"))
@@ -69,7 +69,7 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         design = resolve(read_document(path, file), catalog)
         drawings += _drawings(design)
         sources |= _sources(catalog)
-        curves += measured_curves(at, design, _assessments(value)[at:], base)
+        curves += measured_curves(position, design, _assessments(value)[position:], base)
     sources |= _sources(_read(value, base.fresh()))
     known = tuple(sources[key] for key in sorted(sources))
     rows, copy = list(described(value, schema)), told(value)
@@ -78,15 +78,15 @@ def _extras(value: Any, files: Sequence[str], catalogs: tuple[str, ...], schema:
         files=tuple(texts),
         drawings=tuple(drawings),
         sources=known,
-        meanings=tuple(Meaning(path, number(leaf, 6), words) for path, leaf, words in rows[:MOST_MEANINGS]),
+        meanings=tuple(Meaning(path, number(leaf, 6), text) for path, leaf, text in rows[:MOST_MEANINGS]),
         measured=tuple(curves),
         told=copy,
-        origin=Origins(value, rows, known, lambda path, leaf, words: _derivation(value, path, leaf, words)).of,
+        origin=Origins(value, rows, known, lambda path, leaf, text: _derivation(value, path, leaf, text)).of,
     )
 
 
 def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation | None:
-    """Return the derivation of a figure of a design, which may stand in a comparison; None of any other figure."""
+    """Return the derivation of a design's figure, alone or in a comparison; None for any other figure."""
     from ffplan.studies.explain.derivation import derivation_of
 
     assessments = _assessments(value)
@@ -97,7 +97,7 @@ def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation 
 
 
 def _verdict(value: Any) -> tuple[str, ...]:
-    """Return an assessment in sentences; other results have them in their text."""
+    """Return an assessment in sentences; other results contain theirs."""
     from ffplan.report.design import design_words
     from ffplan.results.design import Assessment
 
@@ -105,7 +105,7 @@ def _verdict(value: Any) -> tuple[str, ...]:
 
 
 def _assessments(value: Any) -> tuple[Assessment, ...]:
-    """Return the assessments that a result holds, in the order of its design files."""
+    """Return the assessments in a result, in the order of its design files."""
     from ffplan.results.comparison import Comparison
     from ffplan.results.design import Assessment
 
@@ -115,7 +115,7 @@ def _assessments(value: Any) -> tuple[Assessment, ...]:
 
 
 def _read(value: Any, catalog: Catalog) -> Catalog:
-    """Return a catalogue that has read the files that a result names, or the job of a comparison."""
+    """Return a catalogue with the files read that a result, or a comparison's job, names."""
     for file in (*getattr(value, "catalog", ()), *getattr(getattr(value, "training", None), "catalog", ())):
         catalog.entry(file.id)
     return catalog
@@ -128,40 +128,40 @@ def _drawings(design: Any) -> list[Drawing]:
     from ffplan.report.chart import Drawing
     from ffplan.studies.fabric.wired import wire_design
 
-    found = []
+    drawings = []
     plan = plan_fabric(design)
     if plan.endpoints <= MOST_ENDPOINTS:
-        found.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
+        drawings.append(Drawing(f"{design.spec.name}: fabric", drawing(design, wire_design(design).fabric)))
     racks = rack_drawing(design.spec.name, _racks(design, plan))
     if racks is not None:
-        found.append(Drawing(f"{design.spec.name}: racks", racks))
-    return found
+        drawings.append(Drawing(f"{design.spec.name}: racks", racks))
+    return drawings
 
 
 def _racks(design: Any, plan: Any) -> tuple[RackKind, ...]:
-    """Return the kinds of racks that a design describes, by its floor or by nodes per rack."""
+    """Return the kinds of racks in a design, from its floor plan or nodes per rack."""
     from ffplan.cost.power import plan_power
     from ffplan.fabric.wiring.floor import nodes_per_rack
     from ffplan.interop.canvas import RackKind
 
     floor, limit = design.spec.floor, design.spec.limits.power_per_rack
-    found = []
+    kinds = []
     for group, power in zip(design.groups, plan_power(design, plan).nodes, strict=True):
         nodes = nodes_per_rack(design, group, floor) if floor else group.group.per_rack
         if nodes:
             units = group.group.rack_units or 1
-            found.append(
+            kinds.append(
                 RackKind(
                     server=group.server.id,
                     racks=-(-group.group.count // nodes),
                     nodes=nodes,
                     units=units,
-                    height=floor.rack_units if floor else max(USUAL_UNITS, nodes * units),
+                    height=floor.rack_units if floor else max(DEFAULT_RACK_UNITS, nodes * units),
                     watts=power.maximum_w * nodes,
                     limit=(floor.power_per_rack if floor else None) or limit,
                 )
             )
-    return tuple(found)
+    return tuple(kinds)
 
 
 def _shown(value: Any) -> str:
@@ -173,10 +173,10 @@ def _shown(value: Any) -> str:
 
 
 def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
-    """Return every figure of the parts that a design has, with its evidence; prices of other parts are left out."""
+    """Return every figure of a design's parts with its evidence, without prices of other parts."""
     from ffplan.results.origin import Evidence
 
-    found: dict[tuple[str, str], Evidence] = {}
+    evidence: dict[tuple[str, str], Evidence] = {}
     used = {entry.part.id for entry in catalog.used}
     for entry in catalog.used:
         part = entry.part
@@ -185,7 +185,7 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
                 continue
             source = part.sources[figure.source]
             place = ".".join(map(str, path))
-            found[part.id, place] = Evidence(
+            evidence[part.id, place] = Evidence(
                 part=part.id,
                 path=place,
                 value=_shown(figure.value),
@@ -194,4 +194,4 @@ def _sources(catalog: Catalog) -> dict[tuple[str, str], Evidence]:
                 source=source.title,
                 date=str(source.date),
             )
-    return found
+    return evidence

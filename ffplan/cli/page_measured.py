@@ -1,4 +1,4 @@
-"""Measurements that a page lays beside its curves of allreduce by scale."""
+"""Measurements shown with a page's allreduce curves by scale."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def measured_curves(
-    at: int, design: ResolvedDesign, found: tuple[Assessment, ...], base: Catalog
+    position: int, design: ResolvedDesign, assessments: tuple[Assessment, ...], base: Catalog
 ) -> list[MeasuredCurve]:
-    """Return the measurements beside each curve of a design; nothing where the result has no curve of it.
+    """Return the measurements for each curve of a design; empty without curves.
 
     Args:
-        at: place of the design among those of the result.
-        found: its assessment first; empty where the result has none.
+        position: position of the design in the result.
+        assessments: its assessment first; empty if the result has none.
     """
-    reports = found[0].communication if found else ()
+    reports = assessments[0].communication if assessments else ()
     if not reports or design.compute.accelerator is None:
         return []
     files, catalog, curves = measured_files(), base.fresh(), []
@@ -36,9 +36,9 @@ def measured_curves(
         more = {row.gpus: row.algbw_gbyte_s for row in rows_at(design, report, others)}
         curves.append(
             MeasuredCurve(
-                design=at,
+                design=position,
                 library=report.library,
-                wanted=_wanted(design.compute.accelerator.id, report),
+                wanted=_requirements(design.compute.accelerator.id, report),
                 points=tuple(_mark(point, {**known, **more}) for point in points),
                 expected=tuple(more.items()),
             )
@@ -46,17 +46,17 @@ def measured_curves(
     return curves
 
 
-def _wanted(accelerator: str, report: CollectiveReport) -> str:
-    """Return what a measurement must have to stand beside a curve."""
+def _requirements(accelerator: str, report: CollectiveReport) -> str:
+    """Return the attributes a measurement must match to be shown with a curve."""
     size = f"{data_size(report.message_bytes)} (within {100 * TOLERANCE:.0f} %)"
     return f"{accelerator}, {report.library} and {size} on {report.scales[0].gpus} to {report.ranks:,} GPUs"
 
 
 def _mark(point: MeasuredPoint, expected: dict[int, float]) -> MeasuredMark:
-    """Return a measurement with what its mark says.
+    """Return a measurement with the text of its mark.
 
     Args:
-        expected: what the engine expects of the design by number of GPUs [GB/s].
+        expected: modelled rate of the design by number of GPUs [GB/s].
     """
     rate = number(point.gbyte_s, 3)
     if point.low is not None and point.high is not None:
@@ -64,10 +64,10 @@ def _mark(point: MeasuredPoint, expected: dict[int, float]) -> MeasuredMark:
     kind = "a constant of the model was fitted on it" if point.fitted else "not used in a fit"
     note = f" {point.note}" if point.note else ""
     model = f"; the engine expects {number(expected[point.gpus], 3)} of this design" if point.gpus in expected else ""
-    words = (
+    text = (
         f"measured {rate} GB/s on {point.gpus:,} GPUs of {point.server} ({point.nics}), {data_size(point.size_bytes)}"
     )
-    words += f"{model}. {point.source} ({point.date}, {point.status}); {kind}.{note}"
+    text += f"{model}. {point.source} ({point.date}, {point.status}); {kind}.{note}"
     return MeasuredMark(
         gpus=point.gpus,
         gbyte_s=point.gbyte_s,
@@ -76,5 +76,5 @@ def _mark(point: MeasuredPoint, expected: dict[int, float]) -> MeasuredMark:
         server=point.server,
         same_server=point.same_server,
         case=point.case,
-        source=words,
+        source=text,
     )

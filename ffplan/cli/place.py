@@ -27,7 +27,7 @@ def place(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Order the nodes of a job into ranks, one pair of nodes between zones, and show the cost of other orders."""
+    """Order a job's nodes into ranks, with one pair of nodes across zones, and show the cost of other orders."""
     from ffplan.fabric.routing.job_loads import StudyError
     from ffplan.fabric.routing.rank_order import ORDERS
     from ffplan.report.fabric import placement_document

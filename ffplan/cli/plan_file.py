@@ -17,21 +17,21 @@ WIDTHS = {4: "fp32", 2: "bf16"}
 
 
 def overlap_names(text: str | None) -> tuple[str, ...] | None:
-    """Return names separated by commas; no names for `none`.
+    """Split names separated by commas; `none` gives no names.
 
     Raises:
-        UsageError: where `none` is one of several.
+        UsageError: if `none` is one of several.
     """
     if text is None:
         return None
-    given = [name.strip() for name in text.split(",")]
-    if "none" in given and len(given) > 1:
+    names = [name.strip() for name in text.split(",")]
+    if "none" in names and len(names) > 1:
         raise UsageError("ffplan train: --overlap: `none` stands alone")
-    return tuple(name for name in given if name not in ("", "none"))
+    return tuple(name for name in names if name not in ("", "none"))
 
 
 def plan_text(base: PlanFields, plan: PlanRow) -> str:
-    """Return a plan as a file: the fields asked for, with the values of the row; data-parallel ranks are left out."""
+    """Return a plan as file text: requested fields with the row's values, without data-parallel ranks."""
     from ffplan.design.training import LEAST_ZERO
 
     sizes = (axis.field for axis in AXES if axis.values is not None)

@@ -49,29 +49,29 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.recommend_target import SizedCluster, Stage, Target
 
 MOST_FILE = 2**20
-"""Largest file in the folder that is compared with a design [byte]."""
+"""Largest existing file compared with a design [byte]."""
 BOUGHT = ("accelerator", "server", "switch", "link")
-"""Kinds of parts that may be left out."""
+"""Kinds of parts that can be excluded."""
 _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?)")
-"""Months and days of a later purchase."""
+"""Form of a later purchase: months and days."""
 
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
-    """Return parts that are not to be bought, each of the catalogue."""
+    """Return the excluded parts, each checked against the catalogue."""
     from ffplan.inputs.suggest import did_you_mean
 
     known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
     for name in names or ():
         if name not in known:
-            words = "no accelerator, server, switch or link"
-            raise UsageError(f"ffplan recommend: --exclude: {words} `{name}`; {did_you_mean(name, known, what='part')}")
+            fault = "no accelerator, server, switch or link"
+            raise UsageError(f"ffplan recommend: --exclude: {fault} `{name}`; {did_you_mean(name, known, what='part')}")
     return tuple(names or ())
 
 
 def _time(
     parts: Catalog, model: str, tokens: str | None, days: float | None, sustained: str | None
 ) -> tuple[float, float, float | None]:
-    """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone is asked of a run of thirty days."""
+    """Return tokens, days, and the sustained rate [FLOP/s]; a rate alone implies a run of thirty days."""
     from ffplan.catalog.models import Model
     from ffplan.cli.cost_options import tokens_of
     from ffplan.inputs.dimensions import COMPUTE
@@ -97,7 +97,7 @@ def _time(
 
 
 def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tuple[tuple[Stage, ...], float]:
-    """Return the purchases of a cluster that grows, none where all is bought at once, and the days of the last one."""
+    """Return the purchases of a growing cluster, none for a single purchase, and the days of the last one."""
     from ffplan.studies.choose.recommend_growth import stages_of
 
     pairs: list[tuple[float, float]] = []
@@ -112,7 +112,7 @@ def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tupl
 
 
 def _space(power: str | None, racks: int | None, floor: str | None, area_per_rack: str | None) -> dict[str, Any]:
-    """Return what the building can take, as fields of the target."""
+    """Return the building's limits as fields of the target."""
     from ffplan.inputs.dimensions import AREA, POWER
     from ffplan.inputs.quantities import parse_quantity
 
@@ -130,26 +130,26 @@ def _space(power: str | None, racks: int | None, floor: str | None, area_per_rac
 def _found(
     parts: Catalog, target: Target, currency: str, best: int, folder: str | None
 ) -> tuple[RecommendReport, UsageError | None]:
-    """Size the clusters, and write the best designs where a folder is given; return why they could not be written."""
+    """Size the clusters, and write the best designs to a given folder; return why writing failed, if it did."""
     from ffplan.studies.choose.recommend import recommend as search
     from ffplan.studies.choose.recommend_choice import kept
     from ffplan.studies.choose.recommendation import recommendation
 
     progress = Progress("sizing")
-    found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))
+    sized = search(target, parts, lambda text: progress.step(progress.done, progress.done + 1, text))
     progress.end()
-    chosen = kept(found, target, best)
+    chosen = kept(sized, target, best)
     files: list[str | None] = [None] * len(chosen)
     refused = None
     try:
         files = _written(chosen, folder)
     except UsageError as error:
         refused = error
-    return recommendation(found, target, parts, currency, chosen, files), refused
+    return recommendation(sized, target, parts, currency, chosen, files), refused
 
 
 def _require_folder(folder: str | None) -> None:
-    """Refuse a folder that cannot be written to, before anything is sized."""
+    """Refuse an unwritable folder before sizing."""
     if folder is None:
         return
     if not is_folder(folder):
@@ -161,21 +161,21 @@ def _require_folder(folder: str | None) -> None:
 
 
 def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]:
-    """Write the designs to a folder, where one is given; return their files. Files that hold the same stay."""
+    """Write the designs to a folder, if given; return their files. Unchanged files stay."""
     if folder is None:
         return [None] * len(chosen)
-    files = [Path(folder) / f"{item.built.assessment.design.name}.yaml" for item in chosen]
-    for file, item in zip(files, chosen, strict=True):
-        if os.path.lexists(file) and read_regular(file, MOST_FILE) != item.built.text.encode():
+    files = [Path(folder) / f"{choice.built.assessment.design.name}.yaml" for choice in chosen]
+    for file, choice in zip(files, chosen, strict=True):
+        if os.path.lexists(file) and read_regular(file, MOST_FILE) != choice.built.text.encode():
             raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
-    for file, item in zip(files, chosen, strict=True):
+    for file, choice in zip(files, chosen, strict=True):
         if not os.path.lexists(file):
-            write(item.built.text, str(file), option="--folder")
+            write(choice.built.text, str(file), option="--folder")
     return [str(file) for file in files]
 
 
 def _leave(report: RecommendReport, refused: UsageError | None) -> None:
-    """Leave with a code: 2 where the designs could not be written, 1 where there are none."""
+    """Exit with code 2 if the designs could not be written, 1 without designs."""
     if refused is not None:
         raise refused
     if not report.designs:
@@ -210,7 +210,7 @@ def recommend(
 ) -> None:
     """Find the best purchase that trains a model in a given time: accelerators, size, NICs, fabric, plan.
 
-    Serving a model is no target yet. Exit code 1 where nothing meets the target within the limits.
+    Serving is not supported yet. Exit code 1 if no design meets the target within the limits.
     """
     from ffplan.catalog.named import part_of
     from ffplan.catalog.parts import Accelerator, Switch

@@ -14,7 +14,7 @@ MOST_DAYS = 3650.0
 
 
 class Aim(StrEnum):
-    """What is to be least."""
+    """Quantity to minimise."""
 
     CAPEX = "capex"
     TCO = "tco"
@@ -27,11 +27,11 @@ def _refuse_serving(tokens: str | None) -> None:
     """Refuse tokens to serve.
 
     Raises:
-        UsageError: where some are given.
+        UsageError: if any is given.
     """
     if tokens is not None:
-        words = "latency, batching and the KV cache of serving are not modelled; size for a training run"
-        raise UsageError(f"ffplan recommend: --serve: {words}: --tokens and --days, or --sustained")
+        reason = "latency, batching and the KV cache of serving are not modelled; size for a training run"
+        raise UsageError(f"ffplan recommend: --serve: {reason}: --tokens and --days, or --sustained")
 
 
 AllowedOption = Annotated[

@@ -18,10 +18,10 @@ MOST_BYTES = 16 * 2**20
 
 
 def _design_of(report: str, file: str) -> str:
-    """Return the design that a report names: a regular file, or one that ships with ffplan.
+    """Return the design of a report: a regular file, or a shipped one.
 
     Raises:
-        UsageError: where it is neither; the report chooses the path, so that no pipe and no device is opened.
+        UsageError: if it is neither; the report chooses the path, so pipes and devices are never opened.
     """
     from ffplan.inputs.design_files import shipped_designs, shipped_label
     from ffplan.inputs.quantities import printable
@@ -40,9 +40,9 @@ def reproduce(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Make a saved report again, and say what differs and why: version, design or catalogue.
+    """Recompute a saved report, and explain differences: version, design or catalogue.
 
-    Exit code 1 where values differ.
+    Exit code 1 if values differ.
     """
     from ffplan.report.accuracy import reproduction_document
     from ffplan.studies.explain import reproduce as study
@@ -52,7 +52,7 @@ def reproduce(
     except study.NoReportError as error:
         line, column = error.place
         raise UsageError(f"ffplan reproduce: {report}:{line}:{column}: {error}") from None
-    found = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
-    emit(reproduction_document(found), form, output)
-    if found.differences:
+    reproduction = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
+    emit(reproduction_document(reproduction), form, output)
+    if reproduction.differences:
         raise typer.Exit(EXIT_FINDINGS)

@@ -59,9 +59,9 @@ def route(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Route a job over the wired fabric: load per link, the hottest link, the rate that follows.
+    """Route a job over the wired fabric: load per link, the hottest link, the resulting rate.
 
-    Exit code 1 where some traffic cannot arrive.
+    Exit code 1 if some traffic cannot arrive.
     """
     from ffplan.fabric.routing.job_loads import TRAFFIC, StudyError
     from ffplan.fabric.routing.rank_order import ORDERS

@@ -8,17 +8,17 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.loading import parsed
 
 SHORT = re.compile(r"([0-9]+)([KMGTkmgt])")
-"""Sizes as nccl-tests takes them: 1024 to a K."""
+"""Sizes as in nccl-tests: K is 1024."""
 MOST = 10_000_000
-"""Largest number taken."""
+"""Largest accepted number."""
 
 
 def _whole(text: str, option: str) -> float:
-    given = text.strip()
-    if not given.isdecimal() or given.startswith("0"):
-        raise UsageError(f"{option}: `{given}` is no number of accelerators; write 16,32 or 16..512")
-    if len(given) > len(str(MOST)) or int(given) > MOST:
-        raise UsageError(f"{option}: {given} are too many; take at most {MOST:,}")
+    stripped = text.strip()
+    if not stripped.isdecimal() or stripped.startswith("0"):
+        raise UsageError(f"{option}: `{stripped}` is no number of accelerators; write 16,32 or 16..512")
+    if len(stripped) > len(str(MOST)) or int(stripped) > MOST:
+        raise UsageError(f"{option}: {stripped} are too many; take at most {MOST:,}")
     return float(int(text))
 
 
@@ -32,23 +32,23 @@ def _size(text: str, option: str) -> float:
 
 
 def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
-    """Return the numbers of a list such as `16,32` or `16..1024`, which doubles.
+    """Return the numbers of a list such as `16,32`, or of a doubling range such as `16..1024`.
 
     Raises:
-        UsageError: where it is none, or falls.
+        UsageError: if the list is malformed, or falls.
     """
     read = _size if sizes else _whole
-    found: list[float] = []
+    numbers: list[float] = []
     for part in text.split(","):
         first, dots, last = part.partition("..")
         value, end = read(first, option), read(last, option) if dots else None
-        found.append(value)
+        numbers.append(value)
         if end is None:
             continue
         if end < value:
             raise UsageError(f"{option}: {part.strip()} falls; write the smaller end first")
-        while found[-1] * 2 <= end:
-            found.append(found[-1] * 2)
-        if found[-1] < end:
-            found.append(end)
-    return tuple(dict.fromkeys(found))
+        while numbers[-1] * 2 <= end:
+            numbers.append(numbers[-1] * 2)
+        if numbers[-1] < end:
+            numbers.append(end)
+    return tuple(dict.fromkeys(numbers))

@@ -1,4 +1,4 @@
-"""What commands that simulate share: SimPy has to be there, and a long wait is said before it begins."""
+"""Shared by commands that simulate: the check for SimPy, and the notice of a long run."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from ffplan.base.errors import UsageError
 from ffplan.base.extras import lacking
 
 LONG_S = 10.0
-"""Time of a simulation that is said before it starts [s]."""
+"""Shortest simulation time that is announced [s]."""
 
 
 def needs_simpy(what: str) -> None:
-    """Refuse to go on without SimPy.
+    """Refuse to run without SimPy.
 
     Args:
         what: the command, with the option that needs it.
 
     Raises:
-        UsageError: without it.
+        UsageError: if SimPy is missing.
     """
     try:
         import simpy  # noqa: F401
@@ -27,10 +27,10 @@ def needs_simpy(what: str) -> None:
 
 
 def announce(what: str, seconds: float) -> None:
-    """Say how long a simulation takes, where it takes long.
+    """Announce the expected time of a long simulation.
 
     Args:
-        what: the command, with what takes long.
+        what: the command, with its long step.
         seconds: expected time [s].
     """
     if seconds > LONG_S:

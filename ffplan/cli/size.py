@@ -72,9 +72,9 @@ def size(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List every family of networks that holds a number of endpoints: switches, links, spare ports, next step, cost.
+    """List every network family for a number of endpoints: switches, links, spare ports, next step, cost.
 
-    Exit code 1 where no family holds them.
+    Exit code 1 if no family fits.
     """
     from ffplan.catalog.parts import Switch
     from ffplan.catalog.prices import PriceBook

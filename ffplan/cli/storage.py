@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.job import JobGpusOption, JobModelOption, job_asked
+from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit
@@ -26,7 +26,7 @@ def storage(
             metavar="RATE",
             min=1,
             max=1e12,
-            help="Images a second that all jobs read, a file each; those of a convolutional --model if omitted.",
+            help="Images a second read by all jobs, one file each; the rate of a convolutional --model if omitted.",
         ),
     ] = None,
     profile: ProfileOption = None,
@@ -39,9 +39,9 @@ def storage(
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog, profile)
-    asked = job_asked("storage", design, parts, model, gpus)
+    job = requested_job("storage", design, parts, model, gpus)
     try:
-        report = study_storage(design, parts, asked, images)
+        report = study_storage(design, parts, job, images)
     except NoStorageError as error:
         raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
     emit(with_extras(storage_document(report), form, [file], catalog, "storage"), form, output)

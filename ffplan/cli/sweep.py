@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 EXIT_STOPPED = 130
 FEW_CHUNKS = 4
-"""Chunks up to which one process is faster than starting more [1]."""
+"""Most chunks for which one process is faster than several [1]."""
 
 VaryOption = Annotated[
     list[str],
@@ -51,32 +51,32 @@ PointsOption = Annotated[
     typer.Option("--points", metavar="FILE", help="Write every point to FILE.csv, .jsonl or .parquet, chunk by chunk."),
 ]
 TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
-"""Files of TLS, by the name that Dask has for them."""
+"""Dask's names of TLS files."""
 
 
 def cores() -> int:
-    """Return the cores that this process may use [1]."""
+    """Return the cores available to this process [1]."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _directions(text: str | None) -> dict[str, str]:
-    """Return min or max of each metric of the front."""
-    found: dict[str, str] = {}
+    """Return min or max for each metric of the front."""
+    directions: dict[str, str] = {}
     for part in (text or "").split(","):
         if not part.strip():
             continue
         name, _, way = part.strip().rpartition(":")
         if way not in ("min", "max") or not name:
             raise UsageError(f"ffplan sweep: --pareto {part.strip()}: write METRIC:min or METRIC:max")
-        found[name] = way
-    if text is not None and len(found) < 2:
+        directions[name] = way
+    if text is not None and len(directions) < 2:
         raise UsageError("ffplan sweep: --pareto: a front takes two metrics or more: `cost.total:min,accelerators:max`")
-    return found
+    return directions
 
 
 def _security(tls: str | None) -> dict[str, str]:
     """Return files of TLS from `ca=FILE,cert=FILE,key=FILE`."""
-    found: dict[str, str] = {"require_encryption": "true"} if tls else {}
+    files: dict[str, str] = {"require_encryption": "true"} if tls else {}
     for part in (tls or "").split(","):
         name, _, file = part.partition("=")
         if tls and (name not in TLS or not file):
@@ -84,15 +84,15 @@ def _security(tls: str | None) -> dict[str, str]:
         if tls and not is_file(file):
             raise UsageError(f"ffplan sweep: --tls {part}: there is no file {file}")
         if tls:
-            found[TLS[name]] = file
-    if tls and len(found) <= len(TLS):
+            files[TLS[name]] = file
+    if tls and len(files) <= len(TLS):
         raise UsageError(f"ffplan sweep: --tls {tls}: Dask takes all three: ca=FILE,cert=FILE,key=FILE")
-    return found
+    return files
 
 
 @record
 class _Where:
-    """Where the chunks run."""
+    """Execution of chunks: processes or a Dask cluster."""
 
     jobs: int
     cluster: str | None
@@ -100,7 +100,7 @@ class _Where:
 
 
 def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[Kept]:
-    """Return the chunks from `first` on, in their order."""
+    """Return the chunks from `first` on, in order."""
     from ffplan.studies.choose import sweep_run
 
     left = sweep.chunks - first
@@ -117,7 +117,7 @@ def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[
 def _swept(
     query: SweepQuery, directions: dict[str, str], points: str | None, where: _Where, *, resume: bool
 ) -> tuple[Sweep, Total, bool]:
-    """Run a sweep; return it, what it came to, and whether it was interrupted."""
+    """Run a sweep; return it, its outcome, and whether it was interrupted."""
     from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
     from ffplan.studies.choose.sweep import Sweep
     from ffplan.studies.choose.sweep_rows import header
@@ -125,21 +125,21 @@ def _swept(
     from ffplan.studies.choose.sweep_shown import grid_axes
     from ffplan.studies.choose.sweep_total import Total
 
-    own, target = Sweep(query), None
-    total = Total(directions, grid_axes(query.points, own.names, directions))
+    sweep, target = Sweep(query), None
+    total = Total(directions, grid_axes(query.points, sweep.names, directions))
     job = SweepJob(query, job_key(query, directions), form_of(points), directions)
     if points is not None:
-        start = header(own, own.names, job.form or "")
+        start = header(sweep, sweep.names, job.form or "")
         target = PointsFolder(points, job.key) if job.form == "parquet" else PointsFile(points, job.key, start)
         target.start(total, resume=resume)
-    stopped = _run(_chunks(job, own, total.chunks, where), own, total, target)
+    stopped = _run(_chunks(job, sweep, total.chunks, where), sweep, total, target)
     if target is not None and not stopped:
         target.finish()
-    return own, total, stopped
+    return sweep, total, stopped
 
 
 def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarget | None) -> bool:
-    """Take chunk after chunk; return whether it was interrupted."""
+    """Process all chunks; return whether the sweep was interrupted."""
     progress, began, before = Progress("sweep"), time.monotonic(), total.points
     try:
         for part in chunks:
@@ -170,7 +170,7 @@ def sweep(
     ] = None,
     seed: SeedOption = 0,
     points: PointsOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue the FILE of --points where it stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue the interrupted FILE of --points.")] = False,
     jobs: Annotated[
         int | None, typer.Option("--jobs", "-j", min=1, max=1024, help="Processes; all cores if omitted.")
     ] = None,
@@ -185,9 +185,9 @@ def sweep(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Vary a design along any paths: counts, parts, prices; what each point costs and does, and the best of them.
+    """Vary a design along any paths: counts, parts, prices; cost and performance of each point, and the best.
 
-    Exit code 1 where no point can be built.
+    Exit code 1 if no point can be built.
     """
     from ffplan.cli.page import with_extras
     from ffplan.inputs.design_files import find_design
@@ -212,15 +212,15 @@ def sweep(
         folders = tuple(str(Path(folder).absolute()) for folder in catalog or ())  # workers stand elsewhere
         query = SweepQuery(text=text, file=name, overlays=folders, points=spanned, metrics=metrics)
         where = _Where(jobs=jobs or cores(), cluster=cluster, security=security)
-        own, total, stopped = _swept(query, directions, points, where, resume=resume)
+        varied, total, stopped = _swept(query, directions, points, where, resume=resume)
     except UsageError as error:
-        words = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
-        raise UsageError(f"ffplan sweep: {words}") from None
-    document = sweep_document(sweep_report(own, own.design, total, stopped=stopped))
+        fault = str(error).removeprefix("ffplan sweep: ").removeprefix("ffplan: ")
+        raise UsageError(f"ffplan sweep: {fault}") from None
+    document = sweep_document(sweep_report(varied, varied.design, total, stopped=stopped))
     emit(with_extras(document, form, [file], catalog, "sweep"), form, output)
     if stopped:
-        words = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
-        typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {words}", err=True)
+        hint = f"`--resume` continues {points}" if points else "with --points FILE, `--resume` can continue"
+        typer.echo(f"ffplan sweep: stopped after {total.points:,} of {spanned.count:,} points; {hint}", err=True)
         raise typer.Exit(EXIT_STOPPED)
     if not total.built:
         raise typer.Exit(EXIT_FINDINGS)

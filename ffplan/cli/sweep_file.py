@@ -1,4 +1,4 @@
-"""Where the points of a sweep are written to, chunk by chunk, so that an interrupted sweep can go on."""
+"""Points of a sweep on disk, written chunk by chunk so that an interrupted sweep can resume."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ FORMS = {".csv": "csv", ".jsonl": "jsonl", ".parquet": "parquet"}
 
 
 MOST_NOTE = 256 * 2**20
-"""Largest note that is read [byte]."""
+"""Largest note [byte]."""
 BLOCK = 2**20
-"""What is read at once to check a file [byte]."""
+"""Block of a file read at once for its check sum [byte]."""
 NOTED_EVERY = 0.5
-"""Least time between notes, each of which waits for the disk [s]."""
+"""Least time between notes, since each waits for the disk [s]."""
 
 
 def _digest(key: str, kept: int, check: int, state: Any) -> str:
-    """Return what tells a note from a damaged one."""
+    """Return the check sum of a note."""
     return sha256(json.dumps([key, kept, check, state]).encode()).hexdigest()
 
 
 def form_of(name: str | None) -> str | None:
-    """Return the form of a file of points by its name; None without one.
+    """Return the format of a points file by its name; None without a name.
 
     Raises:
-        UsageError: where its ending is none that is written, or Parquet cannot be written here.
+        UsageError: if its extension is unknown, or Parquet is not available.
     """
     if name is None:
         return None
@@ -57,35 +57,35 @@ class PointsTarget(ABC):
     """Points on disk, with a note beside them until they are complete."""
 
     def __init__(self, name: str, key: str) -> None:
-        """Name it.
+        """Set path and key of the sweep.
 
         Args:
-            key: what tells the sweep from any other.
+            key: identity of the sweep.
         """
         self.name, self.key = name, key
         self.path, self.note = Path(name), Path(f"{name}.resume")
         self.kept = 0
-        """Bytes of a file, or parts of a folder, that are whole [1]."""
+        """Complete bytes of a file, or parts of a folder [1]."""
         self.check = 0
-        """CRC-32 of the whole bytes of a file; parts of a folder appear whole by themselves."""
+        """CRC-32 of a file's complete bytes; parts of a folder are written atomically."""
         self.begun = False
-        """True once something was written: nothing is replaced before the first chunk is there."""
+        """Whether anything was written: no file is replaced before the first chunk exists."""
         self._nothing: Any = None
-        """What no chunk at all came to, as a note has it."""
+        """Outcome of no chunks, in the form of a note."""
         self._noted_at = float("-inf")
-        """When the last note was written [s]."""
+        """Time of the last note [s]."""
         self._written = self._noted = 0
-        """Chunks that are written, and those that the last note counts [1]."""
+        """Chunks written, and chunks counted in the last note [1]."""
 
     def start(self, total: Total, *, resume: bool) -> None:
-        """Begin, or cut back to the last whole chunk.
+        """Begin, or cut back to the last complete chunk.
 
         Args:
-            total: takes up what the chunks that are there came to.
-            resume: continue where it stopped.
+            total: receives the outcome of existing chunks.
+            resume: continue an interrupted sweep.
 
         Raises:
-            UsageError: where it cannot be written, belongs to another sweep, or its note is damaged.
+            UsageError: if the file cannot be written, belongs to another sweep, or its note is damaged.
         """
         self.refuse()
         self._nothing = deepcopy(total.state())  # its lists grow with the chunks
@@ -107,11 +107,11 @@ class PointsTarget(ABC):
 
     def _continue(self, total: Total) -> None:
         try:
-            found = json.loads(read_regular(self.note, MOST_NOTE) or b"")
-            key, kept, check = found["key"], int(found["bytes"]), int(found["check"])
-            if found["digest"] != _digest(key, kept, check, found["total"]):
+            note = json.loads(read_regular(self.note, MOST_NOTE) or b"")
+            key, kept, check = note["key"], int(note["bytes"]), int(note["check"])
+            if note["digest"] != _digest(key, kept, check, note["total"]):
                 raise ValueError
-            total.restore(found["total"])
+            total.restore(note["total"])
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
             raise UsageError(
                 f"--resume: {self.note} is damaged; delete it and {self.name}, and run the sweep without --resume"
@@ -129,13 +129,13 @@ class PointsTarget(ABC):
         self._written = self._noted = total.chunks
 
     def say(self, total: Total) -> None:
-        """Note how far it goes, where the last note does not say so and no chunk is half taken.
+        """Write a note of the progress, if the last note is behind and no chunk is half processed.
 
         Args:
-            total: what all chunks came to.
+            total: outcome of all chunks.
 
         Raises:
-            UsageError: where it cannot be written.
+            UsageError: if the file cannot be written.
         """
         if not self._noted < self._written == total.chunks:
             return
@@ -149,7 +149,7 @@ class PointsTarget(ABC):
         """Write the note.
 
         Raises:
-            OSError: where it cannot be written; the last one is then as it was.
+            OSError: if writing fails; the last note then stays unchanged.
         """
         digest = _digest(self.key, kept, check, state)
         note = {"key": self.key, "bytes": kept, "check": check, "digest": digest, "total": state}
@@ -157,36 +157,36 @@ class PointsTarget(ABC):
 
     @abstractmethod
     def refuse(self) -> None:
-        """Refuse a name that cannot be written to, before anything else."""
+        """Refuse an unwritable name first."""
 
     @abstractmethod
     def refuse_again(self, *, interrupted: bool) -> None:
-        """Refuse what a new sweep may not take the place of.
+        """Refuse existing data that a new sweep must not replace.
 
         Args:
-            interrupted: a sweep to here was interrupted.
+            interrupted: whether a sweep to this path was interrupted.
         """
 
     @abstractmethod
     def begin(self) -> None:
-        """Begin with nothing."""
+        """Begin without points."""
 
     @abstractmethod
     def cut(self, kept: int) -> bool:
-        """Drop what comes after some bytes or parts; return whether they are there, as they were written."""
+        """Drop everything after some bytes or parts; return whether these exist unchanged."""
 
     @abstractmethod
     def put(self, data: bytes) -> int:
-        """Write a chunk; return by how many bytes or parts it has grown."""
+        """Write a chunk; return its bytes or parts."""
 
     def add(self, data: bytes, total: Total) -> None:
-        """Append a chunk, and note it where the last note is old; a chunk without a note is evaluated again.
+        """Append a chunk, and write a note if the last is old; a chunk without a note is evaluated again.
 
         Args:
-            total: what all chunks up to it came to.
+            total: outcome of all chunks up to this one.
 
         Raises:
-            UsageError: where it cannot be written.
+            UsageError: if the file cannot be written.
         """
         try:
             if not self.begun:
@@ -201,10 +201,10 @@ class PointsTarget(ABC):
             self.say(total)
 
     def finish(self) -> None:
-        """Drop the note once the disk has everything.
+        """Drop the note once all data is on disk.
 
         Raises:
-            UsageError: where it does not take it; the note stays.
+            UsageError: if writing fails; the note stays.
         """
         try:
             self.settle()
@@ -214,27 +214,27 @@ class PointsTarget(ABC):
 
     @abstractmethod
     def settle(self) -> None:
-        """Wait until the disk has everything."""
+        """Wait until all data is on disk."""
 
 
 class PointsFile(PointsTarget):
     """A file of lines."""
 
     def __init__(self, name: str, key: str, header: str) -> None:
-        """Name it.
+        """Set path and key of the sweep.
 
         Args:
-            key: what tells the sweep from any other.
+            key: identity of the sweep.
         """
         super().__init__(name, key)
         self.header = header
 
     def refuse(self) -> None:
-        """Refuse a folder, a folder that is missing, and YAML files."""
+        """Refuse a folder, a missing folder, and YAML files."""
         refuse_target(self.name, "--points")
 
     def refuse_again(self, *, interrupted: bool) -> None:
-        """Refuse nothing: a file of points is replaced, as any output is."""
+        """Refuse nothing: a points file is replaced like any output."""
 
     def begin(self) -> None:
         """Write the header."""
@@ -243,14 +243,14 @@ class PointsFile(PointsTarget):
         self.check = crc32(self.header.encode())
 
     def cut(self, kept: int) -> bool:
-        """Drop the lines after some bytes; return whether these are there, with the check sum of the note."""
-        found, left = 0, kept
+        """Drop the lines after some bytes; return whether these match the note's check sum."""
+        check, left = 0, kept
         if not is_file(self.name):
             return False
         with self.path.open("r+b") as stream:
             while left and (block := stream.read(min(left, BLOCK))):
-                found, left = crc32(block, found), left - len(block)
-            if left or found != self.check:
+                check, left = crc32(block, check), left - len(block)
+            if left or check != self.check:
                 return False
             stream.truncate(kept)
         return True
@@ -263,14 +263,14 @@ class PointsFile(PointsTarget):
         return count
 
     def settle(self) -> None:
-        """Wait until the disk has every line."""
+        """Wait until every line is on disk."""
         if self.begun:
             with self.path.open("r+b") as stream:
                 os.fsync(stream.fileno())
 
 
 class PointsFolder(PointsTarget):
-    """A folder of Parquet files, one for each chunk, which readers of Parquet take as one table."""
+    """A folder of Parquet files, one per chunk, which Parquet readers take as one table."""
 
     PARTS = "part-[0-9][0-9][0-9][0-9][0-9][0-9].parquet"
 
@@ -280,22 +280,22 @@ class PointsFolder(PointsTarget):
             raise UsageError(f"--points {self.name}: a file has this name; Parquet is written as a folder of parts")
 
     def refuse_again(self, *, interrupted: bool) -> None:
-        """Refuse a folder with files that are not of an interrupted sweep.
+        """Refuse a folder with other files than an interrupted sweep's.
 
         Raises:
-            UsageError: where there are any.
+            UsageError: if any exists.
         """
         inside = list(self.path.iterdir()) if self.path.exists() else []
-        if any(not (interrupted and item.match(self.PARTS)) for item in inside):
+        if any(not (interrupted and entry.match(self.PARTS)) for entry in inside):
             raise UsageError(f"--points {self.name}: the folder has files in it; choose another name")
 
     def begin(self) -> None:
-        """Make the folder, without the parts of an interrupted sweep."""
+        """Make the folder, and remove parts of an interrupted sweep."""
         self.path.mkdir(exist_ok=True)
         self.cut(0)
 
     def cut(self, kept: int) -> bool:
-        """Drop all parts but the first ones; return whether these are there."""
+        """Drop all but the first parts; return whether these exist."""
         parts = sorted(self.path.glob(self.PARTS))
         for part in parts[kept:]:
             part.unlink()
@@ -307,4 +307,4 @@ class PointsFolder(PointsTarget):
         return 1
 
     def settle(self) -> None:
-        """Wait for nothing: the disk had each part before it appeared."""
+        """Return at once: each part is on disk before it appears."""

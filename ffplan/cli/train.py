@@ -70,18 +70,18 @@ def _report(
     top: int | None,
     plan: tuple[Document | None, set[str]],
 ) -> TrainReport:
-    """Return the report of a plan, or of a search where `top` plans are asked for.
+    """Return the report of a plan, or of a search for `top` plans.
 
     Args:
         read: the design and its parts.
         model: id of the model.
-        request: makes the request for it.
-        top: plans asked for.
-        plan: file of the plan, and the fields that options give.
+        request: builds the request.
+        top: number of plans requested.
+        plan: file of the plan, and fields given by options.
 
     Raises:
-        InputError: where the plan cannot run for what its file says.
-        UsageError: where there is no such model, or the plan is none.
+        InputError: if the plan cannot run because of a field in its file.
+        UsageError: if the model is unknown, or the plan is invalid.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import refuse_fields
@@ -92,11 +92,11 @@ def _report(
     from ffplan.training.constraints import RefusedError
 
     design, parts = read
-    wanted = request(model=part_of(parts, Model, model, "ffplan train: --model"))
-    if not wanted.gpus:
-        wanted = replace(wanted, gpus=(most_gpus(design),))
+    job_request = request(model=part_of(parts, Model, model, "ffplan train: --model"))
+    if not job_request.gpus:
+        job_request = replace(job_request, gpus=(most_gpus(design),))
     try:
-        return train(design, parts, wanted) if top is None else search(design, parts, wanted, top)
+        return train(design, parts, job_request) if top is None else search(design, parts, job_request, top)
     except UncalibratedError as error:
         raise UsageError(f"ffplan train: {error}; {error.remedy}") from None
     except RefusedError as error:
@@ -108,28 +108,28 @@ def _report(
 
 
 @record
-class WantedJob:
-    """What is to be trained, on how many accelerators."""
+class JobRequest:
+    """The training job, and its number of accelerators."""
 
     model: str
     plan: Any
-    """Fields of its plan."""
+    """Plan fields."""
     gpus: str | None
     tokens: float | None
     search: bool
-    """Find the fastest plan."""
+    """Whether to search the fastest plan."""
 
 
-def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
-    """Return the job that a design states, with what the command line has in place of it.
+def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
+    """Return the design's job, overridden by the command line.
 
     Args:
-        document: the file of a plan, which stands in for the design's.
+        document: the file of a plan that replaces the design's.
         job: the command line, without a model.
 
     Raises:
-        InputError: where the workload gives its batch twice.
-        UsageError: where the design states none.
+        InputError: if the workload gives its batch twice.
+        UsageError: if the design has no workload.
     """
     from ffplan.catalog.models import Model
     from ffplan.cli.workload import own_workload
@@ -139,11 +139,11 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
 
     _, workload = own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
-    given = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
-    plan = plan_of(None, {name: value for name, value in (stated | given).items() if value is not None})
+    options = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
+    plan = plan_of(None, {name: value for name, value in (stated | options).items() if value is not None})
     part = parts.get(Model, workload.model, design.document, ("workload", "model"))
     tokens = job.tokens or workload.tokens
-    return WantedJob(
+    return JobRequest(
         model=workload.model,
         plan=with_usual_batch(plan, part, workload_gpus(design, workload)),
         gpus=job.gpus or (str(workload.gpus) if workload.gpus else None),
@@ -153,18 +153,18 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
 
 
 STRUCTURE = frozenset({*(axis.field for axis in AXES), "zero", "recompute", "schedule", "sequence_parallel", "preset"})
-"""Fields that make a plan one of its own."""
+"""Fields that define a distinct plan."""
 
 
-def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: WantedJob) -> WantedJob:
-    """Return a job of so many tokens as `ffplan cost` takes it: a usual batch, the fastest plan where none is given.
+def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, job: JobRequest) -> JobRequest:
+    """Return a job with tokens as in `ffplan cost`: default batch, and the fastest plan unless given.
 
     Args:
         document: the file of a plan.
         job: the command line, with a model.
 
     Raises:
-        UsageError: where there is no such model.
+        UsageError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.basis.job_layout import most_gpus
@@ -180,10 +180,10 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
 
 
 def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: float | None) -> TrainReport:
-    """Return a report with its first row as a training run, where tokens are given.
+    """Return a report with its first row as a training run, if tokens are given.
 
     Raises:
-        UsageError: where the model has no tokens.
+        UsageError: if the model has no tokens.
     """
     if tokens is None:
         return report
@@ -199,7 +199,7 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
 
 
 def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
-    """Refuse what cannot be saved, and what has no effect.
+    """Refuse options that cannot be saved or have no effect.
 
     Raises:
         UsageError: with the reason.
@@ -211,10 +211,10 @@ def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
 
 
 def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
-    """Return the numbers of accelerators asked for; an empty tuple for all that one job can span.
+    """Return the requested numbers of accelerators; an empty tuple for as many as one job can span.
 
     Raises:
-        UsageError: where they are none, or too many.
+        UsageError: if the list is malformed or too long.
     """
     if gpus is None:
         return ()
@@ -226,24 +226,24 @@ def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
     return numbers
 
 
-def _save(wanted: PlanFields, row: TrainRow, save: str) -> None:
-    """Write the plan of a row into a file, and say on how many accelerators it runs where some are left idle."""
-    write(plan_text(wanted, row.plan), save, option="--save")
+def _save(fields: PlanFields, row: TrainRow, save: str) -> None:
+    """Write the plan of a row to a file, and print its number of accelerators if some are left idle."""
+    write(plan_text(fields, row.plan), save, option="--save")
     if row.idle:
         typer.echo(f"ffplan train: {save} leaves {row.idle:,} idle: run it with --gpus {row.plan.gpus}", err=True)
 
 
-def _finish(report: TrainReport, wanted: PlanFields, save: str | None) -> None:
-    """Save the first plan where that is asked for; exit with 1 where some numbers of accelerators were skipped."""
+def _finish(report: TrainReport, fields: PlanFields, save: str | None) -> None:
+    """Save the first plan if requested; exit with 1 if some numbers of accelerators were skipped."""
     if save is not None:
-        _save(wanted, report.rows[0], save)
+        _save(fields, report.rows[0], save)
     if report.skipped:
         raise typer.Exit(EXIT_FINDINGS)
 
 
 PLAIN = ("batch", "sequence", "zero", "recompute", "precision", "schedule", "reducer", "preset", "stack", "attention")
 MORE = ("grad_dtype", "grad_reduce_dtype", "optimizer_dtype", "main_params", "sequence_parallel")
-"""Fields of a plan that an option gives as it is."""
+"""Plan fields passed unchanged from options."""
 
 
 @with_axes
@@ -282,9 +282,9 @@ def train(
 ) -> None:
     """Time training on a design: seconds per step and their parts, memory, limiting resource; or search plans.
 
-    With --tokens, a usual batch and the fastest plan stand in for those that are not given, as in `ffplan cost`.
+    With --tokens, batch and plan default to a usual batch and the fastest plan, as in `ffplan cost`.
 
-    Exit code 1 where a plan does not fit the machine, or runs on some of the numbers of accelerators only.
+    Exit code 1 if a plan does not fit the machine, or runs on only some of the numbers of accelerators.
     """
     from ffplan.design.plan_file import plan_document, plan_of
     from ffplan.inputs.dimensions import DATA
@@ -299,17 +299,17 @@ def train(
         **dict(zip(MORE, (grad_dtype, grad_reduce_dtype, optimizer_dtype, main_params, sp), strict=True)),
         "overlap": overlap_names(overlap),
     }
-    given = {name: value for name, value in options.items() if value is not None}
-    wanted = plan_of(document := plan_document(plan), given)
+    fields = {name: value for name, value in options.items() if value is not None}
+    plan_fields = plan_of(document := plan_document(plan), fields)
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     read = resolved_design(file, catalog)
     wished = None if tokens is None else tokens_of(tokens, "train")
-    job = WantedJob(model=model or "", plan=wanted, gpus=gpus, tokens=wished, search=search)
+    job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
     _refuse_options(save, top, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)
     request = partial(TrainRequest, plan=job.plan, gpus=numbers, memory=limit, fixed=fixed)
-    report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(given)))
-    found = train_document(report := _as_run(read, report, job.tokens), chart=chart)
-    emit(with_extras(found, form, [file], catalog, "train"), form, output)
+    report = _report(read, job.model, request, top=(top or TOP) if job.search else None, plan=(document, set(fields)))
+    page = train_document(report := _as_run(read, report, job.tokens), chart=chart)
+    emit(with_extras(page, form, [file], catalog, "train"), form, output)
     _finish(report, job.plan, save)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_ROWS = 200
 """Most rows of a table."""
 TOP = 5
-"""Plans that a search shows."""
+"""Plans shown by a search."""
 
 ModelOption = Annotated[
     str | None,
@@ -129,7 +129,7 @@ GradDtypeOption = Annotated[
     typer.Option(
         "--grad-dtype",
         metavar="NAME",
-        help="Precision of gradients as kept: fp32 or bf16; that of the stack's recipes if omitted, else fp32.",
+        help="Precision of gradients as kept: fp32 or bf16; the stack's recipes decide if omitted, else fp32.",
     ),
 ]
 OptimizerDtypeOption = Annotated[
@@ -141,8 +141,8 @@ MainParamsOption = Annotated[
     typer.Option(
         "--main-params",
         metavar="NAME",
-        help="Precision of the optimizer's own copy of the parameters: fp32, bf16, or none, where it updates the "
-        "parameters themselves; fp32 if omitted.",
+        help="Precision of the optimizer's parameter copy: fp32, bf16, or none if it updates the parameters in "
+        "place; fp32 if omitted.",
     ),
 ]
 GradReduceDtypeOption = Annotated[
@@ -177,10 +177,10 @@ ChartOption = Annotated[bool, typer.Option("--chart", help="Add a chart of token
 
 
 def with_axes(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for every axis of plans, in place of its variable keyword arguments.
+    """Decorate a command with an option for every axis of plans, in place of its `**axes`.
 
     Args:
-        command: takes the axes as `**axes`, by the names of their options.
+        command: receives the axes as `**axes`, by option name.
     """
     plain = inspect.signature(command, eval_str=True)
     options = [
@@ -202,5 +202,5 @@ def with_axes(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def option_name(axis: Axis) -> str:
-    """Return the name of the argument that the option of an axis fills."""
+    """Return the argument name of an axis's option."""
     return axis.option.removeprefix("--").replace("-", "_")

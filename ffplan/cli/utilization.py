@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.scheduler import JobTable
 
-USUAL_LOAD, USUAL_DAYS = 1.1, 3.0
-"""Load [1] and days where none are asked for."""
+DEFAULT_LOAD, DEFAULT_DAYS = 1.1, 3.0
+"""Default load [1] and days."""
 LEAST_DAYS = 0.01
-"""Shortest time that a CSV is simulated over [day]."""
+"""Shortest simulated time of a CSV [day]."""
 LEAST_S = 60.0
 """Shortest time that a job keeps its nodes [s]."""
 MOST_BYTES = 256 * 2**20
-"""Largest file of jobs that is read [byte]."""
+"""Largest file of jobs [byte]."""
 
 
 def _seconds(text: str, option: str) -> float:
@@ -53,25 +53,25 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
 
 
 def _days(table: JobTable | None) -> float:
-    """Return the days to simulate: enough for the jobs of a CSV one after another, or the usual ones."""
+    """Return the days to simulate: enough for all jobs of a CSV in sequence, or the default."""
     if table is None:
-        return USUAL_DAYS
+        return DEFAULT_DAYS
     last = float(table.arrival_s[-1]) + float(table.run_s.max()) * 2
     return max(LEAST_DAYS, last / 86_400.0)
 
 
-def _asked(policy: str, given: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
+def _policies(policy: str, options: dict[str, str]) -> tuple[tuple[str, ...], dict[str, float]]:
     """Return the policies, and times by option [s].
 
     Raises:
-        UsageError: where one is none.
+        UsageError: if an option is invalid.
     """
     from ffplan.reliability.scheduler import POLICIES
 
     policies = tuple(dict.fromkeys(choices(policy, POLICIES, "--policy")))
-    times = {name: _seconds(text, name) for name, text in given.items()}
+    times = {name: _seconds(text, name) for name, text in options.items()}
     if times["--quantum"] < LEAST_S:
-        text = given["--quantum"]
+        text = options["--quantum"]
         raise UsageError(f"ffplan utilization: --quantum {text}: it must be at least {LEAST_S:.0f} s")
     return policies, times
 
@@ -93,7 +93,7 @@ def utilization(
     ] = None,
     days: Annotated[
         float | None,
-        typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or those of the CSV, if omitted."),
+        typer.Option("--days", min=0.1, max=3650, help="Days of a simulated run; 3, or the CSV's, if omitted."),
     ] = None,
     runs: Annotated[int, typer.Option("--runs", min=1, max=1000, help="Simulated runs.")] = 3,
     quantum: Annotated[
@@ -110,19 +110,19 @@ def utilization(
     from ffplan.report.operate import utilization_document
     from ffplan.studies.operate.utilization import UtilizationRequest, expected_seconds, study_utilization
 
-    policies, times = _asked(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
+    policies, times = _policies(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
         raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
     mix, table = _jobs(design, parts, jobs)
     if table is not None and load is not None:
         raise UsageError("ffplan utilization: --load has an effect on a job mix only; a CSV brings its own")
-    asked = UtilizationRequest(
+    request = UtilizationRequest(
         mix=mix,
         table=table,
         name=jobs,
         policies=policies,
-        load=USUAL_LOAD if load is None else load,
+        load=DEFAULT_LOAD if load is None else load,
         days=_days(table) if days is None else days,
         runs=1 if table is not None else runs,
         seed=seed,
@@ -130,10 +130,10 @@ def utilization(
         save_s=times["--save-time"],
         load_s=times["--load-time"],
     )
-    announce("utilization: this", expected_seconds(design, asked))
+    announce("utilization: this", expected_seconds(design, request))
     progress = Progress("simulated runs")
     try:
-        report = study_utilization(design, parts, asked, progress.step)
+        report = study_utilization(design, parts, request, progress.step)
     finally:
         progress.end()
     emit(with_extras(utilization_document(report), form, [file], catalog, "utilization"), form, output)

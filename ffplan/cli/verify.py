@@ -15,7 +15,7 @@ from ffplan.cli.output import Progress, emit
 
 
 class Program(StrEnum):
-    """Programs that can check a fabric."""
+    """Programs for checking a fabric."""
 
     OPENSM = "opensm"
     SLURM = "slurm"
@@ -50,7 +50,7 @@ def verify(
 ) -> None:
     """Check the wired fabric with a real program: OpenSM on a simulated subnet, slurmctld, or MPI under SimGrid.
 
-    Exit code 1 where it disagrees, 2 where the program is missing.
+    Exit code 1 if the program disagrees, 2 if it is missing.
     """
     from ffplan.fabric.family import routing_of
     from ffplan.interop.opensm import ENGINES

@@ -23,25 +23,25 @@ if TYPE_CHECKING:
     from ffplan.studies.explain.figures import Values
 
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
-"""Lines that an output of ibnetdiscover has."""
+"""Lines of ibnetdiscover output."""
 
 
 @record
 class Assessor:
-    """Assesses versions of a design with the same parts, and the same workload where one is given."""
+    """Assesses versions of a design with the same parts, and a common workload if given."""
 
     catalog: Catalog
-    """Parts as they are now."""
+    """Current parts."""
     workload: Any = None
     """A `Workload` in place of the designs' own."""
     tokens: float | None = None
-    """Tokens in place of those of the designs' own workloads [1]."""
+    """Tokens in place of the designs' own [1]."""
 
     def figures(self, document: Document) -> Values:
         """Return the figures of a design.
 
         Raises:
-            InputError: where it cannot be assessed.
+            InputError: if the design cannot be assessed.
         """
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
@@ -61,7 +61,7 @@ class Assessor:
         """Return a version of a design from its file.
 
         Raises:
-            InputError: where it cannot be assessed.
+            InputError: if the design cannot be assessed.
         """
         from ffplan.results.design import DesignInfo
         from ffplan.studies.explain.difference import Version
@@ -77,13 +77,13 @@ class Assessor:
 
 
 def saved_version(file: str, command: str) -> Version:
-    """Return a version from a report that `ffplan design -f json` saved.
+    """Return a version from a report saved by `ffplan design -f json`.
 
     Args:
         command: for messages.
 
     Raises:
-        UsageError: where it is none, or holds several designs.
+        UsageError: if the file is no report, or has several designs.
     """
     from ffplan.results.design import DesignInfo
     from ffplan.studies.explain.difference import Version
@@ -98,9 +98,12 @@ def saved_version(file: str, command: str) -> Version:
     if len(saved.designs) > 1:
         raise UsageError(f"ffplan {command}: {file}: a comparison of several designs; save one with `ffplan design`")
     report = saved.designs[0]
-    own = report["design"]
+    stated = report["design"]
     info = DesignInfo(
-        name=str(own.get("name", "")), description=own.get("description"), file=own["file"], sha256=own["sha256"]
+        name=str(stated.get("name", "")),
+        description=stated.get("description"),
+        file=stated["file"],
+        sha256=stated["sha256"],
     )
     return Version(info=info, figures=values_of(report), document=None)
 
@@ -109,8 +112,8 @@ def design_document(name: str) -> Document:
     """Return the file of a design: a path, the name of a shipped one, or `-` for standard input.
 
     Raises:
-        UsageError: where there is no such design, or the file is the output of ibnetdiscover.
-        InputError: where it is no YAML.
+        UsageError: if the design is unknown, or the file is the output of ibnetdiscover.
+        InputError: if the file is not YAML.
     """
     if name == "-":
         raw = sys.stdin.buffer.read(MAX_BYTES + 1)
@@ -134,15 +137,15 @@ def _is_built(path: Path) -> bool:
 
 
 def revision_document(name: str, revision: str) -> Document:
-    """Return the file of a design as a revision of git has it.
+    """Return the file of a design at a git revision.
 
     Args:
         name: path of the design.
         revision: branch, tag or hash.
 
     Raises:
-        UsageError: where there is no such revision or file.
-        InputError: where it is no YAML.
+        UsageError: if the revision or the file is unknown.
+        InputError: if the file is not YAML.
     """
     from ffplan.inputs.revision import at_revision
 

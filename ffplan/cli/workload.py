@@ -1,4 +1,4 @@
-"""A workload from the command line in place of a design's own, and the one that designs share."""
+"""Workloads: from the command line, or shared by designs."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def workload_of(
     command: str, catalog: Catalog, model: str | None, tokens: str | None, batch: int | None, gpus: int | None
 ) -> Workload | None:
-    """Return the job that options describe; None where each design has its own.
+    """Return the job given by options; None if each design keeps its own.
 
     Args:
         command: for messages.
-        catalog: where the model is looked up.
+        catalog: catalogue of the model.
         tokens: tokens to train on, as written.
         batch: sequences of a step [1].
         gpus: accelerators [1].
 
     Raises:
-        UsageError: where there is no such model, or there are options without one.
+        UsageError: if the model is unknown, or job options are given without a model.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
@@ -44,7 +44,7 @@ def workload_of(
 
 
 def own_tokens(command: str, model: str | None, tokens: str | None) -> float | None:
-    """Return the tokens that stand in for those of a design's own workload; None where there are none, or a model.
+    """Return the tokens that replace the design's; None without tokens, or with a model.
 
     Args:
         command: for messages.
@@ -52,7 +52,7 @@ def own_tokens(command: str, model: str | None, tokens: str | None) -> float | N
         tokens: tokens to train on, as written.
 
     Raises:
-        UsageError: where they are no number of tokens.
+        UsageError: if the text is not a number of tokens.
     """
     from ffplan.cli.cost_options import tokens_of
 
@@ -60,21 +60,21 @@ def own_tokens(command: str, model: str | None, tokens: str | None) -> float | N
 
 
 def own_workload(command: str, designs: Sequence[ResolvedDesign]) -> tuple[ResolvedDesign, Workload]:
-    """Return the workload that designs state, and the first that does; one without any runs that of the others.
+    """Return the designs' common workload, and the first design with it; designs without a workload run it too.
 
     Args:
         command: for messages.
 
     Raises:
-        UsageError: where none states one, or two state different jobs; their tokens may differ.
+        UsageError: if no design has a workload, or two have different jobs, tokens aside.
     """
     stated = [(design, design.workload) for design in designs if design.workload is not None]
     if not stated:
         where = "the design" if len(designs) == 1 else "a design"
         raise UsageError(f"ffplan {command}: no --model, and no `workload` in {where}: name a model, or add a workload")
     first = stated[0][1]
-    for design, other in stated[1:]:
-        if other.model_copy(update={"tokens": first.tokens}) != first:
+    for design, further in stated[1:]:
+        if further.model_copy(update={"tokens": first.tokens}) != first:
             names = f"{stated[0][0].document.file} and {design.document.file}"
             raise UsageError(f"ffplan {command}: {names} have different workloads; name --model and its options")
     return stated[0]

@@ -1,4 +1,4 @@
-"""The account of a cluster: what it costs to buy and a year to run, from any draw of its inputs.
+"""The account of a cluster: purchase and yearly cost from any draw of its inputs.
 
 One function of named inputs, floats or arrays, behind the report, the draws, the tornado and every break-even.
 """
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
 
 @record
 class Account:
-    """What of a cluster the account is over: counts and powers, which no input changes."""
+    """Fixed base of the account: counts and powers, which no input changes."""
 
     parts: tuple[tuple[str, float], ...]
-    """Parts with a price, and how many are bought, spares included; none of a rented fleet. Phases with prices of their
-    own count by what a piece costs over the book's price."""
+    """Priced parts with their numbers, spares included; none of a rented fleet. Pieces of phases with other prices are
+    weighted by their price over the book's."""
     accelerators: int
     servers: int
     switches: int
@@ -54,16 +54,16 @@ class Account:
     rated_w: float
     """IT power at the rated maximum [W]."""
     liquid_w: float
-    """Rated power that liquid takes away [W]."""
+    """Rated power removed by liquid [W]."""
     facility: str
     rented: bool
     term: RentTerm
-    """How the rent is paid; of no effect where the cluster is bought."""
+    """Terms of the rent; unused for a bought cluster."""
     extras_month: float
-    """What a provider bills apart [currency per month]."""
+    """Extras billed by a provider [currency per month]."""
     within: tuple[tuple[str, float, float], ...] = ()
-    """Parts that the prices of others hold, how many of them, and at which price [currency]: one that is dearer makes
-    those dearer."""
+    """Parts contained in other parts' prices: id, number and contained price [currency]; their price changes are added
+    to those prices."""
 
 
 @record
@@ -74,17 +74,17 @@ class RunJob:
     """Accelerators it holds."""
     tokens: float
     tokens_s: float
-    """At the step time of the model [1/s]."""
+    """Tokens a second at the model's step time [1/s]."""
     tflops_gpu: float
     """Model TFLOP/s of an accelerator."""
 
 
 @record
 class YearAccount:
-    """What an account comes to; every number has the shape of its inputs."""
+    """Result of an account; every number has the shape of its inputs."""
 
     purchase: dict[str, Number]
-    """Purchase by kind [currency]; the discount is negative; empty of a rented fleet."""
+    """Purchase by kind [currency]; the discount is negative; empty for a rented fleet."""
     capex: Number
     """Sum of the purchase [currency]."""
     building: Number
@@ -107,7 +107,7 @@ class YearAccount:
 
 @record
 class RunOutcome:
-    """What a job comes to; every number has the shape of its inputs."""
+    """Result of a job; every number has the shape of its inputs."""
 
     days: Number
     hours: Number
@@ -127,7 +127,7 @@ class RunOutcome:
 
 
 def purchase(account: Account, v: Values) -> dict[str, Number]:
-    """Return the price of the purchase by kind.
+    """Return the purchase by kind.
 
     Args:
         v: inputs by name.
@@ -146,8 +146,10 @@ def purchase(account: Account, v: Values) -> dict[str, Number]:
     listed: Number = 0.0
     for part, quantity in account.parts:
         listed = listed + line_total(quantity, v[f"price.{part}"])
+    # contained parts are paid with the part around them: only a change of their price adds
     for part, quantity, price in account.within:
         listed = listed + line_total(quantity, v[f"price.{part}"] - price)
+    # negative, so that the kinds of purchase add up
     discount = -v.get("discount", 0.0) * listed
     hardware = listed + discount
     return {
@@ -181,7 +183,7 @@ def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
 
 
 def account_year(account: Account, v: Values) -> YearAccount:
-    """Return what a cluster costs to buy and a year to run.
+    """Return the purchase and the yearly cost of a cluster.
 
     Args:
         v: inputs by name.
@@ -208,6 +210,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
     yearly: dict[str, Number]
     if account.rented:
         term = account.term
+        # without commitment only hours in use are paid
         whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
         prepaid = prepaid_year(whole, term, v["capital"])
         yearly = {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
@@ -219,6 +222,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         life, rate = v["life"], v["capital"]
         yearly = {
             "hardware": yearly_capital(hardware, v["residual"], rate, life),
+            # freight, labour and racks have no residual value
             "installation": yearly_capital(adders, 0.0, rate, life),
             **{name: v.get(share, 0.0) * hardware for name, share in SHARES_OF_HARDWARE.items()},
             "licences": v.get("licence", 0.0) * account.accelerators,
@@ -241,6 +245,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
         hour=year / used_hours,
         energy_mwh=energy,
         carbon_t=run_carbon(energy, v["grid"]),
+        # water is stated over IT energy, hence without PUE
         water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
         embodied_t=embodied_kg(account, v) / 1e3,
     )
@@ -270,7 +275,7 @@ def embodied_kg(account: Account, v: Values) -> Number:
 
 
 def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> RunOutcome:
-    """Return what a job takes on a cluster: its part of the year's cost by accelerator-hours.
+    """Return a job's cost, energy and carbon: its share of the year by accelerator-hours.
 
     Args:
         year: the cluster's year, from the same inputs.
@@ -282,12 +287,13 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     speed = v.get("speed", 1.0) * v.get("speed_own", 1.0)
     seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
     hours = accelerator_hours(job.gpus, seconds)
+    # a run never idles
     training, _ = mean_power(account, v)
-    each = training / account.accelerators
-    energy = run_energy(hours, each, v["pue"])
+    watts = training / account.accelerators
+    energy = run_energy(hours, watts, v["pue"])
     carbon = run_carbon(energy, v["grid"])
     life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
-    made = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
+    embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
     useful = job.tflops_gpu * speed * v["effective"] / 1e3
     return RunOutcome(
@@ -296,7 +302,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
         cost=cost,
         per_million=cost / job.tokens * MILLION,
         energy_mwh=energy,
-        carbon_t=carbon + made,
+        carbon_t=carbon + embodied,
         carbon_energy_t=carbon,
         water_m3=site_water(energy / v["pue"], v.get("water", 0.0)),
         petaflop_day=year.hour * 24 / useful,

@@ -1,4 +1,4 @@
-"""The bill of materials: lines in decimal arithmetic, which add up to the total to the cent."""
+"""The bill of materials: lines in decimal arithmetic, whose sum matches the total to the cent."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ SHARES = (
     ("freight", "freight, insurance and duty", 1),
     ("installation", "installation", 1),
 )
-"""Lines that are a part of the hardware: input, description and sign."""
+"""Lines that are a share of the hardware: input, description and sign."""
 PLANNED, STOOD_IN, BUILDING = "planned", "stood-in", "building"
-"""Scopes of lines: parts that the design plans, what its ownership profile adds, and an own building."""
+"""Scopes of lines: planned by the design, added by its ownership profile, and the building."""
 
 
 @record
@@ -35,14 +35,14 @@ class Bill:
 
     lines: tuple[BomLine, ...]
     hardware: float
-    """Parts that the design plans, spares and side networks apart [currency]."""
+    """Planned parts without spares and side networks [currency]."""
     total: float
     low: float
     high: float
 
 
 def decimal(value: float) -> Decimal:
-    """Return a float [same unit] as the decimal number that it prints as."""
+    """Return a float [same unit] as the decimal number it prints as."""
     return Decimal(repr(float(value)))
 
 
@@ -88,50 +88,53 @@ def part_lines(
     """
     return [
         _line(
-            item.category,
-            item.part,
-            names.get(item.part, item.part),
-            item.quantity,
-            prices[item.part],
+            part.category,
+            part.part,
+            names.get(part.part, part.part),
+            part.quantity,
+            prices[part.part],
             currency=currency,
             scope=scope,
         )
-        for item in items
-        if item.part in prices and item.quantity
+        for part in items
+        if part.part in prices and part.quantity
     ]
 
 
 def _share_lines(lines: list[BomLine], inputs: dict[str, Input], currency: str) -> Iterator[BomLine]:
-    """Yield discount, and what is a part of the hardware after it."""
+    """Yield the discount, then shares of the discounted hardware."""
     hardware = sum((decimal(line.total) for line in lines), Decimal(0))
-    for name, words, sign in SHARES:
-        found = inputs.get(name)
-        if found is None or not found.high:
+    for name, label, sign in SHARES:
+        figure = inputs.get(name)
+        if figure is None or not figure.high:
             continue
-        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (found.likely, found.low, found.high)]
+        # `+ 0` turns a negative zero into 0
+        amounts = [cents(sign * decimal(share) * hardware) + 0 for share in (figure.likely, figure.low, figure.high)]
         if name == "discount":
+            # first in `SHARES`: the shares after it apply to the discounted hardware
             hardware += amounts[0]
+        # a discount swaps the ends
         likely, low, high = amounts[0], min(amounts[1:]), max(amounts[1:])
         yield BomLine(
             kind=name,
             scope=STOOD_IN,
             part=None,
-            description=f"{words}, {100 * found.likely:g} % of hardware",
+            description=f"{label}, {100 * figure.likely:g} % of hardware",
             quantity=1,
             unit_price=float(likely),
             total=float(likely),
             low=float(low),
             high=float(high),
             share=0.0,
-            source=found.source,
-            date=found.date,
-            status=found.status,
+            source=figure.source,
+            date=figure.date,
+            status=figure.status,
             currency=currency,
         )
 
 
 def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input], currency: str) -> list[BomLine]:
-    """Return what prices of later phases differ from the book's; nothing where they do not."""
+    """Return the price differences of later phases from the book; empty without any."""
     ends = [
         sum(
             (decimal(line_total(count, getattr(prices[part], end))) for part, count in account.parts if part in prices),
@@ -141,6 +144,7 @@ def _phase_lines(account: Account, lines: list[BomLine], prices: dict[str, Input
         for end, field in (("likely", "total"), ("low", "low"), ("high", "high"))
     ]
     likely, low, high = (float(cents(end)) for end in ends)
+    # below one unit of currency it is rounding, not another price
     if not account.parts or abs(likely) < 1:
         return []
     return [
@@ -183,8 +187,9 @@ def bill(
         names: name of a part, by catalogue id.
         currency: currency of prices and inputs.
     """
-    own = part_lines(planned, prices, names, currency)
-    lines = own + part_lines(around, prices, names, currency, STOOD_IN)
+    planned_lines = part_lines(planned, prices, names, currency)
+    lines = planned_lines + part_lines(around, prices, names, currency, STOOD_IN)
+    # before the shares, which apply to later phases too
     lines += _phase_lines(account, lines, prices, currency)
     lines += list(_share_lines(lines, inputs, currency))
     built = account.rated_w if account.facility == "own" else 0.0
@@ -196,8 +201,8 @@ def bill(
         ("building", "building, per W of rated IT power", built, "building", BUILDING),
     )
     lines += [
-        _line(kind, None, words, count, inputs[name], currency=currency, scope=scope)
-        for kind, words, count, name, scope in rules
+        _line(kind, None, label, count, inputs[name], currency=currency, scope=scope)
+        for kind, label, count, name, scope in rules
         if count and name in inputs
     ]
     total, low, high = (
@@ -205,7 +210,7 @@ def bill(
     )
     return Bill(
         lines=tuple(replace(line, share=line.total / float(total) if total else 0.0) for line in lines),
-        hardware=float(sum((decimal(line.total) for line in own), Decimal(0))),
+        hardware=float(sum((decimal(line.total) for line in planned_lines), Decimal(0))),
         total=float(total),
         low=float(low),
         high=float(high),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @record
 class Item:
-    """A number of one part."""
+    """A part with its number."""
 
     category: str
     """servers, storage, switches, endpoint-links or inter-switch-links."""
@@ -39,10 +39,10 @@ class CostPlan:
     lines: tuple[CostLine, ...]
     """Items with a price."""
     missing: tuple[MissingPrice, ...]
-    """Items of the scope without a price: the sums leave them out."""
+    """Items of the scope without a price, missing in the sums."""
 
     def sum_of(self, *categories: str) -> float | None:
-        """Return the total over the priced lines of these categories [currency]; None where all lack a price."""
+        """Return the total of these categories' priced lines [currency]; None if all lack a price."""
         lines = [line for line in self.lines if line.category in categories]
         if not lines and any(item.category in categories for item in self.missing):
             return None
@@ -60,11 +60,11 @@ class CostPlan:
 
     @property
     def total(self) -> float:
-        """Sum of what has a price [currency]."""
+        """Sum of all priced lines [currency]."""
         return sum(line.total for line in self.lines)
 
     def per_accelerator(self, accelerators: int) -> float | None:
-        """Return the total over accelerators [currency]; None without accelerators, or where nothing has a price."""
+        """Return the total per accelerator [currency]; None without accelerators or prices."""
         if not some(accelerators) or (self.missing and not self.lines):
             return None
         return self.total / accelerators
@@ -90,9 +90,9 @@ def line_total(quantity: Any, unit_price: Any) -> Any:
 
 
 def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, pieces) of a fabric alone, without networks beside it: cables as they are sold.
+    """Return (category, link, pieces) of one fabric without side networks: cables as sold.
 
-    They come from the floor plan where the design has one; else there is one type for each kind.
+    They come from the floor plan, if any, else from one link type per category.
     """
     if design.spec.floor is None:
         return [
@@ -103,12 +103,12 @@ def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str,
     from ffplan.fabric.wiring.cabling import quantities
 
     parts = {link.id: link for link in design.cable_choices}
-    found = quantities(design, wire(design, fabric))
-    return [(category, parts[name], count) for (category, name), count in sorted(found.items())]
+    counts = quantities(design, wire(design, fabric))
+    return [(category, parts[name], count) for (category, name), count in sorted(counts.items())]
 
 
 def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
-    """Return the cables as they are sold, to endpoints and between switches [1].
+    """Return the number of cables as sold, to endpoints and between switches [1].
 
     Args:
         links: cables of a fabric, as `fabric_cables` returns them.
@@ -120,20 +120,20 @@ def cables_sold(links: list[tuple[str, Link, int]]) -> tuple[int, int]:
         Definition; NVIDIA's DGX SuperPOD B300, Table 3, counts so.
     """
     to_endpoints, between = (
-        sum(count for category, _, count in links if category == wanted)
-        for wanted in ("endpoint-links", "inter-switch-links")
+        sum(count for category, _, count in links if category == kind)
+        for kind in ("endpoint-links", "inter-switch-links")
     )
     return to_endpoints, between
 
 
 def cable_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str, Link, int]]:
-    """Return (category, link, pieces) of the fabric and the networks beside it, as `fabric_cables` has each."""
+    """Return (category, link, pieces) of the fabric and all side networks, each as in `fabric_cables`."""
     others = (fabric_cables(net.design, net.plan) for net in plan_networks(design, fabric))
     return [item for links in (fabric_cables(design, fabric), *others) for item in links]
 
 
 def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switch, int]]:
-    """Return each model of switch with its number, over the roles that use it and the networks beside the fabric."""
+    """Return each switch model with its number, over all roles and side networks."""
     models: dict[str, Switch] = {}
     counts: dict[str, int] = {}
     for role, count in fabric.switches_by_role.items():
@@ -150,7 +150,7 @@ def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switc
 def bill_of_materials(
     design: ResolvedDesign, fabric: FabricPlan, links: list[tuple[str, Link, int]]
 ) -> tuple[Item, ...]:
-    """Return every part the cluster is bought from, in or out of the cost scope.
+    """Return every part of the cluster, in or out of the cost scope.
 
     Args:
         links: its cables, as `cable_items` returns them.
@@ -163,12 +163,12 @@ def bill_of_materials(
 
 
 def _category(group: ResolvedGroup) -> str:
-    """Return the category of the bill that a group's servers belong to."""
+    """Return the category of a group's servers."""
     return "storage" if group.group.role == "storage" else "servers"
 
 
 def _left_out(design: ResolvedDesign) -> Iterator[Item]:
-    """Yield NICs that servers are bought without, as negative pieces; those without a price take nothing off."""
+    """Yield NICs missing from bought servers as negative pieces; unpriced ones reduce nothing."""
     for group in design.groups:
         for nic in group.left_out:
             if design.prices is not None and nic.id in design.prices.items:
@@ -176,9 +176,9 @@ def _left_out(design: ResolvedDesign) -> Iterator[Item]:
 
 
 def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, float] | None:
-    """Return the price of one compute node without the NICs that it is bought without: likely, low and high [currency].
+    """Return the price of one compute node, less its missing NICs: likely, low and high [currency].
 
-    None where its server has no price, or is not in the scope.
+    None if its server has no price, or is out of scope.
 
     Equation:
         price of the server less those of the NICs left out, at the same end of each range
@@ -191,16 +191,16 @@ def node_price(design: ResolvedDesign, plan: CostPlan) -> tuple[float, float, fl
         return None
     less = [book.items[nic.id] for nic in design.compute.left_out if nic.id in book.items]
     whole = book.items[design.compute.server.id]
-    low, high = (whole.range[at] - sum(figure.range[at] for figure in less) for at in (0, 1))
+    low, high = (whole.range[end] - sum(figure.range[end] for figure in less) for end in (0, 1))
     return whole.value - sum(figure.value for figure in less), low, high
 
 
 def _merged(items: list[Item]) -> Iterator[Item]:
-    """Yield each part of a category once, with all of its pieces."""
+    """Yield each part of a category once, with all its pieces."""
     counts: dict[tuple[str, str], int] = {}
-    for item in items:
-        key = item.category, item.part
-        counts[key] = counts.get(key, 0) + item.quantity
+    for line in items:
+        key = line.category, line.part
+        counts[key] = counts.get(key, 0) + line.quantity
     for (category, part), quantity in counts.items():
         yield Item(category, part, quantity)
 
@@ -229,12 +229,12 @@ def _lines(design: ResolvedDesign, items: list[Item]) -> Iterator[CostLine]:
 def price(
     design: ResolvedDesign, fabric: FabricPlan, links: list[tuple[str, Link, int]] | None = None
 ) -> CostPlan | None:
-    """Return the priced bill of materials, or None where the design names no price book.
+    """Return the priced bill of materials; None if the design names no price book.
 
-    A part without a price is listed as missing, and the sums are of what has one.
+    A part without a price is listed as missing and left out of the sums.
 
     Args:
-        links: its cables, where they are known already.
+        links: its cables, if already known.
     """
     scope, book = design.spec.cost, design.prices
     if scope is None or book is None:

@@ -1,4 +1,4 @@
-"""Capital: what a purchase costs a year, and what it is worth later."""
+"""Capital: yearly cost and later value of a purchase."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def annuity(rate: Any, years: Any) -> Number:
-    """Return the equal yearly payment that pays back one unit of capital.
+    """Return the equal yearly payment that repays one unit of capital.
 
     Args:
         rate: cost of capital a year [1], at least 0.
@@ -27,9 +27,10 @@ def annuity(rate: Any, years: Any) -> Number:
     Source:
         Definition of an annuity; 13 % over 4 years is 0.3362.
     """
+    # arrays evaluate both branches: 1 keeps the unused one from dividing by 0
     safe = choose(rate > 0, rate, 1.0)
-    found: Number = choose(rate > 0, safe / (1 - (1 + safe) ** -years), 1 / years)
-    return found
+    payment: Number = choose(rate > 0, safe / (1 - (1 + safe) ** -years), 1 / years)
+    return payment
 
 
 def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
@@ -51,12 +52,12 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
         Definition: the present value of the payments equals price less discounted residual value.
     """
     present = price * (1 - residual * (1 + rate) ** -years)
-    found: Number = present * annuity(rate, years)
-    return found
+    cost: Number = present * annuity(rate, years)
+    return cost
 
 
 def declining_value(price: Any, decline: Any, years: Any) -> Number:
-    """Return what a part is worth some years after it was bought, where newer parts do more for the money.
+    """Return the value of a part some years after its purchase, as newer parts give more performance per money.
 
     Args:
         price: purchase price [currency].
@@ -72,12 +73,12 @@ def declining_value(price: Any, decline: Any, years: Any) -> Number:
     Source:
         Epoch AI, training-cost-trends: 0.14 orders of magnitude a year.
     """
-    found: Number = price * 10.0 ** (-decline * years)
-    return found
+    value: Number = price * 10.0 ** (-decline * years)
+    return value
 
 
 def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
-    """Return the value that parts lose over hours of use, at the rate of their first moment.
+    """Return the value that parts lose over hours of use, at their initial rate of decline.
 
     Args:
         value: value of one part at the start [currency].
@@ -93,8 +94,8 @@ def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
     Source:
         Epoch AI, training-cost-trends, cost_analysis_standalone.py: amortised cost of chips.
     """
-    found: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
-    return found
+    cost: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
+    return cost
 
 
 HOURS_OF_JULIAN_YEAR = 8766

@@ -1,4 +1,4 @@
-"""Draws of uncertain inputs, and their quantiles: one seeded stream for each key, so that designs share their draws."""
+"""Draws of uncertain inputs, and their quantiles: one seeded stream per key, so that designs share draws."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ def triangular(uniform: Any, low: float, likely: float, high: float) -> Any:
 def _generator(seed: int, key: str) -> Any:
     import numpy as np
 
+    # a stream per key, so that another input does not shift draws; `hash` differs between processes
     return np.random.Generator(np.random.PCG64([seed, zlib.crc32(key.encode())]))
 
 
@@ -74,6 +75,7 @@ def normal(probability: Any) -> Any:
 
     from ffplan.base.elementary import log
 
+    # the logarithm below is infinite at 0 and 1
     p = np.clip(np.asarray(probability, dtype=float), 1e-12, 1 - 1e-12)
     tail = np.sqrt(-2 * log(np.minimum(p, 1 - p)))
     outer = np.polyval(TAIL[0], tail) / np.polyval(TAIL[1], tail)
@@ -84,7 +86,7 @@ def normal(probability: Any) -> Any:
 
 
 LOW_TAIL = 0.02425
-"""Probability below which the approximation of the tail holds [1]."""
+"""Probability below which the tail's approximation applies [1]."""
 MIDDLE = (
     (
         *(-3.969683028665376e01, 2.209460984245205e02, -2.759285104469687e02),
@@ -95,7 +97,7 @@ MIDDLE = (
         *(6.680131188771972e01, -1.328068155288572e01, 1.0),
     ),
 )
-"""Coefficients of the approximation in the middle: numerator and denominator."""
+"""Coefficients of the middle's approximation: numerator and denominator."""
 TAIL = (
     (
         *(-7.784894002430293e-03, -3.223964580411365e-01, -2.400758277161838e00),
@@ -103,7 +105,7 @@ TAIL = (
     ),
     (7.784695709041462e-03, 3.224671290700398e-01, 2.445134137142996e00, 3.754408661907416e00, 1.0),
 )
-"""Coefficients of the approximation in the tails."""
+"""Coefficients of the tails' approximation."""
 
 
 def _beta(first: float, second: float, probability: Any) -> Any:
@@ -117,7 +119,7 @@ def _beta(first: float, second: float, probability: Any) -> Any:
     return np.interp(probability, below / below[-1], grid)
 
 
-def quantile(found: Input, probability: Any) -> Any:
+def quantile(parameter: Input, probability: Any) -> Any:
     """Return an input at probabilities, within its bounds.
 
     Args:
@@ -130,42 +132,44 @@ def quantile(found: Input, probability: Any) -> Any:
 
     from ffplan.base.elementary import exp, log
 
-    low, middle, high = found.low, found.likely, found.high
-    if found.distribution == "uniform":
+    low, middle, high = parameter.low, parameter.likely, parameter.high
+    if parameter.distribution == "uniform":
         return low + (high - low) * np.asarray(probability)
-    if found.distribution == "pert":
+    if parameter.distribution == "pert":
         width = high - low
         first, second = 1 + 4 * (middle - low) / width, 1 + 4 * (high - middle) / width
         return low + width * _beta(first, second, probability)
-    if found.distribution in ("normal", "lognormal"):
+    if parameter.distribution in ("normal", "lognormal"):
         deviates = normal(probability)
-        if found.distribution == "lognormal":
+        if parameter.distribution == "lognormal":
+            # one width for each side, so that P5, median and P95 are all met
             up, down = log(high / middle) / P95, log(middle / low) / P95
             values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
             values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
-        return np.clip(values, found.least, found.most)
+        return np.clip(values, parameter.least, parameter.most)
     return triangular(np.asarray(probability), low, middle, high)
 
 
-def drawn(found: Input, draws: int, seed: int, known: Known | None = None) -> Number:
+def drawn(parameter: Input, draws: int, seed: int, known: Known | None = None) -> Number:
     """Return the draws of one input.
 
     Args:
         draws: number of draws [1].
-        seed: seed of everything.
-        known: draws of inputs before it, which it is looked up in and put into.
+        seed: seed of all streams.
+        known: earlier draws by key; a new draw is added.
 
     Returns:
-        Shape [draws]; a number where the input has no width.
+        Shape [draws]; a number if the input has no width.
     """
-    if found.fixed:
-        return found.likely
+    if parameter.fixed:
+        return parameter.likely
     known = {} if known is None else known
-    ends = found.low, found.likely, found.high, found.least, found.most
-    same = found.key.partition(OWN)[0], found.distribution, *ends, draws, seed
+    ends = parameter.low, parameter.likely, parameter.high, parameter.least, parameter.most
+    # without the design: figures of two designs share their quantile in every draw
+    same = parameter.key.partition(OWN)[0], parameter.distribution, *ends, draws, seed
     if same not in known:
-        known[same] = quantile(found, _generator(seed, same[0]).random(draws))
+        known[same] = quantile(parameter, _generator(seed, same[0]).random(draws))
     return known[same]
 
 
@@ -174,17 +178,17 @@ def sample(inputs: Iterable[Input], draws: int, seed: int, known: Known | None =
 
     Args:
         draws: number of draws [1].
-        seed: seed of everything.
-        known: draws of inputs before them, where several jobs share most of theirs.
+        seed: seed of all streams.
+        known: earlier draws by key, for jobs that share inputs.
     """
-    return {found.name: drawn(found, draws, seed, known) for found in inputs}
+    return {parameter.name: drawn(parameter, draws, seed, known) for parameter in inputs}
 
 
-def ends(found: Input) -> tuple[float, float]:
+def ends(parameter: Input) -> tuple[float, float]:
     """Return P10 and P90 of an input."""
     import numpy as np
 
-    if found.fixed:
-        return found.likely, found.likely
-    low, high = quantile(found, np.array([0.1, 0.9]))
+    if parameter.fixed:
+        return parameter.likely, parameter.likely
+    low, high = quantile(parameter, np.array([0.1, 0.9]))
     return float(low), float(high)

@@ -1,4 +1,4 @@
-"""The uncertain inputs of an account: their names, ranges, and which of them two designs share."""
+"""The uncertain inputs of an account: names, ranges, and keys shared between designs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Input:
     name: str
     """Name in formulas and in JSON: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
     key: str
-    """Two inputs of one key are one draw."""
+    """Key of its draw; inputs with one key share it."""
     label: str
     unit: str
     likely: float
@@ -34,13 +34,13 @@ class Input:
     status: str
     date: str | None = None
     least: float = 0.0
-    """Smallest value it can have."""
+    """Smallest possible value."""
     most: float = INFINITE
-    """Largest value it can have."""
+    """Largest possible value."""
 
     @property
     def fixed(self) -> bool:
-        """Whether it has no width."""
+        """Whether its range has no width."""
         return self.distribution == "fixed"
 
 
@@ -78,7 +78,7 @@ LABELS: dict[str, tuple[str, str]] = {
     "embodied_switch": ("embodied carbon of a switch", "kg"),
     "embodied_link": ("embodied carbon of a cable", "kg"),
 }
-"""Label and unit of the inputs of a profile that the account evaluates; the others size it."""
+"""Label and unit of profile inputs that the account evaluates; other inputs size the purchase."""
 SIZING = (
     "spare_nodes",
     "spare_switches",
@@ -88,7 +88,7 @@ SIZING = (
     "rack_area",
     "accelerators_per_storage_server",
 )
-"""Inputs of a profile that size the purchase; they are decisions, and keep their likely value."""
+"""Profile inputs that size the purchase; as decisions they keep their likely value."""
 NEEDED = (
     "life",
     "residual",
@@ -103,7 +103,7 @@ NEEDED = (
     "rack_power",
     "switches_per_rack",
 )
-"""Inputs without which there is no account."""
+"""Inputs required for an account."""
 FACILITY = {"colocation": ("colocation",), "racks": ("rack_rent",), "own": ("building", "building_life"), "power": ()}
 """Inputs of each kind of facility."""
 P5_TO_P95 = 3.2897
@@ -118,34 +118,34 @@ BOUNDS: dict[str, tuple[float, float]] = {
     **{name: (LEAST[name], 1.0) for name in ("utilisation", "effective")},
     "pue": (1.0, INFINITE),
 }
-"""Smallest and largest value of an input, where they are not 0 and infinity; tails of a distribution end there."""
+"""Smallest and largest value of an input, if not 0 and infinity; they cut a distribution's tails."""
 
 
-def _input(name: str, label: str, unit: str, found: Assumed, *, key: str | None = None) -> Input:
+def _input(name: str, label: str, unit: str, figure: Assumed, *, key: str | None = None) -> Input:
     least, most = BOUNDS.get(name, (0.0, INFINITE))
     return Input(
         name=name,
         key=key or name,
         label=label,
         unit=unit,
-        likely=found.likely,
-        low=found.low,
-        high=found.high,
-        distribution=found.distribution,
-        source=found.source,
-        status=found.status,
-        date=found.date,
+        likely=figure.likely,
+        low=figure.low,
+        high=figure.high,
+        distribution=figure.distribution,
+        source=figure.source,
+        status=figure.status,
+        date=figure.date,
         least=least,
         most=most,
     )
 
 
 def profile_inputs(owned: ResolvedOwnership) -> list[Input]:
-    """Return the inputs of the ownership profile that bear on an account; those of other facilities are left out."""
+    """Return the ownership inputs of an account, without inputs for other facilities."""
     others = {name for kind, names in FACILITY.items() if kind != owned.facility for name in names}
     return [
-        _input(name, *LABELS[name], found)
-        for name, found in owned.inputs.items()
+        _input(name, *LABELS[name], figure)
+        for name, figure in owned.inputs.items()
         if name in LABELS and name not in others
     ]
 
@@ -155,7 +155,7 @@ def price_inputs(book: PriceBook, rate: float, parts: tuple[str, ...]) -> list[I
 
     Args:
         rate: value of a unit of its currency [currency].
-        parts: catalogue ids; those without a price are left out.
+        parts: catalogue ids; unpriced parts are skipped.
     """
     return [
         _input(f"price.{part}", f"price of {part}", "currency", booked(book, book.items[part], rate))
@@ -169,7 +169,7 @@ def rent_input(price: Assumed, offer: str) -> Input:
 
     Args:
         price: rent of an accelerator-hour [currency].
-        offer: what it is shared by.
+        offer: key of its draw.
     """
     return _input("rent", f"rent of {offer}", "currency per hour", price, key=f"rent.{offer}")
 
@@ -179,10 +179,10 @@ def error_input(name: str, key: str, label: str, band: float, source: str) -> In
 
     Args:
         name: name in formulas.
-        key: what it is shared by.
-        label: what it is called.
+        key: key of its draw.
+        label: name for people.
         band: mean of absolute errors [1].
-        source: runs that it was taken over.
+        source: runs behind the error.
 
     Equation:
         lognormal with sigma = band * sqrt(pi / 2)

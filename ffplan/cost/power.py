@@ -33,24 +33,24 @@ class NodePower:
     server: str
     count: int
     training_w: float
-    """Used for the cluster: measured; else a fraction of the rated maximum, or of the component sum where that is not
-    known; of nodes without accelerators the component sum."""
+    """Used for the cluster: measured; else a fraction of the rated maximum, or of the component sum if that is unknown;
+    for nodes without accelerators the component sum."""
     training_grade: str
     """Grade of the measured figure, `0.75 x rated`, `0.75 x component sum`, or `component sum`."""
     idle_w: float | None
-    """Without load; None where unknown."""
+    """Power without load; None if unknown."""
     component_sum_w: float
     maximum_w: float
-    """Rated maximum where known, otherwise the larger of power in training and component sum."""
+    """Rated maximum if known, otherwise the larger of power in training and component sum."""
     per_rack: int | None
     missing: tuple[MissingFigure, ...]
-    """Powers that the component sum lacks."""
+    """Powers missing in the component sum."""
     rated: bool
-    """Whether the maximum is rated, and so needs no component."""
+    """Whether the maximum is rated and needs no component sum."""
 
     @property
     def partial(self) -> bool:
-        """Whether the power in training is a component sum that lacks a component."""
+        """Whether the power in training is an incomplete component sum."""
         return bool(self.missing) and self.training_grade.endswith(COMPONENTS)
 
 
@@ -61,12 +61,12 @@ class PowerPlan:
     nodes: tuple[NodePower, ...]
     switches_w: float
     network_maximum_w: float
-    """Switches at their maximum, which powers the links at their ports, and the links at the NICs; never less than
+    """Switches at their maximum, including links at their ports, plus links at the NICs; at least
     switches and links in training."""
     links_w: float
     pue: float
     missing: tuple[MissingFigure, ...]
-    """Powers that the sums lack: of nodes without a figure of their own, switches and links."""
+    """Powers missing in the sums: components of nodes without a whole figure, switches and links."""
 
     @property
     def it_w(self) -> float:
@@ -85,7 +85,7 @@ class PowerPlan:
 
 
 def facility_power(it_power: Number, pue: Number) -> Number:
-    """Return the power the site draws.
+    """Return the power drawn by the site.
 
     Args:
         it_power: IT power [W].
@@ -123,18 +123,18 @@ def annual_energy(facility_watts: Number) -> Number:
 
 @record
 class _Component:
-    """Like pieces of one node."""
+    """Equal pieces of one node."""
 
     part: str
     path: str
     """Field of the power within the part's file."""
     count: Number
     figure: PowerFigure | None
-    """Power of one [W]; None where the catalogue lacks it."""
+    """Power of one [W]; None if missing in the catalogue."""
 
 
 def _components(group: ResolvedGroup) -> Iterator[_Component]:
-    """Yield what a node is made of: the rest of the server, NICs, CPUs, memory, accelerators, drives."""
+    """Yield the components of a node: the rest of the server, NICs, CPUs, memory, accelerators, drives."""
     server = group.server
     yield _Component(server.id, "power.other", 1, server.power.other)
     for nic in group.nics:
@@ -154,7 +154,7 @@ def _components(group: ResolvedGroup) -> Iterator[_Component]:
 
 
 def component_sum(group: ResolvedGroup) -> float:
-    """Return the sum over the components of one node whose power is known.
+    """Return the power of one node's components, as far as known.
 
     Returns:
         Accelerators and CPUs at thermal design power, memory modules, NICs, drives, and the rest [W].
@@ -166,29 +166,29 @@ def component_sum(group: ResolvedGroup) -> float:
         Catalogue; the accelerators dominate, so it lies near the power under full load.
     """
     total: Number = 0.0
-    for item in _components(group):
-        total += item.count * item.figure.value if item.figure else 0.0
+    for component in _components(group):
+        total += component.count * component.figure.value if component.figure else 0.0
     return real(total)
 
 
 def missing_components(group: ResolvedGroup) -> tuple[MissingFigure, ...]:
-    """Return the powers that the component sum of a node lacks, each once."""
-    found = {
-        (item.part, item.path): MissingFigure(item.part, item.path)
-        for item in _components(group)
-        if item.figure is None
+    """Return the powers missing in a node's component sum, each once."""
+    missing = {
+        (component.part, component.path): MissingFigure(component.part, component.path)
+        for component in _components(group)
+        if component.figure is None
     }
-    return tuple(found.values())
+    return tuple(missing.values())
 
 
 def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]:
-    """Return the power of a node in training, and what it rests on.
+    """Return the power of a node in training, and its grade.
 
     Args:
-        fraction: power in training over rated maximum, where it is not measured [1].
+        fraction: power in training over rated maximum, if not measured [1].
 
     Returns:
-        Power [W] and grade: that of the measured figure, or the rule.
+        Power [W], and the measured figure's grade or the rule.
 
     Equation:
         measured; else fraction x rated maximum; else fraction x component sum; without accelerators the component sum,
@@ -200,6 +200,7 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     power, total = group.server.power, component_sum(group)
     if power.training is not None:
         return power.training.value, power.training.grade or group.server.sources[power.training.source].grade
+    # an appliance of unknown construction has no components to sum
     if group.accelerator is None and (group.server.sockets or power.maximum is None):
         return total, COMPONENTS
     if power.maximum is not None:
@@ -211,7 +212,7 @@ def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
     """Return the power of one node of a group.
 
     Args:
-        fraction: power in training over rated maximum, where it is not measured [1].
+        fraction: power in training over rated maximum, if not measured [1].
     """
     power, total = group.server.power, component_sum(group)
     training, grade = training_power(group, fraction)
@@ -232,7 +233,7 @@ def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
 
 
 def _watts(figure: PowerFigure | None) -> float:
-    """Return a power [W]; 0 where the catalogue lacks it, which `PowerPlan.missing` then says."""
+    """Return a power [W]; 0 if missing in the catalogue, as `PowerPlan.missing` lists."""
     return figure.value if figure else 0.0
 
 
@@ -241,19 +242,20 @@ def _network_maximum(switches: list[tuple[Switch, int]], ends: float, at_nics: f
     if all(model.power_max is None for model, _ in switches):
         return typical
     most = sum(count * _watts(model.power_max or model.power) for model, count in switches)
+    # the maximum of a switch contains the links at its ports, so only the ends at NICs are added
     return maximum(typical, most + at_nics)
 
 
 def _missing(
     switches: list[tuple[Switch, int]], nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
 ) -> tuple[MissingFigure, ...]:
-    """Return the powers that the sums lack, each once."""
-    found = [item for node in nodes if node.partial for item in node.missing]
-    found += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
-    found += [
+    """Return the powers missing in the sums, each once."""
+    missing = [figure for node in nodes if node.partial for figure in node.missing]
+    missing += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
+    missing += [
         MissingFigure(link.id, "power_per_end") for _, link, count in links if some(count) and not link.power_per_end
     ]
-    return tuple({(item.part, item.path): item for item in found}.values())
+    return tuple({(figure.part, figure.path): figure for figure in missing}.values())
 
 
 def plan_power(
@@ -262,7 +264,7 @@ def plan_power(
     """Return the power of the whole cluster, network and storage included.
 
     Args:
-        links: its cables, where they are known already.
+        links: its cables, if already known.
     """
     cables = cable_items(design, fabric) if links is None else links
     switches = switch_items(design, fabric)

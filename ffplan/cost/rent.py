@@ -18,12 +18,12 @@ NEVER = float("inf")
 
 @record
 class RentTerm:
-    """How a rent is paid."""
+    """Terms of a rent."""
 
     years: float | None
-    """Years for which every hour is paid [year]; None where hours in use are."""
+    """Years in which every hour is paid [year]; None for paying hours in use."""
     upfront: float = 0.0
-    """Part of the term's rent that is paid at its start [1]."""
+    """Share of the term's rent paid upfront [1]."""
 
     @property
     def committed(self) -> bool:
@@ -32,15 +32,15 @@ class RentTerm:
 
 
 def prepaid_year(rent: Any, term: RentTerm, rate: Any) -> Any:
-    """Return what a year of the part that is paid upfront costs, cost of capital included.
+    """Return the yearly cost of upfront rent, with cost of capital.
 
     Args:
         rent: rent of a year [currency per year].
-        term: how it is paid: a part u at the start of n years.
+        term: terms of the rent: a share u at the start of n years.
         rate: cost of capital a year [1].
 
     Returns:
-        Cost [currency per year], broadcast shape; 0 where nothing is paid upfront.
+        Cost [currency per year], broadcast shape; 0 without upfront rent.
 
     Equation:
         u * rent * n * annuity(r, n)
@@ -59,7 +59,7 @@ def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:
     Args:
         price: price of an hour paid [currency].
         utilisation: hours in use over all hours [1].
-        term: how it is paid: a part u upfront.
+        term: terms of the rent: a share u upfront.
         rate: cost of capital a year [1].
 
     Returns:
@@ -85,7 +85,7 @@ def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
         rent: rent of the same [currency per month].
 
     Returns:
-        Months [month], broadcast shape; infinite where running costs as much as the rent.
+        Months [month], broadcast shape; infinite if running costs as much as the rent.
 
     Equation:
         capital / (rent - running)
@@ -94,9 +94,10 @@ def break_even_months(capital: Any, running: Any, rent: Any) -> Number:
         Definition. A DGX A100 of 199,000 USD against eight accelerators at 4.10 USD/h: 8.3 months, running costs left
         out; "renting for two years equals buying" (An et al., arXiv 2408.14158) holds at the three-year rate of 1.45.
     """
+    # arrays evaluate both branches below: 1 keeps the unused one from dividing by 0
     saved = rent - running
-    found: Number = choose(saved > 0, capital / choose(saved > 0, saved, 1.0), NEVER)
-    return found
+    months: Number = choose(saved > 0, capital / choose(saved > 0, saved, 1.0), NEVER)
+    return months
 
 
 def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any) -> Number:
@@ -104,12 +105,12 @@ def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any)
 
     Args:
         fixed: cost of owning a year without any job [currency per year].
-        used: what a year of full use adds [currency per year].
+        used: additional cost of a year in full use [currency per year].
         price: rent of an accelerator-hour [currency].
         accelerators: accelerators [1].
 
     Returns:
-        Utilisation [1], broadcast shape; infinite where no use is enough.
+        Utilisation [1], broadcast shape; infinite if no use is enough.
 
     Equation:
         fixed + used * u = price * accelerators * 8,760 h * u, solved for u
@@ -118,5 +119,5 @@ def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any)
         Definition.
     """
     margin = price * accelerators * HOURS_PER_YEAR - used
-    found: Number = choose(margin > 0, fixed / choose(margin > 0, margin, 1.0), NEVER)
-    return found
+    utilisation: Number = choose(margin > 0, fixed / choose(margin > 0, margin, 1.0), NEVER)
+    return utilisation

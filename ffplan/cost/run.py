@@ -19,8 +19,8 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
 
     Args:
         tokens: tokens to train on [1].
-        tokens_s: tokens of a second, at the step time of the model [1/s].
-        effective: progress over time: what restarts and checkpoints leave [1].
+        tokens_s: tokens a second at the model's step time [1/s].
+        effective: progress over time, after restarts and checkpoints [1].
 
     Returns:
         Time [s], broadcast shape.
@@ -31,8 +31,8 @@ def run_seconds(tokens: Any, tokens_s: Any, effective: Any) -> Number:
     Source:
         Definition. DeepSeek-V3: 180,000 H800 hours a trillion tokens on 2,048 are 3.7 days (arXiv 2412.19437).
     """
-    found: Number = tokens / (tokens_s * effective)
-    return found
+    seconds: Number = tokens / (tokens_s * effective)
+    return seconds
 
 
 def run_operations(tokens: Any, tokens_s_gpu: Any, tflops_gpu: Any) -> Number:
@@ -53,15 +53,15 @@ def run_operations(tokens: Any, tokens_s_gpu: Any, tflops_gpu: Any) -> Number:
         Definition. GPT-3 on 300 B tokens: 3.14e23, 3,640 petaFLOP/s-days (arXiv 2005.14165, Table D.1), which leaves
         attention out.
     """
-    found: Number = tokens * tflops_gpu * 1e12 / tokens_s_gpu
-    return found
+    operations: Number = tokens * tflops_gpu * 1e12 / tokens_s_gpu
+    return operations
 
 
 def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
     """Return the accelerator-hours of a run.
 
     Args:
-        accelerators: accelerators that the job holds, idle ones included [1].
+        accelerators: accelerators held by the job, idle ones included [1].
         seconds: time of the run [s].
 
     Returns:
@@ -73,8 +73,8 @@ def accelerator_hours(accelerators: Any, seconds: Any) -> Number:
     Source:
         Definition.
     """
-    found: Number = accelerators * seconds / HOUR
-    return found
+    hours: Number = accelerators * seconds / HOUR
+    return hours
 
 
 def run_cost(hours: Any, price: Any) -> Number:
@@ -93,8 +93,8 @@ def run_cost(hours: Any, price: Any) -> Number:
     Source:
         Definition. DeepSeek-V3: 2.788 M H800 hours at 2 USD are 5.576 M USD (arXiv 2412.19437, Table 1).
     """
-    found: Number = hours * price
-    return found
+    cost: Number = hours * price
+    return cost
 
 
 def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
@@ -102,7 +102,7 @@ def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
 
     Args:
         hours: accelerator-hours [h].
-        watts: IT power of an accelerator with its part of servers, network and storage [W].
+        watts: IT power per accelerator, with its share of servers, network and storage [W].
         pue: power usage effectiveness [1].
 
     Returns:
@@ -115,8 +115,8 @@ def run_energy(hours: Any, watts: Any, pue: Any) -> Number:
         Definition. BLOOM: 1,082,990 h at 400 W are 433 MWh before PUE (arXiv 2211.02001); LLaMA, Table 15 of
         arXiv 2302.13971, takes PUE 1.1 and 400 W: 449 MWh for 65B.
     """
-    found: Number = hours * watts * pue / MILLION
-    return found
+    megawatt_hours: Number = hours * watts * pue / MILLION
+    return megawatt_hours
 
 
 def run_carbon(energy: Any, intensity: Any) -> Number:
@@ -136,12 +136,12 @@ def run_carbon(energy: Any, intensity: Any) -> Number:
         GHG Protocol, scope 2, location-based. Llama 2 70B: 1,720,320 h * 400 W * 1.1 * 385 g/kWh = 291.4 t, as its
         model card prints.
     """
-    found: Number = energy * intensity / 1e3
-    return found
+    tonnes: Number = energy * intensity / 1e3
+    return tonnes
 
 
 def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
-    """Return a run's part of the carbon of making the hardware.
+    """Return a run's share of the hardware's embodied carbon.
 
     Args:
         kilograms: embodied carbon of the hardware of one accelerator [kg CO2e].
@@ -157,12 +157,12 @@ def embodied_carbon(kilograms: Any, hours: Any, life_hours: Any) -> Number:
     Source:
         ISO 14067 by use: spread over the hours in use.
     """
-    found: Number = kilograms * hours / life_hours / 1e3
-    return found
+    tonnes: Number = kilograms * hours / life_hours / 1e3
+    return tonnes
 
 
 def site_water(energy: Any, intensity: Any) -> Number:
-    """Return the water that a site evaporates.
+    """Return the water evaporated by a site.
 
     Args:
         energy: IT energy [MWh].
@@ -177,5 +177,5 @@ def site_water(energy: Any, intensity: Any) -> Number:
     Source:
         The Green Grid, definition of WUE; the water of power stations is not in it.
     """
-    found: Number = energy * intensity
-    return found
+    cubic_metres: Number = energy * intensity
+    return cubic_metres

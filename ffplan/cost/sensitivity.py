@@ -1,4 +1,4 @@
-"""What drives a figure, and at which value of a single input a verdict flips."""
+"""Sensitivity: drivers of a figure, and input values that flip a verdict."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
     Metric = Callable[[dict[str, Number]], Number]
-    """A figure from inputs by name, broadcast."""
+    """A figure as a function of inputs by name; it broadcasts."""
 
 GRID = 129
-"""Values of an input that are tried at once [1]."""
+"""Values of an input tried at once [1]."""
 ROUNDS = 4
-"""Times that the grid is narrowed around a crossing [1]."""
+"""Rounds of narrowing the grid around a crossing [1]."""
 SPREAD = 10.0
-"""An input is tried from its likely value over this, to its likely value times this [1]."""
+"""Factor below and above the likely value within which an input is tried [1]."""
 NO_EFFECT = 1e-9
 """Relative change of a difference below which an input has no effect on it [1]."""
 MOST_SHARE = 0.99
-"""Largest part of a whole that is tried [1]."""
+"""Largest share of a whole tried [1]."""
 
 
 @record
 class Swing:
-    """What one input does to a figure, all others at their likely value."""
+    """Effect of one input on a figure, all others at their likely value."""
 
     input: Input
     low_value: float
@@ -45,7 +45,7 @@ class Swing:
 
     @property
     def width(self) -> float:
-        """How far the figure moves."""
+        """Distance between both figures."""
         return abs(self.at_high - self.at_low)
 
 
@@ -55,9 +55,9 @@ class Flip:
 
     input: Input
     value: float | None
-    """None where it never does."""
+    """Break-even value of the input, if any."""
     why: str | None
-    """Reason why it never does."""
+    """Reason if none exists."""
     lowest: float
     """Smallest value tried."""
     highest: float
@@ -66,57 +66,58 @@ class Flip:
 
 def likely(inputs: Sequence[Input]) -> dict[str, Number]:
     """Return every input at its likely value, by name."""
-    return {found.name: found.likely for found in inputs}
+    return {parameter.name: parameter.likely for parameter in inputs}
 
 
 def tornado(metric: Metric, inputs: Sequence[Input]) -> tuple[Swing, ...]:
-    """Return what each uncertain input does to a figure, the largest first.
+    """Return the effect of each uncertain input on a figure, largest first.
 
     Args:
         metric: the figure from inputs by name; it broadcasts.
     """
     import numpy as np
 
-    wide = [found for found in inputs if not found.fixed]
+    wide = [parameter for parameter in inputs if not parameter.fixed]
     if not wide:
         return ()
-    both = np.array([ends(found) for found in wide])
+    both = np.array([ends(parameter) for parameter in wide])
     base = likely(inputs)
     values: dict[str, Number] = dict(base)
-    for at, found in enumerate(wide):
-        column = np.full(both.shape, base[found.name], dtype=float)
-        column[at] = both[at]
-        values[found.name] = column
+    for row, parameter in enumerate(wide):
+        column = np.full(both.shape, base[parameter.name], dtype=float)
+        column[row] = both[row]
+        values[parameter.name] = column
+    # one call for all inputs: each row moves one and keeps the others likely
     figures = np.broadcast_to(np.asarray(metric(values), dtype=float), both.shape)
     swings = [
         Swing(
-            input=found,
-            low_value=float(both[at, 0]),
-            high_value=float(both[at, 1]),
-            at_low=float(figures[at, 0]),
-            at_high=float(figures[at, 1]),
+            input=parameter,
+            low_value=float(both[row, 0]),
+            high_value=float(both[row, 1]),
+            at_low=float(figures[row, 0]),
+            at_high=float(figures[row, 1]),
         )
-        for at, found in enumerate(wide)
+        for row, parameter in enumerate(wide)
     ]
     return tuple(sorted(swings, key=lambda swing: (-swing.width, swing.input.name)))
 
 
-def domain(found: Input) -> tuple[float, float]:
-    """Return the smallest and largest value of an input that a break-even is sought in."""
-    low, high = min(found.low, found.likely / SPREAD), max(found.high, found.likely * SPREAD)
-    if found.likely == 0:
+def domain(parameter: Input) -> tuple[float, float]:
+    """Return the search range of an input's break-even."""
+    low, high = min(parameter.low, parameter.likely / SPREAD), max(parameter.high, parameter.likely * SPREAD)
+    if parameter.likely == 0:
         high = max(high, 1.0)
-    name = found.name.partition(OWN)[0]
+    name = parameter.name.partition(OWN)[0]
     if name in SHARES:
         return 0.0, MOST_SHARE
     if name == "pue":
-        return BOUNDS[name][0], max(3.0, found.high)
+        return BOUNDS[name][0], max(3.0, parameter.high)
     least, most = BOUNDS.get(name, (0.0, INFINITE))
     return (least, most) if most < INFINITE else (max(low, least), high)
 
 
 def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip, ...]:
-    """Return for each input the value nearest to its likely one at which a difference is zero.
+    """Return each input's break-even: the zero of a difference nearest to its likely value.
 
     Args:
         metric: the difference from inputs by name; it broadcasts [any unit].
@@ -134,34 +135,36 @@ def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip,
     if not inputs:
         return ()
     base = likely(inputs)
-    spans = np.array([domain(found) for found in inputs])
+    spans = np.array([domain(parameter) for parameter in inputs])
     start = float(np.asarray(metric(dict(base))))
     low, high = spans[:, 0].copy(), spans[:, 1].copy()
     crossing = np.zeros(len(inputs), dtype=bool)
     still = np.zeros(len(inputs), dtype=bool)
     for step in range(ROUNDS):
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, GRID)
-        found = _on_grid(metric, inputs, base, grid)
-        signs = np.signbit(found)
+        figures = _on_grid(metric, inputs, base, grid)
+        signs = np.signbit(figures)
         change = signs[:, 1:] != signs[:, :-1]
         if not step:
             crossing = change.any(axis=1)
-            still = np.abs(found - start).max(axis=1) <= NO_EFFECT * max(abs(start), 1e-30)
+            # only the first grid covers the whole span
+            still = np.abs(figures - start).max(axis=1) <= NO_EFFECT * max(abs(start), 1e-30)
         middle = (grid[:, 1:] + grid[:, :-1]) / 2
-        away = np.where(change, np.abs(middle - np.array([item.likely for item in inputs])[:, None]), np.inf)
-        at = away.argmin(axis=1)
+        away = np.where(change, np.abs(middle - np.array([parameter.likely for parameter in inputs])[:, None]), np.inf)
+        # inputs without a crossing narrow to cell 0 and report no value
+        nearest = away.argmin(axis=1)
         rows = np.arange(len(inputs))
-        low, high = grid[rows, at], grid[rows, at + 1]
+        low, high = grid[rows, nearest], grid[rows, nearest + 1]
     values = (low + high) / 2
     return tuple(
         Flip(
-            input=item,
-            value=float(values[at]) if crossing[at] else None,
-            why=None if crossing[at] else _never(item, spans[at], currency, still=bool(still[at])),
-            lowest=float(spans[at, 0]),
-            highest=float(spans[at, 1]),
+            input=parameter,
+            value=float(values[row]) if crossing[row] else None,
+            why=None if crossing[row] else _never(parameter, spans[row], currency, still=bool(still[row])),
+            lowest=float(spans[row, 0]),
+            highest=float(spans[row, 1]),
         )
-        for at, item in enumerate(inputs)
+        for row, parameter in enumerate(inputs)
     )
 
 
@@ -170,16 +173,16 @@ def _on_grid(metric: Metric, inputs: Sequence[Input], base: dict[str, Number], g
     import numpy as np
 
     values: dict[str, Number] = dict(base)
-    for at, found in enumerate(inputs):
-        column = np.full(grid.shape, base[found.name], dtype=float)
-        column[at] = grid[at]
-        values[found.name] = column
+    for row, parameter in enumerate(inputs):
+        column = np.full(grid.shape, base[parameter.name], dtype=float)
+        column[row] = grid[row]
+        values[parameter.name] = column
     return np.broadcast_to(np.asarray(metric(values), dtype=float), grid.shape)
 
 
-def _never(item: Input, span: Any, currency: str, *, still: bool) -> str:
+def _never(parameter: Input, span: Any, currency: str, *, still: bool) -> str:
     """Return why an input has no break-even."""
     if still:
         return "it acts on both sides alike, or on neither"
-    lowest, highest = (input_value(item.name, float(end), item.unit, currency) for end in span)
+    lowest, highest = (input_value(parameter.name, float(end), parameter.unit, currency) for end in span)
     return f"never from {lowest} to {highest}"

@@ -1,4 +1,4 @@
-"""What stands around the fabric: storage, side networks, spares and racks, counted from the design."""
+"""Surroundings of the fabric: storage, side networks, spares and racks, counted from the design."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 PDUS_PER_RACK = 2
-"""A rack has two feeds."""
+"""Power distribution units of a rack, one per feed."""
 
 
 @record
 class SidePlan:
-    """A network beside the fabric, counted."""
+    """Counts of a side network."""
 
     name: str
     switch: str
     link: str
     ports: int
-    """Ports of hosts, switches and racks on it."""
+    """Ports of hosts, switches and racks."""
     switches: int
     links: int
     watts: float
@@ -42,27 +42,27 @@ class SidePlan:
 
 @record
 class SitePlan:
-    """What stands around the fabric."""
+    """Counts of storage, side networks, spares and racks."""
 
     networks: tuple[SidePlan, ...]
     racks: int
     racks_of: dict[str, int]
-    """Racks by what they hold."""
+    """Racks by content."""
     rack_w: float
     """Rated power of the fullest rack of nodes [W]."""
     cables: int
     """Cables of all networks."""
     items: tuple[Item, ...]
-    """Parts of storage and networks that the design does not plan itself."""
+    """Parts of storage and networks not planned by the design."""
     spares: tuple[Item, ...]
 
 
 def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
-    """Return switches and links of a network of one leaf layer, and a second above it where one switch is too few.
+    """Return the switches and links of a side network: one leaf layer, and more above if one switch is too small.
 
     Args:
         sizing: ports of a switch for hosts, and its uplinks.
-        ports: ports wanted [1].
+        ports: required ports [1].
 
     Returns:
         Switches and links [1].
@@ -87,8 +87,10 @@ def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
 def _plan(network: SideFabric, ports: int) -> SidePlan:
     switches, links = side_network(network.sizing, ports)
     switch, link = network.switch, network.link
+    # both ends of a link draw power
     ends = 2 * links * (link.power_per_end.value if link.power_per_end else 0.0)
     typical = switches * (switch.power.value if switch.power else 0.0) + ends
+    # the maximum of a switch contains the transceivers at its ports
     most = switches * switch.power_max.value if switch.power_max else typical
     return SidePlan(
         name=network.name,
@@ -103,7 +105,7 @@ def _plan(network: SideFabric, ports: int) -> SidePlan:
 
 
 def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
-    """Return the nodes of a group that share a rack: as the design says, a scale-up domain, or what power allows."""
+    """Return a group's nodes per rack: as stated, a scale-up domain, or as power allows."""
     if group.group.per_rack:
         return group.group.per_rack
     server = group.server
@@ -113,11 +115,11 @@ def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
 
 
 PLANNED = {"storage-network": "storage", "in-band": "front-end", "out-of-band": "out-of-band"}
-"""Network of a design that takes the place of one that the ownership profile sizes."""
+"""Network of a design that replaces one sized by the ownership profile."""
 
 
 def rack_limit(design: ResolvedDesign, owned: ResolvedOwnership) -> float:
-    """Return the rated power that a rack takes [W]: the design's limit, its floor's, else the profile's."""
+    """Return the rated power allowed per rack [W]: the design's limit, its floor's, else the profile's."""
     floor = design.spec.floor
     most = design.spec.limits.power_per_rack or (floor.power_per_rack if floor else None)
     return most or owned.inputs["rack_power"].likely
@@ -139,16 +141,16 @@ def plan_site(
     owned: ResolvedOwnership,
     bought: tuple[Item, ...],
 ) -> SitePlan:
-    """Return what stands around the fabric.
+    """Count storage, side networks, spares and racks of a design.
 
     Args:
-        nodes: power of its groups, and last of the storage that it does not plan, where there is any.
+        nodes: power of its groups, followed by unplanned storage, if any.
         links: cables of its fabric [1].
-        owned: what owning it takes.
-        bought: parts that the design plans itself.
+        owned: its resolved ownership.
+        bought: parts planned by the design.
 
     Raises:
-        InputError: where the design states two numbers of spare nodes.
+        InputError: if the design states two numbers of spare nodes.
     """
     extra = owned.storage
     storage = extra.group.count if extra else 0
@@ -159,20 +161,21 @@ def plan_site(
     rack_w = 0.0
     groups = (*design.groups, *([extra] if extra else []))
     for group, node in zip(groups, nodes, strict=True):
-        each = _per_rack(group, node, limit)
-        racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, each)
-        rack_w = max(rack_w, min(each, node.count) * node.maximum_w)
+        per_rack = _per_rack(group, node, limit)
+        racks_of[node.role] = racks_of.get(node.role, 0) + ceil_div(node.count, per_rack)
+        rack_w = max(rack_w, min(per_rack, node.count) * node.maximum_w)
     networks: list[SidePlan] = []
-    own = plan_networks(design, fabric)
-    planned = {network.name for network in own}
+    side_plans = plan_networks(design, fabric)
+    planned = {network.name for network in side_plans}
     for network in owned.networks:
         sizing = network.sizing
         if (network.name == "storage-network" and not storage) or PLANNED[network.name] in planned:
             continue
-        others = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
+        # switches so far: a network sized later may manage them
+        others = fabric.switches + switches_of(side_plans) + sum(plan.switches for plan in networks)
         ports = hosts * sizing.per_node + (storage + own_storage) * sizing.per_storage + others * sizing.per_switch
         networks.append(_plan(network, ports + sum(racks_of.values()) * sizing.per_rack))
-    switches = fabric.switches + switches_of(own) + sum(plan.switches for plan in networks)
+    switches = fabric.switches + switches_of(side_plans) + sum(plan.switches for plan in networks)
     racks_of["network"] = round_up(switches / owned.inputs["switches_per_rack"].likely)
     items = [Item("storage", extra.server.id, storage)] if extra else []
     for plan in networks:
@@ -196,30 +199,30 @@ SPARE_OF = {
     "endpoint-links": "spare_links",
     "inter-switch-links": "spare_links",
 }
-"""Input that says how many spares a category has; side networks share those of switches."""
+"""Input with the spare share of each category; side networks share the switches'."""
 
 
 def spares(
     items: tuple[Item, ...], owned: ResolvedOwnership, server: str, stated: int | None = None
 ) -> tuple[Item, ...]:
-    """Return the parts that are bought as spares, each number rounded to the nearest; spare servers have all NICs.
+    """Return the spare parts, numbers rounded to the nearest; spare servers have all NICs.
 
     Args:
-        items: parts that are bought.
-        owned: what owning them takes.
+        items: bought parts.
+        owned: resolved ownership.
         server: the compute server, by catalogue id.
-        stated: spare nodes that the design states [1]; as many of the compute server are bought.
+        stated: spare nodes stated by the design [1], all of the compute server.
     """
     bought: dict[tuple[str, str], float] = {}
-    for item in items:  # rounded once for each part, however the groups of a design divide it
-        if item.quantity > 0:
-            kind = (item.category, item.part)
-            bought[kind] = bought.get(kind, 0) + item.quantity
-    found: dict[str, int] = {}
+    for line in items:  # rounded once for each part, however the groups of a design divide it
+        if line.quantity > 0:
+            kind = (line.category, line.part)
+            bought[kind] = bought.get(kind, 0) + line.quantity
+    counts: dict[str, int] = {}
     for (category, part), quantity in bought.items():
         share = owned.inputs.get(SPARE_OF.get(category, "spare_switches"))
         if stated is not None and (category, part) == ("servers", server):
-            found[part] = stated
+            counts[part] = stated
         elif share is not None and share.likely:
-            found[part] = found.get(part, 0) + int(share.likely * quantity + 0.5)
-    return tuple(Item("spares", part, count) for part, count in found.items() if count)
+            counts[part] = counts.get(part, 0) + int(share.likely * quantity + 0.5)
+    return tuple(Item("spares", part, count) for part, count in counts.items() if count)

@@ -31,11 +31,11 @@ def relative_performance(rates: list[Any], base_rates: list[Any]) -> Number:
 
 
 def cost_performance(performance: Number, price: Number) -> Number:
-    """Return how much performance a unit of money buys, relative to a baseline.
+    """Return the performance per unit of money, relative to a baseline.
 
     Args:
         performance: relative performance of an accelerator [1].
-        price: relative price of a node with as many accelerators [1].
+        price: relative price of a node with equally many accelerators [1].
 
     Returns:
         Ratio [1], broadcast shape.

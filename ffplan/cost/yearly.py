@@ -1,4 +1,4 @@
-"""The kinds of cost of a year: what each is called, how it follows, and from which inputs."""
+"""Kinds of yearly cost: label, derivation and inputs."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _CAPITAL = "ffplan.cost.capital:yearly_capital"
 
 @record
 class YearlyCost:
-    """A kind of cost of a year."""
+    """A kind of yearly cost."""
 
     label: str
     """For people."""
     inputs: tuple[str, ...]
-    """Names of the inputs of the account that it is made of, or their start with a dot."""
+    """Names of its inputs in the account, or a prefix ending in a dot."""
     how: str = ""
-    """How it follows; empty where `place` says it."""
+    """Derivation; empty if `place` gives it."""
     place: str = ""
-    """Function that states its equation."""
+    """Function with its equation."""
     capital: bool = False
     """It pays for the purchase, and is no running cost."""
     of_hardware: str = ""

@@ -1,4 +1,4 @@
-"""Cooling of a site that its servers are not built for."""
+"""Faults of a site's cooling that does not suit its servers."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ LIQUID = {
     "cold-plate": "`ownership.liquid`, part of their heat, where you buy these servers with cold plates",
     "immersion": "`ownership: {liquid: 100 %}` where you buy these servers for immersion",
 }
-"""What a design states that buys other servers than its catalogue has, by cooling of the site."""
+"""Remedy by cooling of the site, for designs whose bought servers differ from the catalogue."""
 
 
 def liquid_share(server: Server, stated: float | None) -> float:
-    """Return the part of a server's heat that liquid takes away [1].
+    """Return the share of a server's heat removed by liquid [1].
 
     Args:
-        server: the server; without a share in its file, air cools it.
-        stated: the share that the design states for its servers [1]; None where it states none.
+        server: the server; without a share in its file it is air-cooled.
+        stated: share stated by the design for its servers [1], if any.
     """
     if stated is not None:
         return stated
@@ -38,20 +38,21 @@ def liquid_share(server: Server, stated: float | None) -> float:
 
 
 def coolings_of(share: float) -> tuple[Cooling, ...]:
-    """Return the ways of cooling a site that servers can live with.
+    """Return the site coolings that suit servers.
 
     Args:
-        share: part of their heat that liquid takes away [1].
+        share: share of their heat removed by liquid [1].
     """
     if share == 0:
         return ("air", "rear-door")
+    # immersion needs all heat in the liquid; cold plates leave the rest to air
     return ("cold-plate",) if share < 1 else ("cold-plate", "immersion")
 
 
 def cooling_faults(
     spec: Design, owned: Ownership | None, groups: Sequence[ResolvedGroup], document: Document
 ) -> Iterator[Finding]:
-    """Yield a cooling that compute servers of the design are not built for: its PUE would be that of other hardware."""
+    """Yield a cooling that does not suit the design's compute servers, since its PUE belongs to other hardware."""
     cooling = spec.site.cooling
     stated = float(owned.liquid.value) if owned and owned.liquid else None
     if cooling is None:

@@ -1,4 +1,4 @@
-"""Faults of a design that its schema cannot see: roles, tiers, zones, currencies, servers whose parts do not match."""
+"""Faults of a design beyond its schema: roles, tiers, zones, currencies, servers with mismatched parts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _site_faults(spec: Design, document: Document) -> Iterator[Finding]:
         yield document.finding("schema-choice", ("site", "cooling"), message, "keep one of the two", key=True)
 
 
-def whole_faults(spec: Design, document: Document) -> Iterator[Finding]:
+def design_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults that need no catalogue."""
     if not any(group.role == "compute" for group in spec.nodes):
         yield document.finding(
@@ -67,7 +67,7 @@ def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
     """Yield faults of the fabric that need no catalogue.
 
     Args:
-        spec: the design, or one whose fabric is that of a network.
+        spec: the design, or its view with a network as `fabric`.
     """
     yield from _tier_faults(spec, document)
     if spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
@@ -77,7 +77,7 @@ def fabric_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 
 def _network_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield networks beside the fabric that stand twice, that nothing joins, or that a node group cannot join."""
+    """Yield side networks that are listed twice, have no ports, or cannot be joined by a node group."""
     roles = {group.role for group in spec.nodes}
     names = [network.name for network in spec.networks]
     for position, network in enumerate(spec.networks):
@@ -222,30 +222,30 @@ def _family_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 def _whole_port_links(catalog: Catalog, rate: float) -> list[Link]:
     """Return the links of the catalogue that carry `rate` [GB/s]; files with faults are left out."""
-    found = []
+    links = []
     for name in catalog.ids_of("link"):
         try:
             part = catalog.entry(name).part
         except InputError:
             continue
         if isinstance(part, Link) and part.rate.value == rate:
-            found.append(part)
-    return found
+            links.append(part)
+    return links
 
 
 def _watts(link: Link) -> float:
-    """Return the power of a link's end [W], by which passive copper comes before active."""
+    """Return the power of a link's end [W]; it sorts passive before active copper."""
     return link.power_per_end.value if link.power_per_end else 0.0
 
 
 def breakout_faults(
     spec: Design, document: Document, switch: Switch | None, links: dict[str, Link | None], catalog: Catalog
 ) -> Iterator[Finding]:
-    """Yield a fault for each link that names the rate after the split, which would be divided again.
+    """Yield a fault for each link named by its rate after the split, which would be divided again.
 
     Args:
         links: links by their field under `fabric.link`.
-        catalog: where a link of the whole port is looked for.
+        catalog: searched for a link at the rate of the unsplit port.
     """
     if switch is None:
         return
@@ -298,14 +298,14 @@ def _zone_faults(spec: Design, document: Document) -> Iterator[Finding]:
             )
 
 
-def _convertible(spec: Design, currency: str, wanted: str) -> bool:
-    """Return whether the design states what one unit of a currency is worth in another."""
+def _convertible(spec: Design, currency: str, target: str) -> bool:
+    """Return whether the design states an exchange rate between two currencies."""
     rate = spec.site.exchange.get(currency)
-    return rate is not None and rate.currency == wanted
+    return rate is not None and rate.currency == target
 
 
 def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield faults of phases: those that shrink, come too early, or do not end at the whole design."""
+    """Yield phases that shrink, come too early, or do not end at the complete design."""
     before, start = [0] * len(spec.nodes), 0.0
     for position, phase in enumerate(spec.phases):
         path = ("phases", position)
@@ -344,7 +344,7 @@ def phase_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
 
 def currency_faults(spec: Design, document: Document, book: PriceBook | None) -> Iterator[Finding]:
-    """Yield a fault for every price whose currency differs from the price book's, or from the first one named."""
+    """Yield a fault for every price in another currency than the price book's, or the first one named."""
     limits, site = spec.limits, spec.site
     named = [
         (("cost", "price_book"), book.currency if book else None),
@@ -389,11 +389,11 @@ def _memory_faults(group: ResolvedGroup, document: Document) -> Iterator[Finding
 
 
 def group_faults(group: ResolvedGroup, catalog: Catalog, *, communicates: bool) -> Iterator[Finding]:
-    """Yield faults of a server seen with its parts, placed in the server's own file.
+    """Yield faults between a server and its parts, located in the server's own file.
 
     Args:
-        catalog: where its server was read.
-        communicates: whether communication is bounded on it.
+        catalog: catalogue of the server.
+        communicates: whether the design bounds communication on the group.
     """
     server = group.server
     document = catalog.entry(server.id).document

@@ -1,4 +1,4 @@
-"""A server bought with fewer NICs than its catalogue file lists."""
+"""Servers bought with fewer NICs than in their catalogue file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic, Server, StorageServer
 
 
-def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
-    """Return the slots that keep their NIC: evenly spread in the order of the file, the first among them.
+def spread_slots(slots: tuple[int, ...], count: int) -> tuple[int, ...]:
+    """Return the slots that keep their NIC, spread evenly in file order from the first.
 
     Args:
-        slots: positions of the NICs to choose from.
-        wanted: how many stay [1].
+        slots: positions of the candidate NICs.
+        count: how many stay [1].
 
     Equation:
         slot floor(i n / k) of n for NIC i of k
@@ -22,13 +22,14 @@ def spread_slots(slots: tuple[int, ...], wanted: int) -> tuple[int, ...]:
     Source:
         Definition.
     """
-    return tuple(slots[place * len(slots) // wanted] for place in range(wanted))
+    return tuple(slots[place * len(slots) // count] for place in range(count))
 
 
 def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
-    """Return a power without that of what is left out; a low or high end moves with it."""
+    """Reduce a power by the removed parts' power; its low and high ends move along."""
     if figure is None:
         return None
+    # the range moves with the value, down to 0
     ends = {name: max(end - watts, 0.0) for name in ("low", "high") if (end := getattr(figure, name)) is not None}
     return figure.model_copy(update={"value": max(figure.value - watts, 0.0), **ends})
 
@@ -36,11 +37,11 @@ def _less(figure: PowerFigure | None, watts: float) -> PowerFigure | None:
 def without_nics(
     server: Server | StorageServer, nics: tuple[Nic, ...], left_out: tuple[int, ...]
 ) -> tuple[Server | StorageServer, tuple[Nic, ...]]:
-    """Return a server, and its NICs, without some: slots gone, and powers lower by what these NICs draw.
+    """Return a server and its NICs without some slots, its powers reduced by their draw.
 
     Args:
         nics: its NICs, one per slot.
-        left_out: positions of the slots that go.
+        left_out: positions of the removed slots.
     """
     drawn = [nics[slot].power for slot in left_out]
     watts = sum(figure.value for figure in drawn if figure is not None)
@@ -48,5 +49,5 @@ def without_nics(
         update={name: _less(getattr(server.power, name), watts) for name in ("idle", "training", "maximum")}
     )
     kept = [slot for slot in range(len(nics)) if slot not in left_out]
-    made = server.model_copy(update={"nics": tuple(server.nics[slot] for slot in kept), "power": power})
-    return made, tuple(nics[slot] for slot in kept)
+    reduced = server.model_copy(update={"nics": tuple(server.nics[slot] for slot in kept), "power": power})
+    return reduced, tuple(nics[slot] for slot in kept)

@@ -1,4 +1,4 @@
-"""Ownership, rent and workload of a design file, validated where the file has them."""
+"""Optional sections of a design file: ownership, rent, workload and reliability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, Rent | None]:
-    """Return what a design file says of ownership and rent; None of what it has not.
+    """Return the validated `ownership` and `rent` sections; None for a missing one.
 
     Raises:
         InputError: with a located finding for every fault.
@@ -46,7 +46,7 @@ def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, 
 
 
 def workload_section(spec: Design, document: Document) -> Workload | None:
-    """Return what a design file says of its workload; None where it says nothing.
+    """Return the validated `workload` section, if any.
 
     Raises:
         InputError: with a located finding for every fault.
@@ -59,7 +59,7 @@ def workload_section(spec: Design, document: Document) -> Workload | None:
 
 
 def reliability_section(spec: Design, document: Document) -> Reliability | None:
-    """Return what a design file says of failures and checkpoints; None where it says nothing.
+    """Return the validated `reliability` section, if any.
 
     Raises:
         InputError: with a located finding for every fault.

@@ -1,4 +1,4 @@
-"""Networks beside the compute fabric, each seen as the fabric of a design of its own."""
+"""Side networks, each viewed as the fabric of a separate design."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 CARRIED = {"storage": ("storage", "both")}
-"""Networks of NIC slots that join a network beside the fabric, by its name."""
+"""Values of a NIC slot's `network` that join a side network, by its name."""
 SWITCHES = "switches"
-"""What stands for the server of the switches that join a network as nodes."""
+"""Id used as server of switches that join a network as nodes."""
 
 
 def network_document(document: Document, position: int) -> Document:
-    """Return the design's file, in which `fabric` is that of a network.
+    """Return the design's file with a network's fabric as `fabric`.
 
     Args:
         document: the design's file.
@@ -35,60 +35,61 @@ def network_document(document: Document, position: int) -> Document:
 
 
 def network_of(design: ResolvedDesign, name: str) -> ResolvedNetwork | None:
-    """Return the network of a name, where the design has it."""
-    return next((found for found in design.networks if found.network.name == name), None)
+    """Return the network of a name, if any."""
+    return next((network for network in design.networks if network.network.name == name), None)
 
 
-def _seated(group: ResolvedGroup, found: ResolvedNetwork, ports: int) -> ResolvedGroup:
-    """Return a group with its ports on a network: the NICs that its servers have for it, else ports of its rate, named
-    after the network."""
-    carried: tuple[str, ...] = CARRIED.get(found.network.name, ())
+def _seated(group: ResolvedGroup, network: ResolvedNetwork, ports: int) -> ResolvedGroup:
+    """Return a group with its ports on a network: its servers' NICs for it, else ports at its rate, named after
+    the network."""
+    carried: tuple[str, ...] = CARRIED.get(network.network.name, ())
     if isinstance(group.server, Server):  # a NIC for both is on the compute fabric
-        carried = (found.network.name,)
-    own = [(slot.id, nic) for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in carried]
-    rate = found.parts.switch.rate
+        carried = (network.network.name,)
+    slots = [(slot.id, nic) for slot, nic in zip(group.server.nics, group.nics, strict=True) if slot.network in carried]
+    rate = network.parts.switch.rate
     whole = EfficiencyFigure.model_construct(value=1.0, source="")
     port = Nic.model_construct(
         kind="nic", id="port", name="port", vendor="", sources={}, line_efficiency=whole, rate=rate
     )
-    seats = (own + [(f"{found.network.name}{number}", port) for number in range(ports)])[:ports]
+    seats = (slots + [(f"{network.network.name}{number}", port) for number in range(ports)])[:ports]
+    # a side network does not repeat nodes in every zone of the fabric
     spec = group.group.model_copy(update={"zones": "split"})
     names, nics = tuple(name for name, _ in seats), tuple(nic for _, nic in seats)
     return replace(group, group=spec, nics=nics, fabric_nics=tuple(range(ports)), port_names=names)
 
 
-def nic_faults(design: ResolvedDesign, found: ResolvedNetwork) -> Iterator[Finding]:
-    """Yield storage servers with fewer NICs than ports on the network that carries storage."""
-    wanted = found.network.ports.storage
+def nic_faults(design: ResolvedDesign, network: ResolvedNetwork) -> Iterator[Finding]:
+    """Yield storage servers with fewer NICs than ports on the storage network."""
+    ports = network.network.ports.storage
     for group in design.groups:
-        nics = sum(slot.network in CARRIED.get(found.network.name, ()) for slot in group.server.nics)
-        if found.network.name == "storage" and group.group.role == "storage" and wanted > nics:
+        nics = sum(slot.network in CARRIED.get(network.network.name, ()) for slot in group.server.nics)
+        if network.network.name == "storage" and group.group.role == "storage" and ports > nics:
             yield design.document.finding(
                 "server-topology",
-                ("networks", found.position, "ports", "storage"),
-                f"{plural(wanted, 'port')} of `{group.server.id}`, which has {plural(nics, 'NIC')} for storage",
+                ("networks", network.position, "ports", "storage"),
+                f"{plural(ports, 'port')} of `{group.server.id}`, which has {plural(nics, 'NIC')} for storage",
                 f"use {nics}, or a server with more NICs",
             )
 
 
-def node_rate(design: ResolvedDesign, found: ResolvedNetwork) -> float:
-    """Return what a compute node carries on a network, one direction [GB/s]."""
-    seen = network_design(design, found, 0)
+def node_rate(design: ResolvedDesign, network: ResolvedNetwork) -> float:
+    """Return the rate of a compute node on a network, one direction [GB/s]."""
+    seen = network_design(design, network, 0)
     return float(sum(seen.compute.nic_rates(seen.port_gbyte_s, seen.stripes)))
 
 
-def _switch_group(design: ResolvedDesign, found: ResolvedNetwork, ports: int, switches: int) -> ResolvedGroup:
-    """Return the switches whose management ports join a network, as a group of nodes."""
+def _switch_group(design: ResolvedDesign, network: ResolvedNetwork, ports: int, switches: int) -> ResolvedGroup:
+    """Return the switches managed over a network, as a group of nodes."""
     spec = NodeGroup.model_construct(
         role="management", server=SWITCHES, count=switches, zones="split", per_rack=None, rack_units=None
     )
     place = replace(design.compute, group=spec, position=len(design.groups), accelerator=None)
     names = tuple(f"mgmt{number}" for number in range(ports))
-    return replace(_seated(place, found, ports), port_names=names)
+    return replace(_seated(place, network, ports), port_names=names)
 
 
 def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int) -> ResolvedDesign:
-    """Return a design whose fabric is a network beside that of the given one.
+    """Return the design with a side network as its fabric.
 
     Args:
         switches: switches of the compute fabric and of the networks before this one [1].

@@ -1,4 +1,4 @@
-"""What owning or renting a design takes, with every name resolved: the profile, overridden by the design."""
+"""Ownership or rent of a design with every name resolved: the profile, overridden by the design."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ffplan.catalog.ownership import Estimate, OwnershipFields, OwnershipProfile
 from ffplan.catalog.parts import Link, Part, Switch
 from ffplan.catalog.prices import PriceBook, RentBook, Term
 from ffplan.design.ownership_schema import Ownership, Rent
-from ffplan.design.ownership_sizing import usual_storage
+from ffplan.design.ownership_sizing import default_storage
 from ffplan.design.resolved import ResolvedGroup
 from ffplan.inputs.quantities import Money
 from ffplan.inputs.suggest import did_you_mean
@@ -27,24 +27,24 @@ P = TypeVar("P", bound=Part)
 
 @record
 class Assumed:
-    """An input of the account, in numbers."""
+    """A numeric input of the account."""
 
     likely: float
     low: float
     high: float
     distribution: str
-    """Shape between low and high; `fixed` where they are one."""
+    """Shape between low and high; `fixed` if they are equal."""
     source: str
-    """Where it is from, in words."""
+    """Origin, in words."""
     status: str
-    """Status of the figure; `given` where the design states it."""
+    """Status of the figure; `given` if the design states it."""
     date: str | None = None
     """Date of the source."""
 
 
 @record
 class SideFabric:
-    """A network beside the fabric, with its parts."""
+    """A side network with its parts."""
 
     name: str
     """storage-network, in-band or out-of-band."""
@@ -61,12 +61,12 @@ class RentTerms:
     """An accelerator-hour [currency]."""
     term: Term
     offer: str | None
-    """Offer of the book; None where the design states a price."""
+    """Offer of the book; None if the design states a price."""
     provider: str
     extras_month: float
-    """What the provider bills apart [currency per month]."""
+    """Extras billed by the provider [currency per month]."""
     upfront: float = 0.0
-    """Part of the term's rent that is paid at its start [1]."""
+    """Share of the term's rent paid upfront [1]."""
 
 
 LEAST = {
@@ -77,46 +77,46 @@ LEAST = {
     "switches_per_rack": 1.0,
     "rack_power": 1.0,
 }
-"""Least value of inputs that something is divided by, in the unit of each."""
+"""Smallest value of inputs used as divisors, in their units."""
 
 
 @record
 class ResolvedOwnership:
-    """What owning or renting a design takes."""
+    """Resolved inputs of owning or renting a design."""
 
     currency: str
     profile: OwnershipProfile
     inputs: dict[str, Assumed]
-    """Inputs by the field of the profile; those that neither file has are left out."""
+    """Inputs by field of the profile, without fields that both files omit."""
     side_prices: PriceBook | None
-    """Prices of storage and side networks, where the design's book has none."""
+    """Prices of storage and side networks missing in the design's book."""
     facility: str
     liquid: float | None
-    """Part of the servers' heat that liquid takes, where the design says [1]."""
+    """Share of the servers' heat removed by liquid, if stated by the design [1]."""
     storage: ResolvedGroup | None
-    """Storage servers of a design that plans none."""
+    """Storage servers for a design that plans none."""
     networks: tuple[SideFabric, ...]
     exchange: dict[str, float]
     """Value of a unit of another currency [currency]."""
     rent_book: RentBook | None
-    """Offers that owning is set against; None where they are not asked for."""
+    """Offers to compare ownership with; None if not requested."""
     rent: RentTerms | None
     delay_month: float | None
     """Stated value of a month without the cluster [currency]."""
 
     @property
     def rents(self) -> RentBook:
-        """The offers that owning is set against, which were asked for."""
+        """The requested offers to compare ownership with."""
         assert self.rent_book is not None
         return self.rent_book
 
     def rate_of(self, currency: str) -> float | None:
-        """Return the value of one unit of a currency [currency]; None where the design states none."""
+        """Return the value of one unit of a currency [currency]; None if unknown."""
         return 1.0 if currency == self.currency else self.exchange.get(currency)
 
 
 def _number(value: Any, rates: dict[str, float]) -> float:
-    """Return a value without its currency, which has a rate by now."""
+    """Return a value without its currency, converted at a known rate."""
     return value.amount * rates[value.currency] if isinstance(value, Money) else float(value)
 
 
@@ -125,7 +125,7 @@ def _currencies(estimate: Estimate) -> set[str]:
 
 
 def assumed(estimate: Estimate, rates: dict[str, float], sources: dict[str, Any] | None) -> Assumed:
-    """Return an estimate in numbers.
+    """Return an estimate as a numeric input.
 
     Args:
         estimate: a figure of a profile or of a design.
@@ -150,7 +150,7 @@ def assumed(estimate: Estimate, rates: dict[str, float], sources: dict[str, Any]
 
 
 def given(likely: float, low: float | None = None, high: float | None = None, shape: str = "fixed") -> Assumed:
-    """Return an input as the design, or the command line, states it."""
+    """Return an input stated by the design or the command line."""
     return Assumed(
         likely=likely,
         low=likely if low is None else low,
@@ -174,27 +174,27 @@ class _Resolver:
         return self.catalog.get(model, name, self.document, path)
 
     def inner(self, model: type[P], name: str, owner: str, path: tuple[str | int, ...]) -> P:
-        """Return a part that a catalogue file names."""
+        """Return a part named in a catalogue file."""
         return self.catalog.get(model, name, self.catalog.entry(owner).document, path)
 
     def fault(self, path: tuple[str | int, ...], message: str, remedy: str, rule: str = "currency-mixed") -> None:
         self.faults.append(self.document.finding(rule, path, message, remedy))
 
     def rates(self, currency: str) -> dict[str, float]:
-        """Return the value of a unit of every currency that the design states a rate for."""
-        found = {currency: 1.0}
+        """Return the value of a unit of every currency with a stated rate."""
+        rates = {currency: 1.0}
         for name, value in self.spec.site.exchange.items():
             path = ("site", "exchange", name)
             if name == currency:
                 self.fault(path, f"the report is in {currency} already", "remove this rate")
             elif value.currency != currency:
-                words = f"a rate into {value.currency}; the report is in {currency}"
-                self.fault(path, words, f"write it in {currency}")
+                fault = f"a rate into {value.currency}; the report is in {currency}"
+                self.fault(path, fault, f"write it in {currency}")
             elif value.amount <= 0:
                 self.fault(path, "a currency without value", "write what one unit of it is worth", "number-range")
             else:
-                found[name] = value.amount
-        return found
+                rates[name] = value.amount
+        return rates
 
     def known(self, estimate: Estimate, rates: dict[str, float], path: tuple[str | int, ...]) -> bool:
         """Refuse an estimate in a currency without a rate."""
@@ -205,21 +205,21 @@ class _Resolver:
 
     def inputs(self, profile: OwnershipProfile, rates: dict[str, float]) -> dict[str, Assumed]:
         """Return every input: the design's figure, else the profile's."""
-        found = {}
+        inputs = {}
         for name in OwnershipFields.model_fields:
-            own, default = getattr(self.owned, name), getattr(profile, name)
-            estimate = own if own is not None else default
-            field = name if own is not None else "profile"
+            stated, default = getattr(self.owned, name), getattr(profile, name)
+            estimate = stated if stated is not None else default
+            field = name if stated is not None else "profile"
             if estimate is None or not self.known(estimate, rates, ("ownership", field)):
                 continue
-            found[name] = assumed(estimate, rates, None if own is not None else profile.sources)
-            if name in LEAST and found[name].low < LEAST[name]:
-                words = f"`{name}` may be {found[name].low:g}; at least {LEAST[name]:g} is wanted"
-                self.fault(("ownership", field), words, f"write at least {LEAST[name]:g}", "number-range")
-        return found
+            inputs[name] = assumed(estimate, rates, None if stated is not None else profile.sources)
+            if name in LEAST and inputs[name].low < LEAST[name]:
+                fault = f"`{name}` may be {inputs[name].low:g}; at least {LEAST[name]:g} is wanted"
+                self.fault(("ownership", field), fault, f"write at least {LEAST[name]:g}", "number-range")
+        return inputs
 
     def site(self, inputs: dict[str, Assumed], rates: dict[str, float], profile: OwnershipProfile) -> None:
-        """Put the site's own PUE and electricity price in place; the profile gives the relative range of the PUE."""
+        """Apply the site's PUE and electricity price; the profile gives the PUE's relative range."""
         site, ownership = self.spec.site, self.owned
         assert site.pue is not None
         if ownership.pue is None and site.cooling is not None:
@@ -250,15 +250,15 @@ class _Resolver:
             )
 
     def networks(self, profile: OwnershipProfile) -> tuple[SideFabric, ...]:
-        found = []
+        fabrics = []
         for field in ("storage_network", "in_band", "out_of_band"):
             sizing = getattr(profile, field)
             if sizing is None:
                 continue
             switch = self.inner(Switch, sizing.switch, profile.id, (field, "switch"))
             link = self.inner(Link, sizing.link, profile.id, (field, "link"))
-            found.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
-        return tuple(found)
+            fabrics.append(SideFabric(field.replace("_", "-"), sizing, switch, link))
+        return tuple(fabrics)
 
     def rent(self, rates: dict[str, float]) -> RentTerms | None:
         """Return the rent of a rented fleet."""
@@ -289,12 +289,12 @@ class _Resolver:
             remedy = did_you_mean(rent.offer or "", book.offers, what="offer")
             self.fault(("rent", "offer"), f"no offer `{rent.offer}` in `{book.id}`", remedy, "reference-unknown")
             return None
-        own = self.design.compute.accelerator
-        if own is not None and offer.accelerator != own.id:
+        accelerator = self.design.compute.accelerator
+        if accelerator is not None and offer.accelerator != accelerator.id:
             self.fault(
                 ("rent", "offer"),
-                f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{own.id}`",
-                did_you_mean(rent.offer or "", offers_for(book, own.id), what=f"offer of `{own.id}`"),
+                f"`{rent.offer}` rents `{offer.accelerator}`; the compute nodes have `{accelerator.id}`",
+                did_you_mean(rent.offer or "", offers_for(book, accelerator.id), what=f"offer of `{accelerator.id}`"),
                 "reference-kind",
             )
         if book.currency not in rates:
@@ -315,16 +315,16 @@ def offers_for(book: RentBook, accelerator: str) -> list[str]:
     return [name for name, offer in book.offers.items() if offer.accelerator == accelerator]
 
 
-def no_rate(currency: str, wanted: str) -> tuple[str, str]:
-    """Return message and remedy for an amount in a currency that the design gives no rate for."""
+def no_rate(currency: str, target: str) -> tuple[str, str]:
+    """Return message and remedy for an amount in a currency without a rate."""
     return (
-        f"an amount in {currency}, with no rate into {wanted}",
-        f"state the rate: `site: {{exchange: {{{currency}: 1.00 {wanted}}}}}` with what one unit is worth",
+        f"an amount in {currency}, with no rate into {target}",
+        f"state the rate: `site: {{exchange: {{{currency}: 1.00 {target}}}}}` with what one unit is worth",
     )
 
 
 def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assumed:
-    """Return a price of a book as an input.
+    """Return a book price as an input.
 
     Args:
         rate: value of a unit of its currency [currency].
@@ -344,15 +344,16 @@ def booked(book: PriceBook | RentBook, figure: PriceFigure, rate: float) -> Assu
 
 def _rescaled(pue: Assumed, value: float) -> Assumed:
     """Return the site's own PUE with the relative range of the profile's overhead."""
+    # only the overhead above 1 scales: 1 is the IT power itself
     scale = (value - 1) / (pue.likely - 1) if pue.likely > 1 else 1.0
     low, high = 1 + (pue.low - 1) * scale, 1 + (pue.high - 1) * scale
     shape = pue.distribution if low < high else "fixed"
-    found = replace(pue, likely=value, low=low, high=high, distribution=shape)
-    return replace(found, source="the design", status="given") if shape == "fixed" else found
+    rescaled = replace(pue, likely=value, low=low, high=high, distribution=shape)
+    return replace(rescaled, source="the design", status="given") if shape == "fixed" else rescaled
 
 
 def report_currency(design: ResolvedDesign) -> str | None:
-    """Return the currency of the report: the site's, else that of its electricity, else what rates are into."""
+    """Return the report currency: the site's, else its electricity price's, else the target of exchange rates."""
     site = design.spec.site
     if site.currency:
         return site.currency
@@ -365,19 +366,19 @@ def report_currency(design: ResolvedDesign) -> str | None:
 def _storage(
     design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, inputs: dict[str, Assumed]
 ) -> ResolvedGroup | None:
-    """Return the storage servers that a design which plans none pays for."""
+    """Return the storage servers added to a design that plans none."""
     if design.rent or (design.spec.cost is not None and "storage" in design.spec.cost.exclude):
         return None
-    each = inputs.get("accelerators_per_storage_server")
-    return usual_storage(design, catalog, profile, each.likely if each else None)
+    per_server = inputs.get("accelerators_per_storage_server")
+    return default_storage(design, catalog, profile, per_server.likely if per_server else None)
 
 
 def resolve_ownership(design: ResolvedDesign, catalog: Catalog, *, offers: bool = True) -> ResolvedOwnership:
-    """Return what owning or renting a design takes.
+    """Resolve the inputs of owning or renting a design.
 
     Args:
-        catalog: where its profile and rents are looked up.
-        offers: read the offers that owning is set against.
+        catalog: catalogue of its profile and rents.
+        offers: read the offers to compare ownership with.
 
     Raises:
         InputError: with a located finding for every unknown name, and every amount without a rate.

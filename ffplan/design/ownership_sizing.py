@@ -1,4 +1,4 @@
-"""What the ownership profile of a design sizes beside it: spares, storage and its network; no currency is asked for."""
+"""Sizes from a design's ownership profile: spares, storage and its network, without any currency."""
 
 from __future__ import annotations
 
@@ -22,86 +22,87 @@ if TYPE_CHECKING:
 
 @record
 class OwnershipSizing:
-    """What an ownership profile sizes."""
+    """Sizes from an ownership profile."""
 
     spare_nodes: int
     """Servers bought as spares of the compute nodes [1]."""
     storage: ResolvedGroup | None
-    """Servers that stand for storage which the design does not plan."""
+    """Storage servers for a design that plans none."""
     storage_gbyte_s: float | None
-    """What a node carries to that storage, over its own network [GB/s]; None where the profile has none."""
+    """Rate of a node to that storage over its separate network [GB/s]; None if the profile has no such network."""
 
 
 def _bought(share: float, design: ResolvedDesign) -> int:
-    """Return a share of the compute nodes [1], rounded as the bill of materials rounds it."""
+    """Return a share of the compute nodes [1], rounded as in the bill of materials."""
     return int(share * design.compute.group.count + 0.5)
 
 
 def stated_spares(design: ResolvedDesign) -> int | None:
-    """Return the spare nodes that a design's reliability states [1]; None of one that states none.
+    """Return the spare nodes stated by a design's `reliability` [1], if any.
 
     Raises:
-        InputError: where its ownership states another number.
+        InputError: if `ownership` states another number.
     """
     reliability, ownership = design.reliability, design.ownership
     if reliability is None or reliability.spare_nodes is None:
         return None
-    wanted = int(reliability.spare_nodes)
+    spares = int(reliability.spare_nodes)
     share = ownership.spare_nodes if ownership is not None else None
     if share is not None:
         bought = _bought(float(share.value), design)
-        if bought != wanted:
-            message = f"{wanted:,} spare nodes, where `ownership.spare_nodes` buys {bought:,}"
+        if bought != spares:
+            message = f"{spares:,} spare nodes, where `ownership.spare_nodes` buys {bought:,}"
             remedy = "state spare nodes in one of the two places"
             raise InputError(
                 design.document.finding("design-reliability", ("reliability", "spare_nodes"), message, remedy)
             )
-    return wanted
+    return spares
 
 
-def usual_storage(
-    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, each: float | None
+def default_storage(
+    design: ResolvedDesign, catalog: Catalog, profile: OwnershipProfile, per_server: float | None
 ) -> ResolvedGroup | None:
-    """Return the storage servers of a design that plans none, as many as its accelerators want; None of any other.
+    """Return storage servers for a design that plans none, sized by its accelerators; None for any other design.
 
     Args:
-        catalog: where the server is looked up.
+        catalog: catalogue of the server.
         profile: the ownership profile, which names the server.
-        each: accelerators that one server serves [1]; None where nothing says it.
+        per_server: accelerators per storage server [1]; None if unknown.
 
     Raises:
-        InputError: where there is no such server.
+        InputError: if the server is unknown.
     """
     planned = any(group.group.role == "storage" for group in design.groups)
-    if profile.storage_server is None or not each or planned or not design.accelerators:
+    if profile.storage_server is None or not per_server or planned or not design.accelerators:
         return None
-    count = min(round_up(design.accelerators / each), design.accelerators)
+    count = min(round_up(design.accelerators / per_server), design.accelerators)
     document = catalog.entry(profile.id).document
     group = NodeGroup.model_construct(role="storage", server=profile.storage_server, count=count)
     return resolve_group(document, catalog, group, ("storage_server",))
 
 
 def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizing:
-    """Return what the ownership profile of a design sizes.
+    """Return the sizes from a design's ownership profile.
 
     Args:
-        catalog: where the profile and its parts are looked up.
+        catalog: catalogue of the profile and its parts.
 
     Raises:
-        InputError: where there is no such profile or part, or the design states two numbers of spare nodes.
+        InputError: if the profile or a part is unknown, or the design states two numbers of spare nodes.
     """
     section = design.ownership or Ownership.model_construct()
     path = ("ownership", "profile") if design.ownership is not None else ()
     profile = catalog.get(OwnershipProfile, section.profile, design.document, path)
 
     def likely(name: str) -> float | None:
-        own, usual = getattr(section, name), getattr(profile, name)
-        figure = own if own is not None else usual
+        override, default = getattr(section, name), getattr(profile, name)
+        figure = default if override is None else override
         return None if figure is None else float(figure.value)
 
     beside, rate = profile.storage_network, None
     planned = network_of(design, "storage")
     if planned is not None:
+        # no rate if compute nodes have no port on it
         rate = node_rate(design, planned) or None
     elif beside is not None:
         document = catalog.entry(profile.id).document
@@ -111,6 +112,6 @@ def ownership_sizing(design: ResolvedDesign, catalog: Catalog) -> OwnershipSizin
     stated = stated_spares(design)
     return OwnershipSizing(
         _bought((likely("spare_nodes") or 0.0), design) if stated is None else stated,
-        usual_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
+        default_storage(design, catalog, profile, likely("accelerators_per_storage_server")),
         rate,
     )

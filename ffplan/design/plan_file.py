@@ -16,56 +16,56 @@ if TYPE_CHECKING:
 class PlanFieldsError(Exception):
     """Fields of a plan contradict each other."""
 
-    def __init__(self, field: str, words: str) -> None:
-        """Take the field that is wrong.
+    def __init__(self, field: str, fault: str) -> None:
+        """Keep the wrong field.
 
         Args:
-            words: the fault, and its remedy after a semicolon.
+            fault: the fault, and its remedy after a semicolon.
         """
-        super().__init__(words)
-        self.field, self.words = field, words
+        super().__init__(fault)
+        self.field, self.fault = field, fault
 
 
 def plan_document(file: str | None) -> Document | None:
-    """Return the file of a plan, or the shipped plan of a name, if any; it may be a pipe, which is read once."""
+    """Return the document of a plan by path or shipped name, if given; a pipe is read once."""
     from ffplan.inputs.design_files import find_plan
     from ffplan.inputs.document import read_document
 
     return None if file is None else read_document(*find_plan(file))
 
 
-def read_plan(file: str | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a file, or the default plan, as `plan_of` does."""
-    return plan_of(plan_document(file), given)
+def read_plan(file: str | None, options: dict[str, Any]) -> PlanFields:
+    """Return the plan in a file, or the default plan, as `plan_of` does."""
+    return plan_of(plan_document(file), options)
 
 
-def plan_of(document: Document | None, given: dict[str, Any]) -> PlanFields:
-    """Return the plan of a document, or the default plan, with the values of the command line in place.
+def plan_of(document: Document | None, options: dict[str, Any]) -> PlanFields:
+    """Return the plan in a document, or the default plan, overridden by the command line.
 
-    The settings of a preset stand in for the fields that neither gives.
+    A preset fills the fields that both omit.
 
     Raises:
-        InputError: where the document is wrong, or does not go together with the options.
-        UsageError: where the options do not go together.
+        InputError: if the document is wrong, or contradicts the options.
+        UsageError: if the options contradict each other.
     """
     from ffplan.design.training import PlanFields, PlanFile
     from ffplan.inputs.validate import validate
 
     base = PlanFields() if document is None else validate(PlanFile, document)
     fields = {name: getattr(base, name) for name in base.model_fields_set if name != "kind"}
-    fields |= given
+    fields |= options
     try:
         return with_preset(fields)
     except PlanFieldsError as error:
-        refuse_fields(document, given, (error.field,), error.words)
-        raise UsageError(f"ffplan train: {error.words}") from None
+        refuse_fields(document, options, (error.field,), error.fault)
+        raise UsageError(f"ffplan train: {error.fault}") from None
 
 
 def with_preset(fields: dict[str, Any]) -> PlanFields:
-    """Return a plan in which the settings of its preset stand in for the fields that are not given.
+    """Fill the omitted fields of a plan from its preset.
 
     Raises:
-        PlanFieldsError: where they do not go together.
+        PlanFieldsError: if the fields contradict each other.
     """
     from pydantic_core import ValidationError
 
@@ -80,26 +80,26 @@ def with_preset(fields: dict[str, Any]) -> PlanFields:
         raise PlanFieldsError(str(field), _words(error)) from None
 
 
-def refuse_fields(document: Document | None, given: Container[str], names: Iterable[str], message: str) -> None:
-    """Refuse a plan at the first of some fields that its file has, and no option replaces.
+def refuse_fields(document: Document | None, options: Container[str], names: Iterable[str], message: str) -> None:
+    """Refuse a plan at the first of some fields in its file that no option replaces.
 
     Args:
         document: the plan's file, if any.
-        given: fields that options give.
-        names: fields that bring the fault about.
+        options: fields given by options.
+        names: fields that cause the fault.
         message: the fault, and its remedy after a semicolon.
 
     Raises:
-        InputError: located, where the file has one of the fields.
+        InputError: located, if the file has one of the fields.
     """
     from ffplan.base.errors import InputError
 
     if document is None:
         return
-    own = next((name for name in names if name in document.data and name not in given), None)
-    if own is not None:
+    field = next((name for name in names if name in document.data and name not in options), None)
+    if field is not None:
         fault, _, remedy = message.partition("; ")
-        raise InputError(document.finding("training-plan", (own,), fault, remedy))
+        raise InputError(document.finding("training-plan", (field,), fault, remedy))
 
 
 def _words(error: Any) -> str:

@@ -16,22 +16,22 @@ Weight = Literal["off", "info", "warning", "error"]
 
 
 class WaiverFields(Frozen):
-    """Findings that are accepted."""
+    """Accepted findings."""
 
     rule: Text
     """Id of the rule."""
     files: Many[Text] = ("**",)
-    """Patterns of the files, from the folder of the policy; `**` stands for any folders."""
+    """Patterns of the files, relative to the policy's folder; `**` matches any folders."""
     path: Text | None = None
-    """Field of the file, such as `fabric.zones`, with everything below it; any if omitted."""
+    """Field of the file, such as `fabric.zones`, with all fields below; any if omitted."""
     reason: Text
-    """Why they are accepted."""
+    """Reason for accepting them."""
     until: date | None = None
-    """Last day on which they are; for good if omitted."""
+    """Last day of acceptance; unlimited if omitted."""
 
 
 class Regressions(Frozen):
-    """How much worse than its reference a figure may be before `check --against` fails."""
+    """Largest relative losses against the reference before `check --against` fails."""
 
     cost: Share = 0.05
     """Capital, cost per accelerator and per million tokens [1]."""
@@ -44,24 +44,24 @@ class Regressions(Frozen):
 
 
 class PolicyFields(Frozen):
-    """What a team holds its designs against."""
+    """A team's policy for its designs."""
 
     fail_on: Literal["info", "warning", "error", "never"] | None = None
     """Least severity that makes the exit code 1; `--fail-on` replaces it."""
     rules: dict[Text, Weight] = Field(default_factory=dict)
     """Severity of a rule's findings, or `off`."""
     mandatory: Many[Text] = ()
-    """Rules that can be neither waived nor put into a baseline."""
+    """Rules that allow neither waiver nor baseline."""
     limits: Limits = Limits.model_construct()
-    """Limits of every design; where a design has one too, the stricter holds."""
+    """Limits of every design; the stricter of policy and design applies."""
     waivers: Annotated[Many[WaiverFields], Field(max_length=10_000)] = ()
-    """Findings that are accepted."""
+    """Accepted findings."""
     regressions: Regressions = Regressions.model_construct()
     """Thresholds of `--against`."""
 
 
 def _words(error: Any) -> tuple[str, str]:
-    """Return (fault, remedy) of what the model refuses."""
+    """Return (fault, remedy) of a validation error."""
     context, where = error.get("ctx") or {}, ".".join(map(str, error["loc"]))
     if "remedy" in context:
         return f"`{where}`: {context['message']}", context["remedy"]
@@ -84,4 +84,4 @@ def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str |
     try:
         return PolicyFields.model_validate(data)
     except ValidationError as error:
-        return [(item["loc"], *_words(item)) for item in error.errors(include_url=False)]
+        return [(fault["loc"], *_words(fault)) for fault in error.errors(include_url=False)]

@@ -1,8 +1,8 @@
-"""Settings of training frameworks: the precisions they keep and reduce, what they hide, what they compute again.
+"""Settings of training frameworks: precisions of gradients, overlap and recomputation.
 
 A plan names a preset and overrides single fields of it.
 
-The widths of gradients are those of the stacks in the catalogue, which have their sources.
+Gradient widths equal the catalogue's stacks, which cite sources.
 
 Sources:
     [1] NVIDIA/dgxc-benchmarking v25.02 to v25.05, NeMo recipes: `grad_reduce_in_fp32 = False`, distributed optimizer,
@@ -29,7 +29,7 @@ MEGATRON: dict[str, Any] = {
     "optimizer_dtype": "fp32",
     "overlap": ("gradients", "parameters", "tensor", "pipeline"),
 }
-"""Fields of Megatron-LM with --bf16, which adds gradients up at 32 bits: 18 bytes of states a parameter before ZeRO."""
+"""Fields of Megatron-LM with --bf16 and 32-bit gradient accumulation: 18 bytes of states a parameter before ZeRO."""
 PRESETS: dict[str, dict[str, Any]] = {
     "megatron-core": MEGATRON,
     "nemo": {**MEGATRON, "grad_dtype": "bf16", "grad_reduce_dtype": "bf16"},

@@ -1,4 +1,4 @@
-"""The section of a design file about failures and checkpoints. It is read by who needs it."""
+"""Section of a design file about failures and checkpoints, imported on demand."""
 
 from __future__ import annotations
 
@@ -26,39 +26,39 @@ class PositiveEstimate(PlainEstimate):
 
 
 class Reliability(Frozen):
-    """What the cluster is expected to lose to failures, and how jobs on it recover."""
+    """Expected failures of the cluster, and recovery of its jobs."""
 
     profile: Identifier = "reliability-2026"
     """Catalogue id of the reliability profile."""
     fleet: PlainEstimate | None = None
-    """Rates of this fleet over those of the profile's hazards, in place of its own figure [1]."""
+    """Factor of this fleet on the hazards' rates, in place of the profile's [1]."""
     stragglers: ShareEstimate | None = None
-    """Rate that slow workers take of a job beyond what its step time has of them, of any size, in place of the
-    profile's [1]. Step times are calibrated on published runs, whose own stragglers they have."""
+    """Loss of a job's rate to slow workers, at any size, beyond their effect on its step time, in place of the
+    profile's [1]. Step times are calibrated on published runs and include their stragglers."""
     domain_failures: dict[Identifier, PlainEstimate] = Field(default_factory=dict)
-    """Failures a year of one scale-up domain of several nodes that take all of them out, by part, such as
-    `switch-tray` and `backplane`, in place of the profile's [1/year]. Sources publish none: without it they are not
-    counted."""
+    """Failures a year that remove all nodes of one scale-up domain, by part, such as `switch-tray` and
+    `backplane`, in place of the profile's [1/year]. No source publishes rates, so they are not counted if
+    omitted."""
     path_repair: SecondsEstimate | None = None
-    """From the loss of a link or a leaf switch until it is back, in the mean, where every NIC has another path and a
-    job goes on at part of its rate; in place of the profile's [s]."""
+    """Mean time to repair a link or a leaf switch, if every NIC has another path and jobs go on at a reduced
+    rate; in place of the profile's [s]."""
     checkpoints: Checkpointing = "asynchronous"
-    """`asynchronous`: a job stops for the copy into host memory alone. `synchronous`: it stops until storage has all.
+    """`asynchronous`: a job stops only for the copy into host memory. `synchronous`: it stops until storage has all.
     `in-memory`: as asynchronous, with a copy of every checkpoint in the memory of another node, and some in storage."""
     checkpoint_interval: Duration | None = None
-    """Work between two checkpoints; the best for each job if omitted [s]."""
+    """Work between two checkpoints; each job's optimum if omitted [s]."""
     checkpoints_kept: PositiveEstimate | None = None
-    """Checkpoints that storage keeps at a time, in place of the profile's [1]."""
+    """Checkpoints kept in storage at a time, in place of the profile's [1]."""
     image_bytes: PositiveEstimate | None = None
-    """Bytes that an image of a data set takes in storage, in place of the profile's [byte]."""
+    """Storage per image of a data set, in place of the profile's [byte]."""
     metadata_opens: PositiveEstimate | None = None
-    """Files that one metadata server opens a second [1/s]; no source publishes it, and without it the metadata servers
-    that a data set needs are not told."""
+    """Files opened by one metadata server a second [1/s]; no source publishes it, and the metadata servers of a data
+    set are not reported if omitted."""
     restart: Restart = "requeue"
-    """`requeue`: the whole job is queued and started again. `reschedule`: lost nodes alone are replaced. `standby`:
-    warm nodes stand by."""
+    """`requeue`: the whole job is queued and started again. `reschedule`: only lost nodes are replaced. `standby`:
+    warm nodes replace lost ones."""
     short_of_nodes: Literal["shrink", "wait"] = "shrink"
-    """A job that lacks nodes goes on without the replicas that lack one, or waits for repair."""
+    """`shrink`: a job goes on without incomplete replicas. `wait`: it waits for repair."""
     spare_nodes: Annotated[int, Field(ge=0, le=MOST_COUNT)] | None = None
     """Nodes bought to stand in for lost ones, priced as spares [1]; those that the ownership buys, and nodes that the
     job leaves, if omitted."""

@@ -1,4 +1,4 @@
-"""Resolution of a design file: a frozen object in which every id has become a part."""
+"""Resolution of a design file: every catalogue id becomes a part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, Stor
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import METHODS
 from ffplan.design.cooling_faults import cooling_faults
-from ffplan.design.faults import breakout_faults, currency_faults, fabric_faults, group_faults, whole_faults
+from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.money_sections import money_sections, reliability_section, workload_section
 from ffplan.design.networks import network_design, network_document, nic_faults
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound=Part)
 S = TypeVar("S")
 DEFAULT_PROFILE = "owned-2026"
-"""Ownership profile of designs that name none."""
+"""Default ownership profile."""
 
 
 class _Resolver:
@@ -44,12 +44,12 @@ class _Resolver:
         self.catalog = catalog
         self.faults: list[Finding] = []
         self.apart = False
-        """Whether storage has a network of its own, and storage nodes are not on the compute fabric."""
+        """Whether storage nodes are on a separate network instead of the compute fabric."""
 
     def part(
         self, model: type[P], name: str, path: tuple[str | int, ...], document: Document | None = None
     ) -> P | None:
-        """Resolve a part that the design names, or another file."""
+        """Resolve a part named by the design or another file."""
         try:
             return self.catalog.get(model, name, document or self.document, path)
         except InputError as error:
@@ -85,8 +85,8 @@ class _Resolver:
             accelerator = self.inner(Accelerator, server.accelerator, server.id, ("accelerator",))
         if accelerator is not None:
             self.own_library(accelerator)
-        wanted = ("both", "storage") if group.role == "storage" else ("both", "compute")
-        fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in wanted)
+        networks = ("both", "storage") if group.role == "storage" else ("both", "compute")
+        fabric_nics = tuple(i for i, slot in enumerate(server.nics) if slot.network in networks)
         if group.role == "storage" and self.apart:
             fabric_nics = ()
         elif not fabric_nics:
@@ -98,7 +98,7 @@ class _Resolver:
                     "choose a server with a NIC whose network is `compute` or `both`",
                 )
             )
-        found = ResolvedGroup(
+        resolved = ResolvedGroup(
             group=group,
             position=position,
             server=server,
@@ -108,34 +108,36 @@ class _Resolver:
             fabric_nics=fabric_nics,
             file_system=file_system,
         )
-        return found if group.nics is None or len(found.nics) < len(server.nics) else self.fewer(found)
+        # with an unknown NIC, slots and parts no longer match
+        return resolved if group.nics is None or len(resolved.nics) < len(server.nics) else self.fewer(resolved)
 
-    def fewer(self, found: ResolvedGroup) -> ResolvedGroup:
-        """Return a group whose nodes are bought with as many NICs on the fabric as it asks for."""
-        wanted, slots = found.group.nics or 0, found.fabric_nics
-        if wanted > len(slots):
-            words = f"`{found.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {wanted:,}"
+    def fewer(self, group: ResolvedGroup) -> ResolvedGroup:
+        """Return a group reduced to its stated number of NICs on the fabric."""
+        count, slots = group.group.nics or 0, group.fabric_nics
+        if count > len(slots):
+            fault = f"`{group.server.id}` has {plural(len(slots), 'NIC')} for this fabric, not {count:,}"
             remedy = f"use up to {len(slots)}, or leave `nics` out"
             self.faults.append(
-                self.document.finding("reference-kind", ("nodes", found.position, "nics"), words, remedy)
+                self.document.finding("reference-kind", ("nodes", group.position, "nics"), fault, remedy)
             )
-            return found
-        kept = spread_slots(slots, wanted)
+            return group
+        kept = spread_slots(slots, count)
         gone = tuple(slot for slot in slots if slot not in kept)
-        server, nics = without_nics(found.server, found.nics, gone)
+        server, nics = without_nics(group.server, group.nics, gone)
         return replace(
-            found,
+            group,
             server=server,
             nics=nics,
-            fabric_nics=tuple(slot - sum(other < slot for other in gone) for slot in kept),
-            left_out=tuple(found.nics[slot] for slot in gone),
+            # positions move down by the slots removed before them
+            fabric_nics=tuple(slot - sum(removed < slot for removed in gone) for slot in kept),
+            left_out=tuple(group.nics[slot] for slot in gone),
         )
 
     def fabric(self, spec: Design, document: Document) -> FabricParts | None:
-        """Resolve the switches and links of the fabric; None where one is unknown.
+        """Resolve the switches and links of the fabric; None if any is unknown.
 
         Args:
-            spec: the design, or one whose fabric is that of a network.
+            spec: the design, or its view with a network as `fabric`.
         """
         fabric, before = spec.fabric, len(self.faults)
 
@@ -162,28 +164,28 @@ class _Resolver:
         )
 
     def network(self, spec: Design, position: int) -> ResolvedNetwork | None:
-        """Resolve a network beside the fabric; None where a part of it is unknown."""
+        """Resolve a side network; None if any part is unknown."""
         network, document = spec.networks[position], network_document(self.document, position)
-        own = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
-        self.faults += fabric_faults(own, document)
-        parts = self.fabric(own, document)
+        view = spec.model_copy(update={"fabric": network.fabric, "nodes": (), "floor": None})
+        self.faults += fabric_faults(view, document)
+        parts = self.fabric(view, document)
         return None if parts is None else ResolvedNetwork(network=network, position=position, parts=parts)
 
-    def libraries(self, spec: Design, own: str) -> tuple[Library, ...]:
+    def libraries(self, spec: Design, default: str) -> tuple[Library, ...]:
         """Resolve the communication libraries.
 
-        `nccl` stands for the library of the accelerators' maker, `own`.
+        `nccl` means `default`, the library of the accelerators' maker.
         """
-        found = []
+        libraries = []
         for position, name in enumerate(spec.communication.libraries if spec.communication else ()):
-            method = own if name == "nccl" else name.removesuffix("-nvlink")
+            method = default if name == "nccl" else name.removesuffix("-nvlink")
             library = self.part(Library, method, ("communication", "libraries", position))
             if library is not None:
-                found.append(library)
-        return tuple(found)
+                libraries.append(library)
+        return tuple(libraries)
 
     def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
-        """Validate what the design says of ownership and rent."""
+        """Validate the sections on ownership and rent."""
         try:
             return money_sections(spec, self.document)
         except InputError as error:
@@ -191,7 +193,7 @@ class _Resolver:
             return None, None
 
     def cooled(self, spec: Design, owned: Ownership | None) -> Design:
-        """Return the design with the PUE that its ownership profile gives for its cooling."""
+        """Return the design with its ownership profile's PUE for its cooling."""
         cooling = spec.site.cooling
         if spec.site.pue is not None or cooling is None:
             return spec
@@ -210,7 +212,7 @@ class _Resolver:
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
     def section(self, read: Callable[[Design, Document], S | None], spec: Design) -> S | None:
-        """Validate a section of the design that one model reads."""
+        """Validate a section of the design with its model."""
         try:
             return read(spec, self.document)
         except InputError as error:
@@ -218,7 +220,7 @@ class _Resolver:
             return None
 
     def own_library(self, accelerator: Accelerator) -> None:
-        """Refuse an accelerator whose library is none, or passes no messages between accelerators."""
+        """Refuse an accelerator whose library is unknown, or passes no messages between accelerators."""
         name = accelerator.library
         if METHODS.get(name) == "nccl" and self.catalog.kind_of(name) == "library":
             return
@@ -235,7 +237,7 @@ class _Resolver:
 
 
 def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
-    """Return groups with those of equal nodes as one, in the place of the first: how a file divides them is no fact."""
+    """Merge groups of equal nodes in place of the first, so that their division in the file has no effect."""
     equal: dict[tuple[Any, ...], list[ResolvedGroup]] = {}
     for group in groups:
         seats = (group.group.role, group.group.per_rack, group.group.rack_units)
@@ -251,36 +253,38 @@ def _joined(groups: list[ResolvedGroup]) -> tuple[ResolvedGroup, ...]:
 
 
 def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: tuple[str | int, ...]) -> ResolvedGroup:
-    """Return a group of nodes that another file than a design names.
+    """Resolve a group of nodes named outside a design.
 
     Args:
-        document: that file.
-        catalog: where its parts are looked up.
-        path: where the file names its server.
+        document: the file that names its server.
+        catalog: catalogue of its parts.
+        path: path of the server's id in the file.
 
     Raises:
-        InputError: where there is no such server, or its file is wrong.
+        InputError: if the server is unknown, or its file is wrong.
     """
     resolver = _Resolver(document, catalog)
-    found = resolver.group(0, group, path)
-    if resolver.faults or found is None:
+    resolved = resolver.group(0, group, path)
+    if resolver.faults or resolved is None:
         raise InputError(*resolver.faults)
-    return found
+    return resolved
 
 
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
-    """Return the design of `document` with every id resolved in `catalog`.
+    """Resolve every id of the design in `document` against `catalog`.
 
     Raises:
         InputError: with a located finding for every fault of schema, reference or currency.
     """
     spec = validate(Design, document)
     resolver = _Resolver(document, catalog)
-    resolver.faults += whole_faults(spec, document)
+    resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
     workload = resolver.section(workload_section, spec)
     reliability = resolver.section(reliability_section, spec)
+    # from here on the design has a PUE, unless that is a fault
     spec = resolver.cooled(spec, owned)
+    # before the groups: storage on a separate network needs no NIC for the fabric
     resolver.apart = any(network.name == "storage" for network in spec.networks)
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)
@@ -302,7 +306,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     if resolver.faults:
         raise InputError(*resolver.faults)
     assert parts is not None
-    found = tuple(link for link in choices if link is not None)
+    cables = tuple(link for link in choices if link is not None)
     design = ResolvedDesign(
         document=document,
         spec=spec,
@@ -315,12 +319,13 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         spine_switch=parts.spine_switch,
         core_switch=parts.core_switch,
         networks=tuple(network for network in networks if network is not None),
-        cable_choices=found,
+        cable_choices=cables,
         ownership=owned,
         rent=rent,
         workload=workload,
         reliability=reliability,
     )
+    # port faults need all parts; they do not depend on the number of switches, hence 1
     seen = (network_design(design, network, 1) for network in design.networks)
     faults = tuple(fault for fabric in (design, *seen) for fault in port_faults(fabric))
     faults += tuple(fault for network in design.networks for fault in nic_faults(design, network))

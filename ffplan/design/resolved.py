@@ -1,6 +1,6 @@
-"""A design in which every catalogue id has become a part.
+"""Designs whose catalogue ids are resolved to parts.
 
-Where many designs are assessed at once, counts and figures are arrays of one shape in place of numbers.
+For many designs at once, counts and figures are arrays of one shape instead of numbers.
 """
 
 from __future__ import annotations
@@ -38,28 +38,28 @@ class ResolvedGroup:
     """NICs, one per NIC slot."""
     accelerator: Accelerator | None
     fabric_nics: tuple[int, ...]
-    """Positions of the NIC slots that this fabric joins."""
+    """Positions of the NIC slots on this fabric."""
     left_out: tuple[Nic, ...] = ()
-    """NICs of the server's file that the nodes are bought without."""
+    """NICs in the server's file that are not bought."""
     written: tuple[int, ...] = ()
-    """Positions under `nodes` of all groups in the file that this one joins."""
+    """Positions under `nodes` of all groups merged into this one."""
     file_system: FileSystem | None = None
-    """What runs on storage servers; None of any other."""
+    """File system of storage servers; None for other groups."""
     port_names: tuple[str, ...] = ()
-    """Names of the ports on a network beside the fabric; on the fabric, ports are those of the NIC slots."""
+    """Names of the ports on a side network; empty on the fabric, whose ports are the NIC slots."""
 
     @property
     def fabric_ports(self) -> tuple[str, ...]:
-        """Names of the NICs, or other ports, that this fabric joins."""
+        """Names of the NICs, or other ports, on this fabric."""
         return self.port_names or tuple(self.server.nics[slot].id for slot in self.fabric_nics)
 
     def nic_rates(self, port_gbyte_s: float, stripes: int = 1) -> tuple[float, ...]:
-        """Return the rate of each NIC on the fabric over `stripes` ports of that rate [GB/s]."""
+        """Return the rate of each NIC over `stripes` ports of `port_gbyte_s` [GB/s]."""
         return tuple(minimum(stripes * port_gbyte_s, self.nics[slot].rate.value) for slot in self.fabric_nics)
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What two groups share whose nodes are alike to a job: server, NICs on the fabric, and zones."""
+        """Key of groups whose nodes are alike to a job: server, NICs on the fabric, and zones."""
         return self.server.id, self.fabric_nics, len(self.left_out), self.group.zones
 
     @property
@@ -76,22 +76,22 @@ class FabricParts:
     """Switch of the leaves."""
     endpoint_link: Link
     inter_switch_link: Link
-    """Equal to the endpoint link where the design names none, and then not used."""
+    """Equal to the endpoint link, and unused, if the design names none."""
     spine_switch: Switch | None
-    """None where it is that of the leaves."""
+    """None if equal to the leaf switch."""
     core_switch: Switch | None
-    """None where it is that of the spines."""
+    """None if equal to the spine switch."""
 
     @property
     def models(self) -> tuple[Part, ...]:
         """Every switch and link."""
-        own = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
-        return tuple(part for part in own if part is not None)
+        parts = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
+        return tuple(part for part in parts if part is not None)
 
 
 @record
 class ResolvedNetwork:
-    """A network beside the compute fabric, with its parts."""
+    """A side network with its parts."""
 
     network: OtherNetwork
     position: int
@@ -109,30 +109,30 @@ class ResolvedDesign:
     switch: Switch
     endpoint_link: Link
     inter_switch_link: Link
-    """Equal to the endpoint link where the design names none, and then not used."""
+    """Equal to the endpoint link, and unused, if the design names none."""
     libraries: tuple[Library, ...]
     """Constants of the libraries under `communication`, in their order."""
     prices: PriceBook | None
     cable_choices: tuple[Link, ...]
-    """Cables and optics that the floor plan may choose from."""
+    """Cables and optics available to the floor plan."""
     spine_switch: Switch | None = None
-    """Switch of the spines, where it is not that of the leaves."""
+    """Spine switch, if different from the leaf switch."""
     core_switch: Switch | None = None
-    """Switch of the cores, where it is not that of the spines."""
+    """Core switch, if different from the spine switch."""
     networks: tuple[ResolvedNetwork, ...] = ()
-    """Networks beside the fabric."""
+    """Side networks."""
     ownership: Ownership | None = None
-    """What the design says of ownership; None where it says nothing."""
+    """The section on ownership, if any."""
     rent: Rent | None = None
-    """What it says of rent; None where it is bought."""
+    """The section on rent; None if the cluster is bought."""
     workload: Workload | None = None
-    """What it says of the job; None where it says nothing."""
+    """The section on the job, if any."""
     reliability: Reliability | None = None
-    """What it says of failures; None where it says nothing."""
+    """The section on failures, if any."""
 
     @property
     def stated_workload(self) -> Workload:
-        """The job of a design that is known to state one."""
+        """The job of a design with a workload."""
         assert self.workload is not None
         return self.workload
 
@@ -143,13 +143,13 @@ class ResolvedDesign:
 
     @property
     def uplink_breakout(self) -> int:
-        """Ports that each port of a leaf for uplinks is split into."""
+        """Ports per split uplink port of a leaf."""
         fabric = self.spec.fabric
         return fabric.leaf.uplink_breakout or fabric.breakout
 
     @property
     def switches(self) -> tuple[Switch, ...]:
-        """Models of switches: that of the leaves, and those of the tiers above where they are others."""
+        """Switch models: leaf, and different ones of the tiers above."""
         return tuple(part for part in (self.switch, self.spine_switch, self.core_switch) if part is not None)
 
     def switch_of(self, role: str) -> Switch:
@@ -158,52 +158,53 @@ class ResolvedDesign:
         return {"spine": spine, "core": self.core_switch or spine}.get(role, self.switch)
 
     def breakout_of(self, role: str) -> int:
-        """Return how many ports each port of a switch of a role is split into; of a leaf, each port for endpoints."""
+        """Return the ports per split port of a role's switch; for a leaf, per endpoint port."""
         fabric = self.spec.fabric
         spine = fabric.spine.breakout or self.uplink_breakout
         return {"spine": spine, "core": fabric.core.breakout or spine}.get(role, fabric.breakout)
 
     def radix_of(self, role: str) -> int:
-        """Return the ports of a switch of a role, after the split; of a leaf, in the size of its endpoint ports."""
+        """Return the ports of a role's switch after the split; for a leaf, counted as endpoint ports."""
         return int(self.switch_of(role).ports.value) * self.breakout_of(role)
 
     @property
     def rails_per_leaf(self) -> int:
-        """Rails of one tree that share a leaf of a scalable unit."""
+        """Rails per leaf of a scalable unit."""
         fabric = self.spec.fabric
         if fabric.family != "top-of-rack":
             return fabric.leaf.rails or 1
-        each = 1 if fabric.planes_by == "port" else self.planes
+        planes = 1 if fabric.planes_by == "port" else self.planes
         every = any(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
-        return max(1, self.rails // each // (fabric.zones if every else 1))
+        return max(1, self.rails // planes // (fabric.zones if every else 1))
 
     @property
     def rails(self) -> int:
-        """NICs of a compute node on this fabric, the most of any group."""
+        """NICs of a compute node on this fabric, the maximum over groups."""
         return max(len(group.fabric_nics) for group in self.groups if group.group.role == "compute")
 
     @property
     def rails_per_switch(self) -> Number:
-        """Rails that share a switch of a `rail-only` fabric with one tier; 1 for any other fabric.
+        """Rails per switch of a one-tier `rail-only` fabric; 1 for any other fabric.
 
-        Where counts of nodes are arrays, it is an array of their shape.
+        If counts of nodes are arrays, so is it.
         """
         fabric = self.spec.fabric
         if fabric.family != "rail-only" or fabric.tiers > 1:
             return 1
         ports: Number = 0
-        for item in self.groups:
-            every = item.group.zones == "every"
-            nodes = item.group.count if every else ceil_div(item.group.count, fabric.zones)
-            ports = ports + ceil_div(nodes * len(item.fabric_nics), fabric.zones if every else 1)
+        for group in self.groups:
+            every = group.group.zones == "every"
+            nodes = group.group.count if every else ceil_div(group.group.count, fabric.zones)
+            ports = ports + ceil_div(nodes * len(group.fabric_nics), fabric.zones if every else 1)
+        # a design may build more ports than its nodes need; links between zones take ports as well
         floor = ceil_div(fabric.access_points or 0, fabric.zones)
         return shared_rails(self.rails, maximum(ports, floor), self.radix - self.trunk_links)
 
     @property
     def planes(self) -> int:
-        """Planes; of a `rail-only` fabric, one for each NIC of a compute node, or for those that share a switch.
+        """Planes; for a `rail-only` fabric, one per NIC of a compute node, or per group of NICs that share a switch.
 
-        Where counts of nodes are arrays, the planes are those of the largest.
+        If counts of nodes are arrays, the largest count decides.
         """
         if self.spec.fabric.family != "rail-only":
             return self.spec.fabric.planes
@@ -218,7 +219,7 @@ class ResolvedDesign:
 
     @property
     def side_by_side(self) -> bool:
-        """True where every compute node is in every zone: zones carry its traffic in parallel, as planes do."""
+        """Whether every compute node is in every zone, so that zones carry its traffic in parallel, as planes do."""
         return all(group.group.zones == "every" for group in self.groups if group.group.role == "compute")
 
     @property
@@ -238,16 +239,16 @@ class ResolvedDesign:
 
     @property
     def trunk_gbyte_s(self) -> float:
-        """Rate of a link between zones, which takes a leaf port for endpoints, one direction [GB/s]."""
+        """Rate of a link between zones, which occupies an endpoint port of a leaf, one direction [GB/s]."""
         return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
 
     @property
     def compute(self) -> ResolvedGroup:
-        """The compute nodes that jobs run on: all that are alike, of the kind with the most accelerators.
+        """Compute nodes that jobs run on: all equal nodes of the kind with the most accelerators.
 
-        Neither the order of the groups nor how they divide equal nodes makes a difference. Every design has one.
+        Neither the order of groups nor the division of equal nodes has an effect. Every design has one.
         """
-        groups = [self.groups[at] for at in self.job_groups]
+        groups = [self.groups[position] for position in self.job_groups]
         if len(groups) == 1:
             return groups[0]
         count = sum(group.group.count for group in groups)
@@ -257,14 +258,14 @@ class ResolvedDesign:
     def job_groups(self) -> tuple[int, ...]:
         """Positions in `groups` of the compute nodes that jobs run on."""
         kinds: dict[tuple[Any, ...], list[int]] = {}
-        for at, group in enumerate(self.groups):
+        for position, group in enumerate(self.groups):
             if group.group.role == "compute":
-                kinds.setdefault(group.kind, []).append(at)
+                kinds.setdefault(group.kind, []).append(position)
         if len(kinds) == 1:
             return tuple(*kinds.values())
 
         def size(kind: tuple[Any, ...]) -> tuple[Any, ...]:
-            members = [self.groups[at] for at in kinds[kind]]
+            members = [self.groups[position] for position in kinds[kind]]
             count: Any = sum(group.group.count for group in members)
             nodes = count if isinstance(count, int) else int(count.max())  # one kind for all designs of an array
             return -members[0].accelerators_per_node * nodes, -nodes, kind

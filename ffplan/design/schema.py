@@ -37,7 +37,7 @@ NetworkName = Literal["storage", "front-end", "out-of-band"]
 
 
 class NodeGroup(Frozen):
-    """A number of equal nodes."""
+    """A group of equal nodes."""
 
     role: Role
     """Role of the nodes."""
@@ -46,17 +46,17 @@ class NodeGroup(Frozen):
     count: Count
     """Number of nodes."""
     nics: SmallCount | None = None
-    """NICs of each node on the fabric, spread evenly over its slots; the others are not bought. All if omitted."""
+    """NICs of each node on the fabric, spread evenly over its slots; other slots stay empty. All if omitted."""
     zones: Literal["split", "every"] = "split"
     """`split`: the nodes are divided over the zones. `every`: each node has NICs in every zone."""
     per_rack: SmallCount | None = None
     """Nodes per rack, required with `limits.power_per_rack`. If omitted, a `floor` fills each rack."""
     rack_units: SmallCount | None = None
-    """Height of one node in rack units, required where the design has a `floor`."""
+    """Height of one node in rack units, required with a `floor`."""
 
 
 class InterZone(Frozen):
-    """Links between zones; a design input, since no rule yields them."""
+    """Links between zones; a design input, since no rule derives them."""
 
     switches: SmallCount
     """Switches between the zones, per plane."""
@@ -70,18 +70,18 @@ class LinkChoice(Frozen):
     endpoint: Identifier
     """Catalogue id of the link from a NIC to a leaf switch."""
     inter_switch: Identifier | None = None
-    """Catalogue id of the links between switches; needed where there are any."""
+    """Catalogue id of the links between switches; needed with more than one switch."""
 
 
 class LeafTier(Frozen):
     """Ports of a leaf switch."""
 
     downlinks: SmallCount | None = None
-    """Endpoint ports in use on a leaf, after the split; the ports beyond them stay free."""
+    """Endpoint ports in use on a leaf, after the split; remaining ports stay free."""
     uplinks: SmallCount | None = None
-    """Uplinks of a leaf, after their split; what `oversubscription` needs if omitted."""
+    """Uplinks of a leaf, after their split; derived from `oversubscription` if omitted."""
     uplink_breakout: Split | None = None
-    """Ports that each port for uplinks is split into; `breakout` if omitted. With `breakout: 4` and
+    """Ports per split uplink port; `breakout` if omitted. With `breakout: 4` and
     `uplink_breakout: 2`, ports of 800G carry 200G down and 400G up."""
     rails: SmallCount | None = None
     """Rails of a `rail-optimised` fabric that share a leaf; 1 if omitted."""
@@ -91,78 +91,78 @@ class SpineTier(Frozen):
     """Spine switches."""
 
     switch: Identifier | None = None
-    """Catalogue id of the spine switch; that of the leaves if omitted."""
+    """Catalogue id of the spine switch; the leaf switch if omitted."""
     breakout: Split | None = None
-    """Ports that each of its ports is split into; that of the leaves' uplinks if omitted."""
+    """Ports per split port of a spine; as for the leaves' uplinks if omitted."""
     downlinks: SmallCount | None = None
-    """Links to leaves that a spine takes at most, after the split; all its ports if omitted, less its uplinks."""
+    """Largest number of links from a spine to leaves, after the split; all ports less its uplinks if omitted."""
     pod_leaves: SmallCount | None = None
-    """Leaves of a full pod, in three tiers; as many as a spine has ports for if omitted."""
+    """Leaves of a full pod, in three tiers; as many as a spine's ports allow if omitted."""
     uplinks: SmallCount | None = None
-    """Uplinks of a spine of a full pod, in three tiers; what `spine_oversubscription` needs if omitted."""
+    """Uplinks of a spine of a full pod, in three tiers; derived from `spine_oversubscription` if omitted."""
     per_pod: SmallCount | None = None
-    """Spine switches of a pod, where they are not as few as can be; it divides the uplinks of a leaf."""
+    """Spine switches of a pod, a divisor of a leaf's uplinks; as few as possible if omitted."""
 
 
 class CoreTier(Frozen):
     """Core switches."""
 
     switch: Identifier | None = None
-    """Catalogue id of the core switch; that of the spines if omitted."""
+    """Catalogue id of the core switch; the spine switch if omitted."""
     breakout: Split | None = None
-    """Ports that each of its ports is split into; that of the spines if omitted."""
+    """Ports per split port of a core; as for the spines if omitted."""
 
 
 class Fabric(Frozen):
-    """The network that joins the nodes."""
+    """The network between the nodes."""
 
     family: Family
-    """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of the nodes of a scalable
-    unit on leaf r of that unit. `top-of-rack` puts all NICs of the nodes of a scalable unit on one leaf, as a switch
-    in each rack does. `rail-only` gives NIC r of all nodes a separate tree; the rails are not joined. With
-    one tier, as many rails share a switch as its ports hold, the same number on each.
-    `dragonfly` is balanced: groups of routers, all joined inside, every two groups joined; nodes fill group after
-    group."""
+    """Topology. `fat-tree` fills leaf after leaf, NIC by NIC. `rail-optimised` puts NIC r of a scalable unit's
+    nodes on its leaf r. `top-of-rack` puts all NICs of a scalable unit on one leaf, as with a switch in each rack.
+    `rail-only` gives NIC r of all nodes a separate tree, without links between rails; with one tier, as many rails
+    share a switch as its ports allow, the same number on each. `dragonfly` is balanced: groups of fully connected
+    routers, with a link between every two groups; nodes fill group after group."""
     switch: Identifier
-    """Catalogue id of the switch: of the leaves, and of every tier that names no other."""
+    """Catalogue id of the leaf switch, and the default for higher tiers."""
     link: LinkChoice
     """Links."""
     tiers: Annotated[int, Field(ge=1, le=3)] = 1
-    """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Trees need it; a dragonfly has
+    """Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Required for trees; a dragonfly has
     none."""
     zones: Annotated[int, Field(ge=1, le=64)] = 1
     """Separate trees, each with a part of the nodes."""
     planes: Annotated[int, Field(ge=1, le=64)] = 1
-    """Separate copies of the whole network. A `rail-only` fabric has one for each NIC of a compute node, or for
-    the NICs that share a switch."""
+    """Separate copies of the whole network. A `rail-only` fabric has one per NIC of a compute node, or per
+    group of NICs that share a switch."""
     planes_by: Literal["nic", "port"] = "nic"
-    """`nic`: each NIC is in exactly one plane. `port`: each NIC has one port in every plane."""
+    """`nic`: each NIC is in exactly one plane. `port`: each NIC has a port in every plane."""
     breakout: Split = 1
-    """Ports that each port of the switch is split into, such as 2 for 64 x 800G used as 128 x 400G."""
+    """Ports per split port of the switch, such as 2 for 64 x 800G used as 128 x 400G."""
     leaf: LeafTier = LeafTier.model_construct()
-    """Ports of a leaf, where they do not follow from the switch and `oversubscription`."""
+    """Ports of a leaf; derived from the switch and `oversubscription` if omitted."""
     spine: SpineTier = SpineTier.model_construct()
-    """Spine switches, where they are not those of the leaves."""
+    """Spine switches, if different from the leaves."""
     core: CoreTier = CoreTier.model_construct()
-    """Core switches, where they are not those of the spines."""
+    """Core switches, if different from the spines."""
     scalable_unit: SmallCount | None = None
     """Nodes of a scalable unit of a `rail-optimised` or `top-of-rack` fabric; as many as fill a leaf if omitted."""
     inter_zone: InterZone | None = None
     """Links between zones."""
     core_policy: CorePolicy = "equal-stripe"
-    """Policy for the number of core switches of a three-tier tree. `equal-stripe` joins each spine to its cores by as
-    many links, which OpenSM's ftree engine accepts; `per-rail-whole-pods` and `minimal` can need fewer switches."""
+    """Policy for the number of core switches of a three-tier tree. `equal-stripe` connects each spine to all its cores
+    by equal numbers of links, as OpenSM's ftree engine requires; `per-rail-whole-pods` and `minimal` can need fewer
+    switches."""
     oversubscription: Ratio = 1.0
     """Largest bandwidth down over bandwidth up of the ports of a leaf switch, such as 3:1; 1:2 gives it more up than
     down."""
     spine_oversubscription: Ratio = 1.0
     """Largest number of downlinks per uplink of a spine switch, in a three-tier tree."""
     access_points: Count | None = None
-    """Endpoint ports to build, over all zones and planes, where this is more than the nodes need."""
+    """Endpoint ports to build, over all zones and planes, if more than the nodes need."""
 
 
 class NetworkPorts(Frozen):
-    """Ports that one node, or one switch, has on a network beside the compute fabric."""
+    """Ports of one node, or one switch, on a side network."""
 
     compute: PortCount = 0
     """Ports of a compute node."""
@@ -171,17 +171,17 @@ class NetworkPorts(Frozen):
     management: PortCount = 0
     """Ports of a management node."""
     switches: PortCount = 0
-    """Ports of each switch of the compute fabric, and of the networks listed before this one."""
+    """Ports of each switch in the compute fabric and in networks listed earlier."""
 
 
 class OtherNetwork(Frozen):
-    """A network of its own beside the compute fabric, with its own topology, switches and links."""
+    """A network besides the compute fabric, with separate topology, switches and links."""
 
     name: NetworkName
-    """`storage` carries the storage, whose servers then leave the compute fabric; `front-end` carries logins, data
+    """`storage` carries the storage servers, which then leave the compute fabric; `front-end` carries logins, data
     and management; `out-of-band` the management processors."""
     ports: NetworkPorts
-    """What joins it."""
+    """Ports of nodes and switches on it."""
     fabric: Fabric
     """Its topology, switches and links."""
 
@@ -197,9 +197,9 @@ class Communication(Frozen):
     """The collectives to time, and their bounds."""
 
     libraries: Annotated[Many[Library], Field(min_length=1)]
-    """Libraries to time; the first is the one that limits refer to."""
+    """Libraries to time; limits refer to the first."""
     message_size: Data
-    """Message of an accelerator that is timed [byte]."""
+    """Timed message of an accelerator [byte]."""
     hfreduce: HfReduceOptions = HfReduceOptions.model_construct(h2d="gdrcopy")
     """Options of HFReduce."""
 
@@ -210,12 +210,12 @@ class Site(Frozen):
     pue: Annotated[float, Field(ge=1.0, le=MOST_PUE)] | None = None
     """Power usage effectiveness: facility power over IT power; needed unless `cooling` is given."""
     cooling: Cooling | None = None
-    """How the site takes heat away, in place of `pue`, which the ownership profile then gives for it."""
+    """Cooling of the site, in place of `pue`: the ownership profile gives its PUE."""
     training_power: Annotated[float, Field(gt=0.0, le=1.0)] = 0.75
-    """Power in training over rated maximum, for servers with accelerators whose power in training is not measured; 0.75
+    """Power in training over rated maximum, for servers with accelerators and no measured power in training; 0.75
     is Epoch AI's average (DGX A100 in the Fire-Flyer paper: 4.2 of 6.5 kW, 0.65)."""
     currency: Currency | None = None
-    """Currency of the report; every price used must have it."""
+    """Currency of the report; every price must be in it."""
     electricity_price: EnergyPrice | None = None
     """Price of electrical energy."""
     exchange: dict[Currency, MoneyAmount] = Field(default_factory=dict)
@@ -232,7 +232,7 @@ class Cost(Frozen):
 
 
 class Limits(Frozen):
-    """Limits of the design; `ffplan check` reports every limit that the design exceeds."""
+    """Limits of the design; `ffplan check` reports every exceeded one."""
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
@@ -240,15 +240,16 @@ class Limits(Frozen):
     }
 
     capex: MoneyAmount | None = None
-    """Largest purchase: the whole bill of materials, with what the design leaves open, spares, racks and building."""
+    """Largest purchase: the whole bill of materials, including storage and networks added by the ownership profile,
+    spares, racks and building."""
     cost_per_accelerator: MoneyAmount | None = None
     """Largest purchase per accelerator."""
     it_power: Power | None = None
-    """Most IT power in training: servers, storage and every network, those that the design leaves open too [W]."""
+    """Largest IT power in training: servers, storage and all networks, including unplanned ones [W]."""
     facility_peak: Power | None = None
-    """Most facility power with everything at its rated maximum, PUE included: what the feed must carry [W]."""
+    """Largest facility power at everything's rated maximum, with PUE: the load of the feed [W]."""
     facility_training: Power | None = None
-    """Most facility power in training: IT power times PUE, at the meter [W]."""
+    """Largest facility power in training: IT power times PUE, at the meter [W]."""
     power_per_rack: Power | None = None
     """Largest power of a rack, at the nodes' rated maximum where known [W]."""
     oversubscription: Ratio | None = None
@@ -260,17 +261,17 @@ class Limits(Frozen):
     tokens_per_second: Annotated[float, Field(gt=0.0)] | None = None
     """Least tokens a second of the workload [1/s]."""
     cost_per_million_tokens: MoneyAmount | None = None
-    """Most that a million tokens of the workload may cost, ownership or rent included."""
+    """Largest cost of a million tokens of the workload, with ownership or rent."""
     goodput: Share | None = None
-    """Least goodput of the workload: the part of its time that failures, checkpoints and restarts leave [1]. Its likely
-    value is judged, as `ffplan goodput` prints it first; a median below is a warning."""
+    """Least goodput of the workload: the share of time left by failures, checkpoints and restarts [1]. It applies to
+    the likely value, which `ffplan goodput` prints first; a median below is a warning."""
     run_days: Annotated[float, Field(gt=0.0)] | None = None
     """Longest run of the workload over its tokens [day]."""
     blast_radius: Share | None = None
-    """Most accelerators that the loss of one switch may cut off, over all [1]."""
+    """Largest share of accelerators cut off by the loss of one switch [1]."""
     price_age: Years | None = None
-    """Oldest price of the price book that a cost may rest on, on the day of the check; `ffplan check` alone judges it,
-    since reports do not know the day [year]."""
+    """Largest age of a price used from the price book, on the day of the check; only `ffplan check` tests it, since
+    reports do not know the day [year]."""
 
 
 class Floor(Frozen):
@@ -296,20 +297,20 @@ class Floor(Frozen):
     slack: Length
     """Spare length of every cable [m]."""
     links: Annotated[Many[Identifier], Field(min_length=1)]
-    """Catalogue ids of the cables and optics to choose from; the cheapest that reaches is taken."""
+    """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used."""
 
 
 class Phase(Frozen):
-    """What is bought when; the last phase is the whole design."""
+    """A phase of the purchase; the last phase completes the design."""
 
     name: Identifier
     """Name of the phase."""
     after: Years
     """From the first order to the order of this phase [year]."""
     nodes: Annotated[Many[Annotated[int, Field(ge=0, le=MOST_COUNT)]], Field(min_length=1)]
-    """Nodes of each group, in the order of `nodes`, that stand once this phase is in production."""
+    """Nodes of each group, in the order of `nodes`, once this phase is in production."""
     price_change: Change = 0.0
-    """Prices of this phase over those of the price book, less one: -15 % where parts are 15 % cheaper by then [1]."""
+    """Price change of this phase against the price book: -15 % if parts are 15 % cheaper by then [1]."""
     lead_time: Years | None = None
     """From its order to its first job; lead time and commissioning of `ownership` if omitted [year]."""
 
@@ -326,7 +327,7 @@ class Design(Frozen):
     fabric: Fabric
     """The network that carries the traffic of jobs."""
     networks: Many[OtherNetwork] = ()
-    """Networks beside it, each counted, priced and powered with the design."""
+    """Side networks, included in counts, cost and power of the design."""
     communication: Communication | None = None
     """Collectives to bound."""
     site: Site
@@ -334,19 +335,19 @@ class Design(Frozen):
     cost: Cost | None = None
     """Pricing; without it the report has no cost."""
     ownership: OwnershipSection = None
-    """What owning the cluster takes; `ffplan cost` reads it."""
+    """Ownership of the cluster, for `ffplan cost`."""
     rent: RentSection = None
-    """The cluster is rented and not bought; it then has no `cost`."""
+    """Rent of the cluster instead of a purchase; excludes `cost`."""
     phases: Many[Phase] = ()
-    """What is bought when, in order."""
+    """Phases of the purchase, in order."""
     workload: WorkloadSection = None
-    """The job that the cluster is bought for; `ffplan check` holds it against limits, `ffplan cost` prices it."""
+    """The job of the cluster; `ffplan check` tests it against limits, `ffplan cost` prices it."""
     reliability: ReliabilitySection = None
-    """Failures, checkpoints and restarts; a usual profile if omitted."""
+    """Failures, checkpoints and restarts; a default profile if omitted."""
     floor: Floor | None = None
-    """The floor plan; with it, cables have lengths, and the bill of materials the types that reach."""
+    """The floor plan, which gives cables their lengths, and the bill of materials types with enough reach."""
     limits: Limits = Limits.model_construct()
-    """Limits that `ffplan check` compares the design with."""
+    """Limits tested by `ffplan check`."""
 
 
 SCHEMAS = {

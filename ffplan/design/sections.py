@@ -1,4 +1,4 @@
-"""Sections of a design file with models of their own, which only a design that has them pays for."""
+"""Optional sections of a design file, whose models are imported on demand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Section:
-    """Marks a field whose model is imported and applied where the section is read."""
+    """Marker of a field whose model is imported when the section is read."""
 
     def __init__(self, home: str, name: str) -> None:
         """Name the model.
@@ -23,7 +23,7 @@ class Section:
         self.home, self.name = f"ffplan.design.{home}", name
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
-        """Take anything: `resolve` validates the section."""
+        """Accept anything: `resolve` validates the section."""
         return core_schema.any_schema()
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:

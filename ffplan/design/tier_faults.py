@@ -1,4 +1,4 @@
-"""Faults of the tiers of a fabric: switches that do not match, ports that a switch does not have."""
+"""Faults of a fabric's tiers: mismatched switches, and more ports than a switch has."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from ffplan.inputs.document import Document
 
 TIERED = {"leaf": 2, "spine": 2, "core": 3}
-"""Fewest tiers of a fabric in which the field says something."""
+"""Fewest tiers at which each field has an effect."""
 RAILED = ("rail-optimised", "top-of-rack")
-"""Families of trees that are built from scalable units."""
+"""Families of trees built from scalable units."""
 
 
 def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
-    """Yield fields of tiers that the fabric does not have, or that contradict each other."""
+    """Yield tier fields that the fabric lacks, or that contradict each other."""
     fabric = spec.fabric
 
     def wrong(message: str, remedy: str, *path: str) -> Finding:
@@ -30,9 +30,9 @@ def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
 
     for name, least in TIERED.items():
         if name in fabric.model_fields_set and fabric.tiers < least:
-            words = "one tier has no uplinks and no spines" if least == 2 else "there are no core switches"
+            reason = "one tier has no uplinks and no spines" if least == 2 else "there are no core switches"
             yield wrong(
-                f"`{name}` says nothing with `tiers: {fabric.tiers}`: {words}",
+                f"`{name}` says nothing with `tiers: {fabric.tiers}`: {reason}",
                 f"remove `{name}`, or use `tiers: {least}`",
                 name,
             )
@@ -51,8 +51,8 @@ def tier_field_faults(spec: Design, document: Document) -> Iterator[Finding]:
     if fabric.leaf.rails is not None and fabric.family != "rail-optimised":
         remedy = "remove `rails`, or write `family: rail-optimised`"
         whole = fabric.family == "top-of-rack"
-        words = "a leaf of `top-of-rack` takes every rail" if whole else f"`{fabric.family}` has no leaves for rails"
-        yield document.finding("design-family", ("fabric", "leaf", "rails"), words, remedy, key=True)
+        reason = "a leaf of `top-of-rack` takes every rail" if whole else f"`{fabric.family}` has no leaves for rails"
+        yield document.finding("design-family", ("fabric", "leaf", "rails"), reason, remedy, key=True)
 
 
 MOST_SPLIT = 8
@@ -60,7 +60,7 @@ MOST_SPLIT = 8
 
 
 def no_split(switch: Switch, parts: int) -> str | None:
-    """Return why a port cannot be split into some equal parts, as its lanes are; None where it can.
+    """Return why a port's lanes cannot be split into equal parts; None if they can.
 
     Args:
         parts: parts of a port [1].
@@ -74,16 +74,16 @@ def no_split(switch: Switch, parts: int) -> str | None:
     return None
 
 
-def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
-    """Yield ports that are split further than their switch can."""
-    leaf, spine = found["leaf"], found["spine"]
-    asked = (
+def _split_faults(fabric: Fabric, document: Document, switches: dict[str, Switch]) -> Iterator[Finding]:
+    """Yield ports split further than their switch allows."""
+    leaf, spine = switches["leaf"], switches["spine"]
+    requested = (
         (("breakout",), fabric.breakout, leaf),
         (("leaf", "uplink_breakout"), fabric.leaf.uplink_breakout, leaf),
         (("spine", "breakout"), fabric.spine.breakout, spine),
-        (("core", "breakout"), fabric.core.breakout, found["core"]),
+        (("core", "breakout"), fabric.core.breakout, switches["core"]),
     )
-    for path, split, switch in asked:
+    for path, split, switch in requested:
         why = None if split is None else no_split(switch, split)
         if split is not None and why is not None:
             fits = max(count for count in range(1, split) if no_split(switch, count) is None)
@@ -95,16 +95,16 @@ def _split_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) 
             )
 
 
-def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -> Iterator[Finding]:
-    """Yield tiers whose ports do not run at the rate of the ports below them, or speak another protocol."""
+def _rate_faults(fabric: Fabric, document: Document, switches: dict[str, Switch]) -> Iterator[Finding]:
+    """Yield tiers with another port rate or protocol than the tier below."""
     split = fabric.leaf.uplink_breakout or fabric.breakout
-    below, words = found["leaf"], "the uplinks of a leaf"
+    below, lower = switches["leaf"], "the uplinks of a leaf"
     rate = below.rate.value / split
     for role in ("spine", "core")[: fabric.tiers - 1]:
-        own, switch = getattr(fabric, role), found[role]
-        split = own.breakout or split
+        tier, switch = getattr(fabric, role), switches[role]
+        split = tier.breakout or split
         port = switch.rate.value / split
-        named = "switch" if own.switch is not None else "breakout"
+        named = "switch" if tier.switch is not None else "breakout"
         path = ("fabric", role, named) if role in fabric.model_fields_set else ("fabric", "switch")
         if switch.fabric != below.fabric:
             message = f"`{switch.id}` is {switch.fabric}, `{below.id}` below it {below.fabric}"
@@ -116,26 +116,26 @@ def _rate_faults(fabric: Fabric, document: Document, found: dict[str, Switch]) -
             yield document.finding(
                 "fabric-breakout",
                 path,
-                f"a port of `{switch.id}` runs at {number(port * 8)} Gb/s, {words} at {number(rate * 8)} Gb/s",
+                f"a port of `{switch.id}` runs at {number(port * 8)} Gb/s, {lower} at {number(rate * 8)} Gb/s",
                 remedy,
             )
-        below, words = switch, "a port of the spines"
+        below, lower = switch, "a port of the spines"
 
 
 def scale_up_faults(document: Document, leaf: Switch, spine: Switch | None, core: Switch | None) -> Iterator[Finding]:
-    """Yield switches of a scale-up domain that a fabric names.
+    """Yield scale-up switches named by a fabric.
 
     Args:
         document: file of the design.
-        leaf: switch of the leaves.
-        spine: switch of the spines, where it is another.
-        core: switch of the cores, where it is another.
+        leaf: leaf switch.
+        spine: spine switch, if different.
+        core: core switch, if different.
     """
     for switch, path in ((leaf, ("switch",)), (spine, ("spine", "switch")), (core, ("core", "switch"))):
         if switch is not None and switch.fabric == "nvlink":
-            words = f"`{switch.id}` joins accelerators within a scale-up domain, not servers"
+            fault = f"`{switch.id}` joins accelerators within a scale-up domain, not servers"
             remedy = "name a switch of InfiniBand or Ethernet; servers with NVLink have such switches inside"
-            yield document.finding("reference-kind", ("fabric", *path), words, remedy)
+            yield document.finding("reference-kind", ("fabric", *path), fault, remedy)
 
 
 def tier_switch_faults(
@@ -144,37 +144,39 @@ def tier_switch_faults(
     """Yield faults between the switches of the tiers.
 
     Args:
-        leaf: switch of the leaves.
-        spine: switch of the spines, where it is another.
-        core: switch of the cores, where it is another.
+        leaf: leaf switch.
+        spine: spine switch, if different.
+        core: core switch, if different.
     """
     if leaf is None:
         return
-    found = {"leaf": leaf, "spine": spine or leaf, "core": core or spine or leaf}
-    faults = list(_split_faults(spec.fabric, document, found))
+    switches = {"leaf": leaf, "spine": spine or leaf, "core": core or spine or leaf}
+    faults = list(_split_faults(spec.fabric, document, switches))
     yield from faults
+    # rates of ports that cannot be split this way mean nothing
     if not faults and spec.fabric.family != "dragonfly" and "tiers" in spec.fabric.model_fields_set:
-        yield from _rate_faults(spec.fabric, document, found)
+        yield from _rate_faults(spec.fabric, document, switches)
 
 
 def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
-    """Yield leaves and spines with more links than ports, and rails that leaves cannot share evenly.
+    """Yield leaves and spines with more links than ports, and rails not divisible among leaves.
 
     Args:
-        design: a design whose parts are resolved.
+        design: a resolved design.
     """
     fabric, document = design.spec.fabric, design.document
     ports = int(design.switch.ports.value)
     down, up = fabric.leaf.downlinks, fabric.leaf.uplinks
+    # whole ports, rounded up: a port is split for one direction only; an omitted direction takes one port
     used = -(-(down or 1) // fabric.breakout) + -(-(up or 1) // design.uplink_breakout)
     if used > ports and (down or up):
         path = ("fabric", "leaf", "downlinks" if down else "uplinks")
-        words = f"{down or 0:,} downlinks and {up or 0:,} uplinks take {used:,} ports of `{design.switch.id}`"
+        fault = f"{down or 0:,} downlinks and {up or 0:,} uplinks take {used:,} ports of `{design.switch.id}`"
         if not (down and up):
-            kind, other = ("downlinks", "uplinks") if down else ("uplinks", "endpoints")
-            words = f"{down or up or 0:,} {kind} leave no port for {other} on `{design.switch.id}`"
+            kind, missing = ("downlinks", "uplinks") if down else ("uplinks", "endpoints")
+            fault = f"{down or up or 0:,} {kind} leave no port for {missing} on `{design.switch.id}`"
         yield document.finding(
-            "fabric-divisibility", path, f"{words}, which has {ports:,}", "use fewer, or a switch with more ports"
+            "fabric-divisibility", path, f"{fault}, which has {ports:,}", "use fewer, or a switch with more ports"
         )
     yield from _spine_port_faults(design)
     shared = fabric.leaf.rails
@@ -191,15 +193,15 @@ def _spine_port_faults(design: ResolvedDesign) -> Iterator[Finding]:
     """Yield spines with more links than ports."""
     spine, radix = design.spec.fabric.spine, design.radix_of("spine")
     three = design.spec.fabric.tiers == 3
-    asked = {"downlinks": spine.downlinks, "pod_leaves": spine.pod_leaves, "uplinks": spine.uplinks}
-    named = [name for name, value in asked.items() if value]
+    requested = {"downlinks": spine.downlinks, "pod_leaves": spine.pod_leaves, "uplinks": spine.uplinks}
+    named = [name for name, value in requested.items() if value]
     down, up = max(spine.downlinks or 1, spine.pod_leaves or 1), spine.uplinks or int(three)
     if named and down + up > radix:
-        words = f"{down:,} downlinks" + (f" and {plural(up, 'uplink')}" if three else "")
+        links = f"{down:,} downlinks" + (f" and {plural(up, 'uplink')}" if three else "")
         yield design.document.finding(
             "fabric-divisibility",
             ("fabric", "spine", named[0]),
-            f"{words} of a spine are more than its {radix:,} ports",
+            f"{links} of a spine are more than its {radix:,} ports",
             "use fewer, or a switch with more ports",
         )
     elif spine.downlinks and spine.pod_leaves and spine.pod_leaves > spine.downlinks:

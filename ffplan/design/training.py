@@ -22,7 +22,7 @@ Overlap = Literal["gradients", "parameters", "tensor", "pipeline", "experts"]
 Axis = Literal["tensor", "context", "data", "pipeline"]
 Zero = Annotated[int, Field(ge=0, le=3)]
 LEAST_ZERO = {"shard": 1, "unit_layers": 3}
-"""ZeRO stages from which fields have an effect; elsewhere they are refused."""
+"""Lowest ZeRO stage at which each field has an effect; below it the field is refused."""
 
 
 class PlanFields(Frozen):
@@ -44,13 +44,13 @@ class PlanFields(Frozen):
     expert_tensor: Count | None = None
     """TP size within experts; equal to `tensor` if omitted."""
     data: Count | None = None
-    """Data-parallel ranks; if omitted, the ranks that the other axes leave."""
+    """Data-parallel ranks; if omitted, the ranks left by the other axes."""
     micro_batch: Count = 1
     """Sequences, or images, of a micro-batch."""
     batch: Count | None = None
-    """Sequences, or images, of a step over all ranks; one micro-batch a rank if omitted, of convolutional networks."""
+    """Sequences, or images, of a step over all ranks; if omitted, one micro-batch a rank for convolutional networks."""
     sequence: Count | None = None
-    """Length of a sequence; the model's usual one if omitted."""
+    """Length of a sequence; the model's default if omitted."""
     schedule: Schedule = "1f1b"
     """Schedule of the pipeline."""
     sequence_parallel: bool = True
@@ -70,47 +70,46 @@ class PlanFields(Frozen):
     gradient_bytes: Literal[2, 4] = 4
     """Bytes of a gradient in memory and in its reduction, unless `grad_dtype` or `grad_reduce_dtype` is given."""
     grad_dtype: Width | None = None
-    """Precision in which gradients are kept and added up; that of `gradient_bytes` if omitted."""
+    """Precision of gradients as kept and accumulated; from `gradient_bytes` if omitted."""
     grad_reduce_dtype: Width | None = None
-    """Precision in which gradients are reduced; that in which they are kept if omitted."""
+    """Precision of gradients in their reduction; as kept if omitted."""
     main_params: Literal["fp32", "bf16", "none"] = "fp32"
-    """Precision of the optimizer's own copy of the parameters; `none` where it updates the parameters themselves."""
+    """Precision of the optimizer's parameter copy; `none` if it updates the parameters in place."""
     optimizer_dtype: Width = "fp32"
     """Precision of Adam's two moments."""
     weights_copy: bool = False
-    """ZeRO 3 keeps a sharded copy of the weights at 16 bits beside the optimizer's own, as DeepSpeed; otherwise they
-    are cast as they are gathered, as by FSDP and MaxText. With `offload` there is one always."""
+    """ZeRO 3 keeps a sharded 16-bit copy of the weights besides the optimizer's, as in DeepSpeed; otherwise weights
+    are cast when gathered, as in FSDP and MaxText. `offload` always implies the copy."""
     recompute_parts: Many[RecomputePart] = ()
-    """Parts of every layer that are computed again in the backward pass: outputs of norms; queries, keys and values
+    """Parts of every layer recomputed in the backward pass: outputs of norms; queries, keys and values
     from the latents of latent attention; results of the activation function; or operators: the GEMM of queries, keys
     and values, the core of attention, its output GEMM, and the GEMMs into and out of the feed-forward network."""
     attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"] = "fused"
     """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
-    to 3, the port of 1 to Triton, cuDNN of the first measurements and 9.19; `fused` is the kernel of the stack."""
+    to 3, Triton's port of 1, cuDNN as first measured and 9.19; `fused` is the stack's kernel."""
     stack: Identifier | None = None
-    """Catalogue id of the software stack; if omitted, the values that published stacks have in common, and of measured
-    runs the stack that their source names, or that of most published runs on the accelerator."""
+    """Catalogue id of the software stack; if omitted, the values common to published stacks, and for measured runs the
+    stack named by their source, or the one of most published runs on the accelerator."""
     elementwise: Literal["fused", "eager"] = "fused"
     """Kernels of norms, positions, activations and the loss: `fused` has few, `eager` one for every operation, as
-    PyTorch without a compiler."""
+    in PyTorch without a compiler."""
     dispatcher: Dispatcher | None = None
-    """Exchange of tokens with experts: `alltoall` sends every copy by itself; `allgather` brings all tokens of the
-    ranks that share the experts to each of them, and adds results up by a reduce-scatter; `deepep` and `hybrid`
-    (HybridEP) send a token to each node, or scale-up domain, once and forward it there; that of the stack if
-    omitted."""
+    """Exchange of tokens with experts: `alltoall` sends every copy separately; `allgather` copies all tokens to every
+    rank that shares the experts, and sums results by a reduce-scatter; `deepep` and `hybrid` (HybridEP) send a
+    token once to each node, or scale-up domain, and forward it there; the stack's if omitted."""
     dispatch_dtype: Literal["bf16", "fp8"] = "bf16"
     """Precision of tokens, and of gradients, on their way to experts; on their way back they have 16 bits."""
     dispatch_sms: Annotated[int, Field(ge=1, le=1024)] | None = None
-    """Multiprocessors (SMs) that DeepEP or HybridEP takes. Those of DeepEP copy no more than channels of NCCL, without
-    limit if omitted; while an exchange is hidden computing misses them, 20 if omitted."""
+    """Multiprocessors (SMs) of DeepEP or HybridEP. In DeepEP each copies at most the rate of an NCCL channel, unlimited
+    if omitted; a hidden exchange takes them from computing, 20 if omitted."""
     mtp_layers: Annotated[int, Field(ge=0, le=16)] = 0
     """Layers that predict further tokens (multi-token prediction), on the last stage: each projects two widths to one,
-    and has a pass of the output layer of its own. MFU does not count them."""
+    and runs the output layer once more. MFU ignores them."""
     routing: Routing = "random"
-    """Experts of a token: `random`, any of them; `in-turn`, neighbours that take turns, as gates that benchmarks put
-    in the router's place: they lie on one node or two, which saves traffic where a token goes to each node once."""
+    """Experts of a token: `random`, any; `in-turn`, neighbours in turn, as with the gates of benchmarks: they lie on
+    one or two nodes, which saves traffic if a token goes to each node once."""
     imbalance: Annotated[float, Field(ge=1, le=64)] = 1.0
-    """Tokens of the fullest rank's experts over the mean; 1 where balance is forced, as benchmarks do."""
+    """Tokens of the fullest rank's experts over the mean; 1 for forced balance, as in benchmarks."""
     causal_skip: bool = True
     """Fused attention skips the blocks that a causal mask removes."""
     overlap: Many[Overlap] = ("gradients", "parameters")
@@ -120,21 +119,21 @@ class PlanFields(Frozen):
     order: Many[Axis] = ("tensor", "context", "data", "pipeline")
     """Axes of ranks, innermost first: the first fill a node."""
     offload: Literal["none", "optimizer", "parameters"] = "none"
-    """States that host memory holds, or the node's drives."""
+    """States offloaded to host memory or the node's drives."""
     offload_to: Literal["memory", "drives"] = "memory"
-    """Where the states that are offloaded wait: host memory, or the data drives of the node, as ZeRO-Infinity."""
+    """Place of offloaded states: host memory, or the node's data drives, as in ZeRO-Infinity."""
     offload_layers: Annotated[int, Field(ge=0, le=10_000)] = 0
-    """Layers of each stage whose activations wait in host memory for the backward pass."""
+    """Layers of each stage with activations offloaded to host memory until the backward pass."""
     bucket_mib: Annotated[float, Field(ge=0.001, le=1e6)] = 25.0
-    """Size at which a bucket of a convolutional network's gradients is full and is reduced [MiB]."""
+    """Size of a gradient bucket before its reduction, for convolutional networks [MiB]."""
     reducer: Literal["nccl", "rccl", "hfreduce", "hfreduce-nvlink"] | None = None
     """Library that reduces gradients; the design's first if omitted, nccl in files of measured runs."""
     preset: Preset | None = None
-    """Framework whose settings stand in for the fields that are left out."""
+    """Framework whose settings fill omitted fields."""
 
     @property
     def attention_kernel(self) -> str:
-        """Kernel of fused attention that the plan names; empty for that of the stack, or unfused attention."""
+        """Kernel of fused attention named by the plan; empty for the stack's, or unfused attention."""
         return "" if self.attention in ("fused", "unfused") else self.attention
 
     @property
@@ -149,40 +148,40 @@ class PlanFields(Frozen):
 
     @property
     def optimizer_bytes(self) -> int:
-        """Bytes of the optimizer's states of a parameter: its own copy, none of parameters at 32 bits, and moments."""
-        own = 0 if self.precision == "tf32" else BYTES[self.main_params]
-        return own + 2 * BYTES[self.optimizer_dtype]
+        """Optimizer bytes per parameter: its copy, unless parameters have 32 bits, and moments."""
+        copy = 0 if self.precision == "tf32" else BYTES[self.main_params]
+        return copy + 2 * BYTES[self.optimizer_dtype]
 
     @property
     def casts(self) -> bool:
-        """Whether ZeRO 3 has the optimizer's own copy of the weights alone, and casts what it gathers."""
+        """Whether ZeRO 3 keeps only the optimizer's copy of the weights, and casts gathered ones."""
         return not self.weights_copy and self.main_params != "none" and self.precision != "tf32"
 
     @property
     def reduces_whole(self) -> bool:
-        """True where the requested library has only allreduce and no reduce-scatter, as HFReduce."""
+        """Whether the requested library has allreduce but no reduce-scatter, as HFReduce."""
         return self.reducer not in (None, "nccl", "rccl")
 
     @model_validator(mode="after")
     def _consistent(self) -> PlanFields:
         wrong = None
         if sorted(self.order) != ["context", "data", "pipeline", "tensor"]:
-            words = "`order` names each of tensor, context, data and pipeline once"
-            wrong = ("order", words, "write all four, innermost first")
+            fault = "`order` names each of tensor, context, data and pipeline once"
+            wrong = ("order", fault, "write all four, innermost first")
         elif self.chunks > 1 and self.schedule != "1f1b":
-            words = f"`chunks` belong to 1f1b, not to {self.schedule}"
-            wrong = ("chunks", words, "leave out `chunks`, or write schedule: 1f1b")
+            fault = f"`chunks` belong to 1f1b, not to {self.schedule}"
+            wrong = ("chunks", fault, "leave out `chunks`, or write schedule: 1f1b")
         elif self.shard is not None and self.zero < LEAST_ZERO["shard"]:
             wrong = ("shard", "`shard` has no effect with `zero: 0`", "leave it out, or write zero: 3")
         elif self.unit_layers > 1 and self.zero < LEAST_ZERO["unit_layers"]:
-            words = f"`unit_layers` has no effect with `zero: {self.zero}`"
-            wrong = ("unit_layers", words, "leave it out, or write zero: 3 beside it")
+            fault = f"`unit_layers` has no effect with `zero: {self.zero}`"
+            wrong = ("unit_layers", fault, "leave it out, or write zero: 3 beside it")
         elif self.weights_copy and self.zero < 3 and self.preset is None:
-            words = f"`weights_copy` has no effect with `zero: {self.zero}`"
-            wrong = ("weights_copy", words, "leave it out, or write zero: 3 beside it")
+            fault = f"`weights_copy` has no effect with `zero: {self.zero}`"
+            wrong = ("weights_copy", fault, "leave it out, or write zero: 3 beside it")
         elif self.offload_to == "drives" and (self.offload == "none" or self.offload_layers):
-            words = "`offload_to: drives` holds optimizer states and parameters, and no activations"
-            wrong = ("offload_to", words, "write offload: optimizer or parameters, and leave out `offload_layers`")
+            fault = "`offload_to: drives` holds optimizer states and parameters, and no activations"
+            wrong = ("offload_to", fault, "write offload: optimizer or parameters, and leave out `offload_layers`")
         if wrong:
             field, message, remedy = wrong
             raise PydanticCustomError(

@@ -1,4 +1,4 @@
-"""The section of a design file about what the cluster trains. It is read by who needs it."""
+"""Section of a design file about its training job, imported on demand."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Workload(Frozen):
     model: Identifier
     """Catalogue id of the model, a transformer."""
     tokens: Tokens | None = None
-    """Tokens to train on; days, cost and energy of the run need it [1]."""
+    """Tokens to train on, required for days, cost and energy of the run [1]."""
     batch: Count | None = None
     """Sequences of a step; about 4 million tokens if omitted [1]."""
     gpus: Count | None = None
-    """Accelerators of the job; the most it can span if omitted [1]."""
+    """Accelerators of the job; as many as it can span if omitted [1]."""
     plan: PlanFields | None = Field(default=None)
     """Parallel plan; the fastest is searched if omitted."""
     search: bool = False
-    """Search the fastest plan with `plan` too; its fields stay."""
+    """Search the fastest plan even with `plan`, whose fields are kept."""

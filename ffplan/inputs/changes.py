@@ -8,7 +8,7 @@ from ffplan.base.errors import UsageError
 
 
 class NoPlaceError(LookupError):
-    """A path leads nowhere; `step` is the first of it that the data does not have."""
+    """A path leads nowhere; `step` is its first step that the data lacks."""
 
     def __init__(self, step: str | int) -> None:
         """Keep the step.
@@ -21,20 +21,20 @@ class NoPlaceError(LookupError):
 
 
 def steps(path: str) -> list[str | int]:
-    """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings have it.
+    """Return the steps of a path such as `nodes[0].count`, or `nodes.0.count` as findings write it.
 
     Raises:
-        UsageError: where it is none.
+        UsageError: if the path is malformed.
     """
-    found: list[str | int] = []
+    path_steps: list[str | int] = []
     for part in path.split("."):
         name, *places = part.split("[")
-        found.append(int(name) if found and len(name) < 10 and name.isdecimal() else name)
+        path_steps.append(int(name) if path_steps and len(name) < 10 and name.isdecimal() else name)
         for place in places:
             if not (place.endswith("]") and len(place) < 10 and place[:-1].isdecimal()):
                 raise UsageError(f"`{path[:60]}` is no path; write one such as `nodes[0].count`")
-            found.append(int(place[:-1]))
-    return found
+            path_steps.append(int(place[:-1]))
+    return path_steps
 
 
 def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
@@ -42,22 +42,22 @@ def put(data: Any, path: str, value: Any, *, create: bool = False) -> None:
 
     Args:
         data: mappings and lists, changed in place.
-        create: make mappings that lead there and are missing; otherwise they must exist.
+        create: add missing mappings on the way; otherwise they must exist.
 
     Raises:
-        UsageError: where the path is none.
-        NoPlaceError: where it leads nowhere.
+        UsageError: if the path is malformed.
+        NoPlaceError: if the data lacks a step of the path.
     """
     *way, last = steps(path)
-    at = data
+    parent = data
     for step in way:
-        if create and isinstance(at, dict) and isinstance(step, str):
-            at.setdefault(step, {})
+        if create and isinstance(parent, dict) and isinstance(step, str):
+            parent.setdefault(step, {})
         try:
-            at = at[step]
+            parent = parent[step]
         except (KeyError, IndexError, TypeError):
             raise NoPlaceError(step) from None
-    held = isinstance(last, int) and last < len(at) if isinstance(at, list) else isinstance(at, dict)
-    if not held or (isinstance(at, dict) and not isinstance(last, str)):
+    held = isinstance(last, int) and last < len(parent) if isinstance(parent, list) else isinstance(parent, dict)
+    if not held or (isinstance(parent, dict) and not isinstance(last, str)):
         raise NoPlaceError(last)
-    at[last] = value
+    parent[last] = value

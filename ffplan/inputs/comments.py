@@ -1,4 +1,4 @@
-"""Which places of a YAML text are inside a value, and so no comment."""
+"""Spans of YAML values, where `#` starts no comment."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ffplan.inputs.composer import raw_events
 
 
 def value_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the scalars of a YAML text begin and end, keys too; up to its first fault where it is none.
+    """Return the spans of a YAML text's scalars, keys included, up to its first syntax fault.
 
-    The line on which a block of text begins may end in a comment, and is no part of its span.
+    The span of a block text excludes its first line, which may end in a comment.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     with suppress(yaml.YAMLError):
-        found.extend(_span(text, event) for event in raw_events(text) if isinstance(event, yaml.ScalarEvent))
-    return found
+        spans.extend(_span(text, event) for event in raw_events(text) if isinstance(event, yaml.ScalarEvent))
+    return spans
 
 
 def _span(text: str, event: Any) -> tuple[int, int]:

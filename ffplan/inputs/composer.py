@@ -1,4 +1,4 @@
-"""From YAML text to a tree of values that know their place.
+"""From YAML text to a tree of located values.
 
 PyYAML's own composer recurses in C and dies on deep nesting; its event parser does not recurse.
 We therefore compose from events, with an explicit stack, and apply every limit on the way.
@@ -42,12 +42,12 @@ class Node:
 class _Places:
     """Lines and columns as editors count them.
 
-    libyaml also ends a line at U+0085, U+2028 and U+2029, and puts the end of a text that has no final line break one
+    libyaml also ends a line at U+0085, U+2028 and U+2029, and places the end of a text without final line break one
     line too far.
     """
 
     def __init__(self, text: str) -> None:
-        self.starts = [0, *(found.end() for found in re.finditer("\r\n|\r|\n", text))]
+        self.starts = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
         self.length = len(text)
         self.ended = text.endswith(("\r", "\n"))
         self.same = not re.search("[\x85\u2028\u2029]", text)
@@ -241,7 +241,7 @@ def raw_events(text: str) -> Iterator[Any]:
     """Yield the events of a YAML text.
 
     Raises:
-        yaml.YAMLError: where it is none.
+        yaml.YAMLError: if the text is not YAML.
     """
     yield from yaml.parse(text, Loader=_Loader)
 

@@ -1,4 +1,4 @@
-"""Design and plan files by path, or by the name of a shipped one."""
+"""Design and plan files by path or shipped name."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.paths import data_folder
 
 DESIGNS, PLANS = "designs", "designs/plans"
-"""Folders of what ships with ffplan."""
+"""Folders of the shipped designs and plans."""
 
 
 def _names(folder: str) -> list[str]:
@@ -21,17 +21,17 @@ def shipped_designs() -> list[str]:
 
 
 def shipped_label(name: str) -> str:
-    """Return what to call the file of a shipped design."""
+    """Return the name of a shipped design's file in messages."""
     return f"{DESIGNS}/{name}.yaml"
 
 
 def find_design(name: str) -> tuple[Path, str]:
-    """Return the file of a design given by path, or by the name of a shipped one, and what to call the file."""
+    """Return the file of a design given by path or shipped name, and its name in messages."""
     return _find(name, DESIGNS, "design")
 
 
 def find_plan(name: str) -> tuple[Path, str]:
-    """Return the file of a training plan, as `find_design` does of a design."""
+    """Return the file of a training plan, as `find_design` does for designs."""
     return _find(name, PLANS, "plan")
 
 

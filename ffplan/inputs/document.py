@@ -27,7 +27,7 @@ class Document:
     root: Node
     """The located values."""
     inside: tuple[str | int, ...] = ()
-    """Where the file has what paths under `fabric` say, for a fabric other than the first."""
+    """Path of the fabric in the file if it is not `fabric`; paths under `fabric` are moved there."""
 
     @property
     def data(self) -> Any:
@@ -35,16 +35,16 @@ class Document:
         return self.root.data
 
     def _moved(self, path: Iterable[str | int]) -> tuple[str | int, ...]:
-        """Return a path of this file."""
+        """Return the path in this file."""
         steps = tuple(path)
         return (*self.inside, *steps) if self.inside and steps[:1] == ("fabric",) else steps
 
     def place(self, path: Iterable[str | int], *, key: bool = False) -> tuple[int, int]:
-        """Return (line, column) of the value at `path`, or of the deepest value that exists.
+        """Return (line, column) of the value at `path`, or of its deepest existing parent.
 
         Args:
             path: field names and list positions from the root.
-            key: give the place of the last field's name instead of its value.
+            key: locate the last field's name instead of its value.
         """
         node = self.root
         place = (node.line, node.column)
@@ -95,7 +95,7 @@ def read_bytes(path: Path, file: str) -> bytes:
         path: where the file lies.
 
     Raises:
-        InputError: where it is missing, unreadable or too large.
+        InputError: if the file is missing, unreadable or too large.
     """
     try:
         if path.is_dir():
@@ -124,7 +124,7 @@ def read_document(path: Path, file: str | None = None) -> Document:
         file: its name in messages; the path as given if omitted.
 
     Raises:
-        InputError: where the file is missing, unreadable, too large, not text or not YAML 1.2.
+        InputError: if the file is missing, unreadable, too large, not text or not YAML 1.2.
     """
     file = file or str(path)
     return parse_document(read_bytes(path, file), file)
@@ -134,7 +134,7 @@ def parse_document(raw: bytes, file: str) -> Document:
     """Read the content of one YAML file within the limits.
 
     Raises:
-        InputError: where it is not text or not YAML 1.2.
+        InputError: if the content is not text or not YAML 1.2.
     """
     if b"\0" in raw:
         raise _fault("file-not-text", file, "this is a binary file", "name a YAML text file")

@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from ffplan.base.visible import visible
+from ffplan.base.control_characters import visible
 from ffplan.inputs.scalars import resolve_plain
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+/-]*")
@@ -20,19 +20,19 @@ _Quoting.add_representer(str, lambda dumper, text: dumper.represent_scalar("tag:
 
 
 def quoted(text: str) -> str:
-    """Return a text between double quotes, on one line; hidden characters as they would be shown."""
+    """Return a text in double quotes, on one line, with hidden characters escaped."""
     written: str = yaml.dump(visible(text.replace("\n", " ")), Dumper=_Quoting, width=10**9, allow_unicode=True)
     return written.rstrip("\n")
 
 
 def scalar(text: str) -> str:
-    """Return a text as a value: plain where every reader takes it for that text, else between double quotes."""
+    """Return a text as a YAML value: plain if every reader takes it for that text, else in double quotes."""
     plain = _PLAIN.fullmatch(text) and resolve_plain(text) == text and isinstance(resolve_plain(text), str)
     return text if plain and _loaded(text) == text else quoted(text)
 
 
 def _loaded(text: str) -> object:
-    """Return what other readers take a plain text for; None where they fail on it, as on the day 2026-13-45."""
+    """Load a plain text as other readers do; None if they fail, as on the date 2026-13-45."""
     try:
         return yaml.safe_load(text)
     except (ValueError, yaml.YAMLError):
@@ -40,14 +40,14 @@ def _loaded(text: str) -> object:
 
 
 def comment(text: str) -> str:
-    """Return a text that can stand behind `#`, on one line."""
+    """Return a text as a one-line comment behind `#`."""
     return visible(" ".join(text.split()))
 
 
 def flow(value: object) -> str:
     """Return plain data on one line: mappings and lists between brackets, texts as `scalar` writes them."""
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{name}: {flow(item)}" for name, item in value.items()) + "}"
+        return "{" + ", ".join(f"{name}: {flow(child)}" for name, child in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
     if isinstance(value, bool):

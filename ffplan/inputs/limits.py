@@ -1,4 +1,4 @@
-"""Limits that keep a hostile or mistaken file from hurting anybody."""
+"""Limits against hostile or mistaken files."""
 
 MAX_BYTES = 1 << 20
 """Largest file read, in bytes; a design of ten thousand lines is far below it."""

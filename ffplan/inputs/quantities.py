@@ -1,6 +1,6 @@
 """Quantities as people write them: `200 Gb/s`, `2.5 kW`, `512 GB`, `3:1`, `40 %`, `$0.08/kWh`.
 
-Every quantity is turned into one canonical unit on reading, and the rest of ffplan computes in those:
+Every quantity is converted to its canonical unit on reading:
 
 | dimension | canonical unit | examples |
 | --- | --- | --- |
@@ -69,7 +69,7 @@ PER_EXAMPLES = {
     "year": "$250,000",
     "GB": "$0.05",
 }
-"""A usual price by what it is for, as messages show it."""
+"""Example prices by unit, as messages show them."""
 _SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
 
 
@@ -117,19 +117,19 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
         value: the value in the file, for example `"200 Gb/s"`.
 
     Raises:
-        PydanticCustomError: with a message and a remedy, where it is not such a quantity.
+        PydanticCustomError: with message and remedy, if the value is not such a quantity.
     """
-    wanted = f"{dimension.article} {dimension.name}"
-    remedy = f"write {wanted} such as {dimension.example}"
+    expected = f"{dimension.article} {dimension.name}"
+    remedy = f"write {expected} such as {dimension.example}"
     match = _QUANTITY.fullmatch(value.strip()) if isinstance(value, str) else None
     if match is None:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            raise _fault("unit", f"{describe(value)} has no unit; {wanted} is wanted", remedy)
-        raise _fault("unit", f"{describe(value)} is not {wanted}", remedy)
+            raise _fault("unit", f"{describe(value)} has no unit; {expected} is wanted", remedy)
+        raise _fault("unit", f"{describe(value)} is not {expected}", remedy)
     sign, number, unit = match.groups()
     if unit not in dimension.units:
         if other := _other_dimension(unit):
-            raise _fault("unit", f"{describe(value)} is {other}; {wanted} is wanted", remedy)
+            raise _fault("unit", f"{describe(value)} is {other}; {expected} is wanted", remedy)
         folded = {known.lower() for known in dimension.units}
         hint = "; units tell b (bit) from B (byte)" if unit.lower() in folded else ""
         raise _fault("unit", f"{describe(value)}: the unit `{unit}` is not known{hint}", remedy)
@@ -142,12 +142,12 @@ def parse_quantity(value: Any, dimension: Dimension) -> float:
         return 0.0
     if not dimension.smallest <= result <= dimension.largest:
         bounds = f"{dimension.smallest:g} to {dimension.largest:g} {dimension.canonical}"
-        raise _fault("range", f"{describe(value)} is out of range", f"write {wanted} of {bounds}")
+        raise _fault("range", f"{describe(value)} is out of range", f"write {expected} of {bounds}")
     return result
 
 
 def is_ratio(value: Any) -> bool:
-    """True for a text such as `3:1`."""
+    """Return whether a value is a text such as `3:1`."""
     return isinstance(value, str) and _RATIO.fullmatch(value.strip()) is not None
 
 
@@ -230,7 +230,7 @@ def parse_money(value: Any, *, per: str | None = None) -> Money:
         per: unit that the price is for, such as kWh; None for an amount.
 
     Raises:
-        PydanticCustomError: with a message and a remedy, where it is none.
+        PydanticCustomError: with message and remedy, if the value is not such an amount.
     """
     example = f"`{PER_EXAMPLES.get(per, '$100')}/{per}`" if per else "`$120 M` or `11600 paper-unit`"
     remedy = f"write {f'a price per {per}' if per else 'an amount of money'} such as {example}"
@@ -246,8 +246,8 @@ def parse_money(value: Any, *, per: str | None = None) -> Money:
         raise _fault("unit", f"{describe(value)} is not an amount of money", remedy)
     symbol, code = match["symbol"], match["code"]
     if match["per"] != per:
-        wanted = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
-        raise _fault("unit", f"{describe(value)}: {wanted} is wanted", remedy)
+        expected = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
+        raise _fault("unit", f"{describe(value)}: {expected} is wanted", remedy)
     if not symbol and not code:
         raise _fault("unit", f"{describe(value)} has no currency", remedy)
     if symbol and code and _SYMBOLS[symbol] != code:
@@ -270,7 +270,7 @@ def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:
 
 
 def _schema(example: str, pattern: str, *, number: bool = False) -> WithJsonSchema:
-    """Return the JSON Schema by which an editor knows a quantity."""
+    """Return the JSON Schema of a quantity, for editors."""
     return WithJsonSchema(
         {
             "type": ["string", "number"] if number else "string",
@@ -323,7 +323,7 @@ EnergyPrice = Annotated[
 
 
 def money_per(per: str | None) -> tuple[PlainValidator, WithJsonSchema]:
-    """Return what reads a price for a unit, and its JSON Schema."""
+    """Return the type of a price per unit, with its JSON Schema."""
 
     def parse(value: Any) -> Money:
         return parse_money(value, per=per)

@@ -1,4 +1,4 @@
-"""Files as a revision of git has them."""
+"""Files at a git revision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _RANGE = re.compile(r"(?P<one>[^:]*?)(?P<dots>\.\.\.?)(?P<two>[^:]*)")
 SECONDS = 30
-"""Longest that git may take [s]."""
+"""Time limit of a git command [s]."""
 
 
 class NoFileError(UsageError):
@@ -22,7 +22,7 @@ class NoFileError(UsageError):
 
 
 class _RefusedError(UsageError):
-    """Git has refused; `silent` where it has not said why."""
+    """Git refused; `silent` if it printed no reason."""
 
     def __init__(self, said: list[str], code: int) -> None:
         super().__init__(f"ffplan: git: {said[-1] if said else f'exit code {code}'}")
@@ -30,26 +30,26 @@ class _RefusedError(UsageError):
 
 
 def revisions(text: str) -> tuple[str, str | None] | None:
-    """Return the two revisions of a range such as `main..HEAD`; the second is None for the file as it is.
+    """Return the two revisions of a range such as `main..HEAD`; the second is None for the working tree.
 
     Args:
-        text: the range; `main..` goes up to the file as it is, `main...HEAD` starts where the two part.
+        text: the range; `main..` ends at the working tree, `main...HEAD` starts at the merge base.
     """
-    found = _RANGE.fullmatch(text)
-    if found is None or not found["one"]:
+    match = _RANGE.fullmatch(text)
+    if match is None or not match["one"]:
         return None
-    one, two = found["one"], found["two"] or None
-    return (f"{one}...{two or 'HEAD'}" if found["dots"] == "..." else one), two
+    first, second = match["one"], match["two"] or None
+    return (f"{first}...{second or 'HEAD'}" if match["dots"] == "..." else first), second
 
 
-def _git(folder: Path, *words: str) -> bytes:
-    """Return what git prints.
+def _git(folder: Path, *arguments: str) -> bytes:
+    """Run a git command; return its output.
 
     Raises:
-        UsageError: where git is missing, takes too long, or refuses.
+        UsageError: if git is missing, takes too long, or refuses.
     """
     try:
-        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, timeout=SECONDS, check=False)
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, timeout=SECONDS, check=False)
     except FileNotFoundError:
         raise UsageError("ffplan: a revision needs git, and it is not installed") from None
     except subprocess.TimeoutExpired:
@@ -63,7 +63,7 @@ def _commit(folder: Path, revision: str) -> str:
     """Return the hash of the commit that a revision names.
 
     Raises:
-        UsageError: where there is none.
+        UsageError: if the revision is unknown.
     """
     if "..." in revision:
         one, _, two = revision.partition("...")
@@ -71,24 +71,24 @@ def _commit(folder: Path, revision: str) -> str:
             raise UsageError(f"ffplan: `{revision}` is no revision, and no two of them")
         return _git(folder, "merge-base", _commit(folder, one), _commit(folder, two)).decode().strip()
     try:
-        found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        output = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     except _RefusedError as error:
         if not error.silent:
             raise
         raise UsageError(f"ffplan: git knows no revision `{revision}` in {folder}") from None
-    return found.decode().strip()
+    return output.decode().strip()
 
 
 def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
-    """Return a file as a revision has it, and its name in messages.
+    """Return a file at a revision, and its name in messages.
 
     Args:
-        path: the file; it may be gone by now.
-        revision: branch, tag or hash, or two joined by `...` for where they part.
+        path: the file; it may be deleted by now.
+        revision: branch, tag or hash, or two joined by `...` for their merge base.
 
     Raises:
-        UsageError: where there is no such revision.
-        NoFileError: where it has no such file.
+        UsageError: if the revision is unknown.
+        NoFileError: if the revision lacks the file.
     """
     real = path.resolve()  # git keeps a link as its target's name
     folder = real.parent
@@ -103,13 +103,13 @@ def at_revision(path: Path, revision: str) -> tuple[bytes, str]:
 
 
 def known_revision(path: Path, revision: str) -> None:
-    """Refuse a revision that the repository of a file does not have.
+    """Refuse a revision unknown to a file's repository.
 
     Args:
         path: a file of the repository.
         revision: branch, tag or hash.
 
     Raises:
-        UsageError: where there is no such revision.
+        UsageError: if the revision is unknown.
     """
     _commit(path.resolve().parent, revision)

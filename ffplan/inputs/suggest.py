@@ -14,35 +14,35 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     names = sorted(set(known))
     folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
-    wanted = name[:200].lower().replace("_", "-")
-    matches = get_close_matches(wanted, list(folded), n=1, cutoff=0.6)
+    query = name[:200].lower().replace("_", "-")
+    matches = get_close_matches(query, list(folded), n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
 
 
 LEAST = 3
-"""Fewest letters of a name that is looked for within known names."""
+"""Shortest name that is searched within known names."""
 SHOWN = 6
-"""Most names that contain it in a remedy."""
+"""Most matching names in a remedy."""
 
 
 def containing(name: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that contain `name`: those that begin with it first, then the shortest."""
-    wanted = name[:200].lower().replace("_", "-")
-    if len(wanted) < LEAST:
+    """Return the known names that contain `name`: prefix matches first, then the shortest."""
+    query = name[:200].lower().replace("_", "-")
+    if len(query) < LEAST:
         return []
     folded = {candidate: candidate.lower().replace("_", "-") for candidate in known}
-    found = [candidate for candidate, text in folded.items() if wanted in text]
-    return sorted(found, key=lambda item: (not folded[item].startswith(wanted), len(item), item))
+    matches = [candidate for candidate, text in folded.items() if query in text]
+    return sorted(matches, key=lambda match: (not folded[match].startswith(query), len(match), match))
 
 
 def did_you_mean(name: str, known: Iterable[str], *, what: str) -> str:
-    """Return a remedy naming the nearest known name or those that contain it, or the list of all when none is near."""
+    """Return a remedy with the nearest known name, else the names that contain it, else all names."""
     names = sorted(set(known))
     within = containing(name, names)
     if not within and (close := nearest(name, names)):
         return f"did you mean `{close}`?"
     if within:
-        *most, last = [f"`{item}`" for item in within[:SHOWN]]
+        *most, last = [f"`{match}`" for match in within[:SHOWN]]
         more = f" ({len(within) - SHOWN} more contain `{name}`)" if len(within) > SHOWN else ""
         return f"did you mean {', '.join(most)}{' or ' if most else ''}{last}?{more}"
     if not names:

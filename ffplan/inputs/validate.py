@@ -1,4 +1,4 @@
-"""From a located document to a typed model, with errors that people can act on."""
+"""From a located document to a typed model, with located and actionable errors."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _BOUNDS = {
 
 
 def _model_at(model: type[BaseModel], path: Iterable[str | int]) -> type[BaseModel] | None:
-    """Return the model that governs `path`, to name its fields."""
+    """Return the model at `path`, whose field names remedies suggest."""
     current: Any = model
     for step in path:
         if isinstance(step, int):
@@ -58,8 +58,8 @@ def _first_model(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     for argument in getattr(annotation, "__args__", ()):
-        if (found := _first_model(argument)) is not None:
-            return found
+        if (inner := _first_model(argument)) is not None:
+            return inner
     return None
 
 
@@ -74,14 +74,14 @@ _PATTERNS = {
 }
 
 
-def pattern_words(pattern: str) -> str:
-    """Return a remedy for a text that does not match a pattern."""
+def pattern_remedy(pattern: str) -> str:
+    """Return the remedy for a text that does not match a pattern."""
     known = (text for start, text in _PATTERNS.items() if pattern.startswith(start))
     return next(known, f"write a text of the form `{pattern}`")
 
 
 def _name(path: tuple[str | int, ...]) -> str:
-    """Return the last field of a path, with the position where it is a list item."""
+    """Return the last field of a path, with its position in a list."""
     if not path:
         return "the file"
     if path[-1] == "[key]":
@@ -123,8 +123,8 @@ def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
         path = (*path, context["field"]) if "field" in context else path
         return document.finding(context["rule"], path, context["message"], context["remedy"])
     if kind in _BOUNDS:
-        key, words = _BOUNDS[kind]
-        bound = f"{words} {context[key]:,}"
+        key, comparison = _BOUNDS[kind]
+        bound = f"{comparison} {context[key]:,}"
         return document.finding(
             "number-range",
             path,
@@ -150,16 +150,16 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
             "schema-type",
             path,
             f"{describe(value)} does not do for `{name}`",
-            pattern_words(error["ctx"]["pattern"]),
+            pattern_remedy(error["ctx"]["pattern"]),
         )
     if kind == "too_short":
-        least, found = error["ctx"]["min_length"], error["ctx"]["actual_length"]
-        holds = f"has {found}" if found else "is empty"
+        least, length = error["ctx"]["min_length"], error["ctx"]["actual_length"]
+        holds = f"has {length}" if length else "is empty"
         return document.finding(
             "schema-type", path, f"`{name}` {holds}", f"list at least {'one' if least == 1 else least}"
         )
-    wanted = _WANTED.get(kind)
-    if wanted is None:
+    expected = _WANTED.get(kind)
+    if expected is None:
         return document.finding(
             "schema-type",
             path,
@@ -170,29 +170,29 @@ def _type_fault(document: Document, error: Any, kind: str, path: Any, value: Any
     return document.finding(
         "schema-type",
         path,
-        f"`{name}` is {describe(value)}{shape}; {wanted} is wanted",
-        f"write {wanted}",
+        f"`{name}` is {describe(value)}{shape}; {expected} is wanted",
+        f"write {expected}",
     )
 
 
 def _echo(fault: Any, faults: list[Any]) -> bool:
-    """True for a fault that only repeats another: items wrong themselves, or a required field misspelt."""
+    """Return whether a fault only repeats another: a short list of wrong items, or a misspelt required field."""
     if fault["type"] == "too_short":
-        own = fault["loc"]
-        return any(other["loc"][: len(own)] == own and len(other["loc"]) > len(own) for other in faults)
+        place = fault["loc"]
+        return any(sibling["loc"][: len(place)] == place and len(sibling["loc"]) > len(place) for sibling in faults)
     if fault["type"] != "missing":
         return False
     *parent, name = fault["loc"]
     return any(
-        other["type"] == "extra_forbidden"
-        and list(other["loc"][:-1]) == parent
-        and nearest(str(other["loc"][-1]), [str(name)]) is not None
-        for other in faults
+        sibling["type"] == "extra_forbidden"
+        and list(sibling["loc"][:-1]) == parent
+        and nearest(str(sibling["loc"][-1]), [str(name)]) is not None
+        for sibling in faults
     )
 
 
 class _Part:
-    """A section of a document: its faults are placed in the whole."""
+    """A section of a document, whose faults are located in the whole file."""
 
     def __init__(self, document: Document, under: tuple[str | int, ...]) -> None:
         self.document, self.under = document, under
@@ -202,7 +202,7 @@ class _Part:
 
 
 def _validated(model: type[M], data: Any, place: Any) -> M:
-    """Return data as `model`; faults are placed by a document or a part of one."""
+    """Validate data as `model`; `place` locates the faults."""
     try:
         return model.model_validate(data)
     except ValidationError as error:
@@ -211,7 +211,7 @@ def _validated(model: type[M], data: Any, place: Any) -> M:
 
 
 def validate_section(model: type[M], document: Document, name: str) -> M:
-    """Return a section of a document as `model`.
+    """Validate a section of a document as `model`.
 
     Args:
         document: the whole file, which has the section.
@@ -233,11 +233,11 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
 
 
 def validate(model: type[M], document: Document, data: Any = None) -> M:
-    """Return the document as `model`.
+    """Validate a document as `model`.
 
     Args:
-        document: the file, in which faults are placed.
-        data: its data with those of a file that it extends; its own if None.
+        document: the file, which locates faults.
+        data: its data merged with the file it extends; the document's if None.
 
     Raises:
         InputError: with one located finding for every fault in the document.

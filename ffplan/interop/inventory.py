@@ -17,8 +17,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
 
+from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
-from ffplan.base.visible import plain_cell
 from ffplan.fabric.wiring.cable_list import cable_legs
 from ffplan.fabric.wiring.cabling import cables
 from ffplan.fabric.wiring.network import ROLES

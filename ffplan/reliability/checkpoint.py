@@ -1,4 +1,4 @@
-"""Checkpoints: how often to save, and what failures, saves and restarts leave of a job; floats and arrays.
+"""Checkpoints: best interval, and goodput after failures, saves and restarts; floats and arrays.
 
 Sources:
     [1] J. W. Young, A first order approximation to the optimum checkpoint interval, CACM 17 (9), 1974.
@@ -16,7 +16,7 @@ from ffplan.base.elementary import exp, expm1, log
 from ffplan.base.record import record
 
 MOST_EXPONENT = 600.0
-"""Exponent whose power a float can still hold [1]."""
+"""Largest exponent whose exponential fits a float [1]."""
 NEWTON = 12
 """Steps of Newton's method; five reach a float's precision from Young's interval [1]."""
 
@@ -25,7 +25,7 @@ def young(save: Any, mtbf: Any) -> Number:
     """Return Young's interval between checkpoints.
 
     Args:
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -37,15 +37,15 @@ def young(save: Any, mtbf: Any) -> Number:
     Source:
         [1].
     """
-    found: Number = np.sqrt(2.0 * save * mtbf)
-    return found
+    interval: Number = np.sqrt(2.0 * save * mtbf)
+    return interval
 
 
 def daly(save: Any, mtbf: Any) -> Number:
     """Return Daly's interval between checkpoints.
 
     Args:
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -59,15 +59,15 @@ def daly(save: Any, mtbf: Any) -> Number:
     """
     ratio = np.asarray(save, dtype=float) / mtbf
     inner = young(save, mtbf) * (1 + np.sqrt(ratio / 2) / 3 + ratio / 18) - save
-    found = np.where(ratio < 2, inner, mtbf)
-    return found if found.ndim else float(found)
+    interval = np.where(ratio < 2, inner, mtbf)
+    return interval if interval.ndim else float(interval)
 
 
 def optimum(save: Any, mtbf: Any) -> Number:
     """Return the interval with the greatest goodput.
 
     Args:
-        save: time that a checkpoint stops the job [s]; above 0.
+        save: stop of the job at a checkpoint [s]; above 0.
         mtbf: mean time between interruptions [s].
 
     Returns:
@@ -80,22 +80,23 @@ def optimum(save: Any, mtbf: Any) -> Number:
         Derivative of `goodput` set to 0; [2] solves the same by series.
     """
     ratio = np.asarray(save, dtype=float) / mtbf
+    # Newton's method on exp(-x - d / M) = 1 - x for x = tau / M, from Young's interval
     part = np.minimum(np.sqrt(2 * ratio), 1.0)
     for _ in range(NEWTON):
         decay = exp(-part - ratio)
         part = np.clip(part - (decay - 1 + part) / (1 - decay), 0.0, 1.0)
-    found = part * mtbf
-    return found if np.ndim(found) else float(found)
+    interval = part * mtbf
+    return interval if np.ndim(interval) else float(interval)
 
 
 def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
-    """Return the part of its time in which a job makes progress that it keeps.
+    """Return the share of a job's time spent on lasting progress.
 
     Args:
         interval: work between two checkpoints [s].
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-        restart: from an interruption to the first new step, and work behind the last finished save [s].
+        restart: from an interruption to the first new step, plus the work since the last finished save [s].
 
     Returns:
         Effective training time over time, ETTR [1], broadcast shape; queueing before the first start is not in it.
@@ -107,18 +108,18 @@ def goodput(interval: Any, save: Any, mtbf: Any, restart: Any) -> Number:
         [2], equation 20. Worked: M 3.09 h, d 60 s, R 0.25 h, tau 0.31 h give 0.83.
     """
     cycle = np.minimum((interval + save) / mtbf, MOST_EXPONENT)  # beyond it nothing is kept
-    found: Number = interval / mtbf * exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / expm1(cycle)
-    return found
+    ettr: Number = interval / mtbf * exp(-np.minimum(restart / mtbf, MOST_EXPONENT)) / expm1(cycle)
+    return ettr
 
 
 def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Number]:
-    """Return where the time goes that goodput leaves, to first order.
+    """Return the losses of goodput by kind, to first order.
 
     Args:
         interval: work between two checkpoints [s].
-        save: time that a checkpoint stops the job [s].
+        save: stop of the job at a checkpoint [s].
         mtbf: mean time between interruptions [s].
-        restart: from an interruption to the first new step, and work behind the last finished save [s].
+        restart: from an interruption to the first new step, plus the work since the last finished save [s].
 
     Returns:
         Parts of the time [1]: `checkpoints`, `lost_work`, `restarts`, broadcast shapes.
@@ -138,12 +139,12 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
 
 @record
 class TwoLevels:
-    """Checkpoints in the memory of other nodes, of which every so many goes to storage too."""
+    """Checkpoints in the memory of other nodes, every n-th also in storage."""
 
     goodput: Number
     """Effective training time over time, ETTR [1]."""
     parts: dict[str, Number]
-    """Where the rest goes by kind, as `losses` has it, to first order [1]."""
+    """Losses by kind, as in `losses`, to first order [1]."""
     interval: Number
     """Work between two checkpoints in memory [s]."""
     every: Number
@@ -153,13 +154,13 @@ class TwoLevels:
 def two_level_goodput(
     fast: tuple[Any, Any, Any], slow: tuple[Any, Any], mtbf: Any, fraction: Any, interval: Any = None
 ) -> TwoLevels:
-    """Return what checkpoints in the memory of other nodes leave, where some go to storage.
+    """Return the goodput with checkpoints in the memory of other nodes, some of them also in storage.
 
     Args:
-        fast: stop of a checkpoint in memory, least interval, and restart from it with the work behind it [s].
-        slow: time until storage has a copy, which stops nothing further and is its least interval, and restart [s].
+        fast: for a checkpoint in memory its stop, least interval, and restart with the lost work [s].
+        slow: time until storage has a copy, without further stop and equal to its least interval, and restart [s].
         mtbf: mean time between interruptions [s].
-        fraction: part of the interruptions that leaves a copy in memory; above 0 and below 1 [1].
+        fraction: share of interruptions that leave a copy in memory; above 0 and below 1 [1].
         interval: work between two copies in memory [s]; the best if None.
 
     Returns:
@@ -180,18 +181,21 @@ def two_level_goodput(
     behind, far = slow
     rate = 1.0 / mtbf
     if interval is None:
+        # if not every copy can go to storage, only failures that leave a copy decide: M / f
         every_copy = optimum(stop, mtbf)
         interval = np.where(every_copy + stop >= behind, every_copy, np.minimum(optimum(stop, mtbf / fraction), behind))
     first = np.maximum(interval, least)
+    # 1e-9 forgives float noise if storage takes a whole number of cycles
     every = np.maximum(np.ceil(behind / (first + stop) - 1e-9), 1.0)
     fails = -expm1(-np.minimum(near * rate, MOST_EXPONENT))
     ends = (1 - fails) / (1 - fails * fraction)
     spent = fails / (rate * (1 - fails * fraction))
     growth = expm1(np.minimum((first + stop) * rate, MOST_EXPONENT)) * (1 - fraction * ends)
     cycles = np.minimum(every * log(1 + growth), MOST_EXPONENT)
-    each = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
+    cost = (1 / rate + fraction * spent) / (1 - fraction * ends) + expm1(np.minimum(far * rate, MOST_EXPONENT)) / rate
+    # a failure that takes memory too, while a copy is on its way to storage
     twice = -(1 - fraction) * expm1(-np.minimum(behind * rate, MOST_EXPONENT))
-    kept = (1 - twice) * every * first / (expm1(cycles) * each)
+    kept = (1 - twice) * every * first / (expm1(cycles) * cost)
     second = every * (first + stop)
     parts = {
         "checkpoints": stop / first,
@@ -201,19 +205,19 @@ def two_level_goodput(
     return TwoLevels(goodput=_plain(kept), parts=parts, interval=_plain(first), every=_plain(every))
 
 
-def _plain(found: Any) -> Number:
-    return found if np.ndim(found) else float(found)
+def _plain(value: Any) -> Number:
+    return value if np.ndim(value) else float(value)
 
 
 def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:
-    """Return the effective training time as Meta's clusters expect it.
+    """Return the effective training time by Meta's formula.
 
     Args:
         nodes: nodes of the job [1].
         rate: failures of a node [1/s].
         overhead: restart [s].
         interval: between checkpoints [s].
-        write: time that a checkpoint stops the job [s].
+        write: stop of the job at a checkpoint [s].
 
     Returns:
         ETTR [1], broadcast shape.
@@ -224,5 +228,5 @@ def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) ->
     Source:
         Kokolis et al., arXiv 2410.21680, section III.
     """
-    found: Number = (1 - nodes * rate * (overhead + interval / 2)) / (1 + write / interval)
-    return found
+    ettr: Number = (1 - nodes * rate * (overhead + interval / 2)) / (1 + write / interval)
+    return ettr

@@ -1,4 +1,4 @@
-"""What of a cluster a job uses: accelerators, nodes, NICs, links and switches that can stop it."""
+"""Exposure of a job: accelerators, nodes, NICs, links and switches that can stop it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 ACCESS_TIERS = ("endpoint",)
-"""Names under which a fabric counts its endpoint links."""
+"""Tiers of a fabric's endpoint links."""
 EDGE_ROLES = ("leaf", "router")
-"""Roles of switches that endpoints join."""
+"""Roles of switches with endpoints."""
 
 
 @record
 class JobUnits:
-    """Units that jobs use; every count has the shape of the jobs."""
+    """Units in use by jobs; every count has the shape of the jobs."""
 
     counts: dict[str, Number]
     """Units by kind [1]."""
     survives: dict[str, str]
-    """Units whose loss slows a job and does not stop it, with the reason."""
+    """Units whose loss slows a job without stopping it, with the reason."""
 
 
 def bridges_per_node(design: ResolvedDesign) -> int:
@@ -38,16 +38,16 @@ def bridges_per_node(design: ResolvedDesign) -> int:
 
 
 def domain_nodes(design: ResolvedDesign) -> int:
-    """Return the nodes that a scale-up switch joins [1]; 1 where it joins those of one node, or none."""
+    """Return the nodes of a scale-up domain [1]; 1 if it stays within a node."""
     server = design.compute.server
     return server.nvlink.nodes if isinstance(server, Server) and server.nvlink is not None else 1
 
 
 def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUnits:
-    """Return the units that jobs use.
+    """Return the units in use by jobs.
 
     Args:
-        nodes: compute nodes of each job [1]; more than the design has are given its fabric in proportion.
+        nodes: compute nodes of each job [1]; jobs above the design's size get its fabric in proportion.
 
     Equation:
         accelerators, NICs, bridges and endpoint links by node; leaf switches, links between switches and the other
@@ -67,6 +67,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         "node": nodes,
         "nic": nodes * nics,
         "endpoint-link": nodes * nics * design.stripes,
+        # the smallest job still hangs on one leaf
         "leaf-switch": maximum(min(1.0, leaves), part * leaves),
         "upper-switch": part * upper,
         "inter-switch-link": part * inter,
@@ -76,10 +77,10 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
     }
     survives: dict[str, str] = {}
     if design.stripes > 1:
-        words = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
-        survives |= dict.fromkeys(PATHS, words)
+        reason = f"every NIC has {design.stripes} ports on as many planes: a job goes on at part of the rate"
+        survives |= dict.fromkeys(PATHS, reason)
     return JobUnits(counts=counts, survives=survives)
 
 
 OF_NODES = ("accelerator", "node", "nic", "bridge")
-"""Units inside a node, whose rate its accelerator decides."""
+"""Units inside a node, whose rate depends on its accelerator."""

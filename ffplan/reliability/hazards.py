@@ -1,4 +1,4 @@
-"""Rates of failures by part: from counts and exposures, summed over what a job uses."""
+"""Failure rates by part: from counts and exposures, summed over a job's units."""
 
 from __future__ import annotations
 
@@ -27,27 +27,28 @@ class CountedRate:
     """A rate with the counts behind it."""
 
     per_year: float
-    """[1/year and unit]"""
+    """Rate of one unit [1/year]."""
     events: int | None
-    """Events counted; None of a rate printed without counts."""
+    """Events counted; None for a rate printed without counts."""
     exposure_years: float | None
-    """Unit-years over which they were counted [year]."""
+    """Unit-years of counting [year]."""
     others: tuple[float, float] | None
-    """Ends that other sources give, or the source itself where it gives no counts [1/year]."""
+    """Range from other sources, or from the source itself if it gives no counts [1/year]."""
     basis: str
-    """Where it is from, in words."""
+    """Origin, in words."""
     factor: float = 1.0
-    """Part of the counted rate that this one is, of a job smaller than the counts' [1]."""
+    """Share of the counted rate for a job smaller than the counted ones [1]."""
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Lower and upper end: of the counts' 95 % interval, or of other sources where these reach further [1/year]."""
+        """Lower and upper end: the counts' 95 % interval, widened by other sources [1/year]."""
         low, high = self.others or (self.per_year, self.per_year)
         if self.events is not None and self.exposure_years:
             from ffplan.reliability.poisson import interval
 
             least, most = interval(self.events, self.exposure_years)
             low, high = (min(low, least), max(high, most)) if self.others else (least, most)
+        # `per_year` already has the factor
         return min(low * self.factor, self.per_year), max(high * self.factor, self.per_year)
 
 
@@ -55,10 +56,10 @@ def exposure_years(study: FailureStudy, unit: Unit) -> float | None:
     """Return the exposure of a study.
 
     Args:
-        unit: what the rate is over.
+        unit: exposed unit.
 
     Returns:
-        Unit-years [year]; None where the study does not give it.
+        Unit-years [year]; None if unknown.
 
     Equation:
         units * days / 365
@@ -75,12 +76,12 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
     """Return the rate of classes of events.
 
     Args:
-        events: classes that count.
-        unit: what the rate is over.
+        events: counted classes.
+        unit: exposed unit.
 
     Raises:
-        KeyError: where the study has no such class.
-        ValueError: where the study gives no exposure.
+        KeyError: if the study has no such class.
+        ValueError: if the study gives no exposure.
 
     Equation:
         sum of events / exposure [1/year]
@@ -92,8 +93,8 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
     years = exposure_years(study, unit)
     if years is None:
         raise ValueError(f"the study `{study.id}` gives no exposure of {unit}")
-    words = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"
-    return CountedRate(per_year=total / years, events=total, exposure_years=years, others=None, basis=words)
+    basis = f"{total:,} events in {years:,.0f} {unit}-years of `{study.id}`"
+    return CountedRate(per_year=total / years, events=total, exposure_years=years, others=None, basis=basis)
 
 
 @record
@@ -108,23 +109,23 @@ class HazardRate:
     removes: Estimate
     spreads: bool
     path_repair: Estimate | None = None
-    """Until a lost path is back, where a job goes on beside it [s]; None of what is no path."""
+    """Repair time of a lost path while the job goes on [s]; None for other units."""
     growth: tuple[float, float] | None = None
-    """Accelerators up to which the rate of a job grows [1], and the power with which it does [1]; None of a rate that
-    is the same for any size."""
+    """Accelerators up to which a job's rate grows [1], and the exponent of growth [1]; None for a constant
+    rate."""
 
 
 def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> HazardRate:
-    """Return a hazard with its rate.
+    """Return a hazard with its numeric rate.
 
     Args:
         name: its name in the profile.
-        hazard: what the profile says of it.
-        study: the study that counts it; None where the profile gives the rate.
+        hazard: its entry in the profile.
+        study: the study that counts it; None if the profile gives the rate.
 
     Raises:
-        KeyError: where the study has no such class.
-        ValueError: where the study gives no exposure.
+        KeyError: if the study has no such class.
+        ValueError: if the study gives no exposure.
     """
     if hazard.counted is not None:
         assert study is not None
@@ -151,12 +152,12 @@ def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> Hazard
 
 
 def growth(gpus: float, until: float, exponent: float) -> float:
-    """Return the part of the rate of a large job that a job of a size has.
+    """Return a job's rate relative to a large job's.
 
     Args:
         gpus: accelerators of the job [1].
-        until: accelerators from which on the rate grows no more [1].
-        exponent: power of the size with which it grows up to there [1].
+        until: accelerators at which growth ends [1].
+        exponent: exponent of the size below it [1].
 
     Returns:
         Factor, at most 1 [1].
@@ -174,7 +175,7 @@ def growth(gpus: float, until: float, exponent: float) -> float:
 
 
 def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
-    """Return a hazard as a job of a size has it: its rate less what such a job does not reach.
+    """Return a hazard scaled to the size of a job.
 
     Args:
         gpus: accelerators of the job [1].
@@ -182,20 +183,20 @@ def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
     if rate.growth is None:
         return rate
     factor = growth(gpus, *rate.growth)
-    own = rate.rate
-    return replace(rate, rate=replace(own, per_year=own.per_year * factor, factor=own.factor * factor))
+    counted = rate.rate
+    return replace(rate, rate=replace(counted, per_year=counted.per_year * factor, factor=counted.factor * factor))
 
 
 def event_rates(
     rates: Mapping[str, Number], *, fleet: Number, relative: Number, spreads: Container[str], of_nodes: Container[str]
 ) -> dict[str, Number]:
-    """Return events a year of one unit of every hazard.
+    """Return the events a year of one unit, for every hazard.
 
     Args:
         rates: rates of the profile, by hazard [1/year].
-        fleet: rates of the fleet over the profile's [1].
-        relative: rates of the accelerator and its node over the profile's [1].
-        spreads: hazards that fleets differ in.
+        fleet: factor of the fleet on the profile's rates [1].
+        relative: factor of the accelerator and its node on the profile's rates [1].
+        spreads: hazards with the fleet's factor.
         of_nodes: hazards of units inside a node.
 
     Returns:
@@ -217,9 +218,9 @@ def interruptions(units: Mapping[str, Number], rates: Mapping[str, Number], stop
     """Return the interruptions of a job.
 
     Args:
-        units: units that the job uses, by hazard [1].
+        units: units in use by the job, by hazard [1].
         rates: events a year of a unit, by hazard [1/year].
-        stops: part of the events that stops the job, by hazard [1].
+        stops: share of events that stop the job, by hazard [1].
 
     Returns:
         Interruptions a second [1/s], broadcast shape.

@@ -1,4 +1,4 @@
-"""Several servers that send to one client: with requests to send granted, and without.
+"""Incast: several servers send to one client, with or without granted requests.
 
 Sources:
     [1] An et al., Fire-Flyer AI-HPC, arXiv 2408.14158, section VI-B3.
@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Number
 
 SLOTS = 3000
-"""Time slots that head-of-line blocking is simulated over [1]."""
+"""Simulated time slots of head-of-line blocking [1]."""
 WARM = 500
-"""Of them those before the queues have settled [1]."""
+"""Slots of warm-up before the queues settle [1]."""
 
 
 def blocked_rate(senders: int, seed: int = 0) -> float:
-    """Return the part of their rate that servers reach when each sends first in, first out, to any client.
+    """Return the share of line rate that servers reach with first-in-first-out queues to random clients.
 
     Args:
-        senders: servers, and clients, that share a network without losses [1].
+        senders: servers, and equally many clients, on a lossless network [1].
         seed: seed of the destinations.
 
     Returns:
-        Rate over line rate [1]; 1 of one sender.
+        Rate over line rate [1]; 1 for one sender.
 
     Equation:
         simulated slots: the head of every queue asks for a random client, each client takes one of those that ask
@@ -40,22 +40,24 @@ def blocked_rate(senders: int, seed: int = 0) -> float:
     heads = random.integers(0, senders, senders)
     served = 0
     for slot in range(SLOTS):
+        # `unique` keeps the first of equal clients: a random order makes that a fair draw
         order = random.permutation(senders)
         _, first = np.unique(heads[order], return_index=True)
         won = order[first]
         served += len(won) if slot >= WARM else 0
+        # the other heads keep their client and block their queue
         heads[won] = random.integers(0, senders, len(won))
     return served / (senders * (SLOTS - WARM))
 
 
 def incast(senders: Floats, *, client: float, sender: float, window: int, transfer_s: float, grant_s: float) -> Number:
-    """Return what a client receives where it grants requests to send.
+    """Return the rate that a client receives if it grants requests to send.
 
     Args:
-        senders: servers that have data for it [1].
+        senders: servers with data for it [1].
         client: rate of the client's NICs [GB/s].
         sender: rate of a server's NICs [GB/s].
-        window: transfers that the client grants at once [1].
+        window: transfers granted by the client at once [1].
         transfer_s: time of one transfer alone at the client's rate [s].
         grant_s: from a transfer's end to the next grant's first byte [s].
 
@@ -70,5 +72,5 @@ def incast(senders: Floats, *, client: float, sender: float, window: int, transf
     """
     open_ = np.minimum(senders, window)
     hidden = np.minimum(1.0, open_ * transfer_s / (transfer_s + grant_s))
-    found: Number = np.minimum(open_ * sender, client * hidden)
-    return found
+    rate: Number = np.minimum(open_ * sender, client * hidden)
+    return rate

@@ -1,4 +1,4 @@
-"""What failures leave of one job: the sum of its hazards, its checkpoints and its restarts; floats and arrays."""
+"""Goodput of one job from its hazards, checkpoints and restarts; floats and arrays."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 @record
 class JobCase:
-    """A job, and what it uses."""
+    """A job with its units and rates."""
 
     gpus: float
     nodes: float
     units: dict[str, float]
-    """Units that it uses, by hazard [1]."""
+    """Units in use by the job, by hazard [1]."""
     of_nodes: frozenset[str]
     """Hazards of units inside a node."""
     spreads: frozenset[str]
-    """Hazards that fleets differ in."""
+    """Hazards with the fleet's factor."""
     survives: frozenset[str]
-    """Hazards that slow the job and do not stop it."""
+    """Hazards that slow the job without stopping it."""
     parameters: float
     copy_gbyte_s: float | None
-    """Copies of a node to host memory [GB/s]; None where unknown: they are taken to cost nothing."""
+    """Rate of a node's copies to host memory [GB/s]; None if unknown, and then free."""
     clients_gbyte_s: float
-    """What the NICs of its nodes carry to storage together [GB/s]; 0 where there is no storage."""
+    """Rate of all its nodes' NICs to storage [GB/s]; 0 without storage."""
     read_gbyte_s: dict[str, Number]
-    """Terms of reading from storage, without the service's efficiency [GB/s]; empty where there is no storage."""
+    """Terms of reading from storage, without the service's efficiency [GB/s]; empty without storage."""
     write_gbyte_s: dict[str, Number]
-    """Terms of writing to storage, without it [GB/s]."""
+    """Terms of writing to storage, without the service's efficiency [GB/s]."""
     spares: int
     replica_nodes: float
     """Nodes of a data-parallel replica [1]."""
@@ -55,17 +55,17 @@ class JobCase:
     interval: float | None = None
     """Work between two checkpoints [s]; the best if None."""
     drains: frozenset[str] = frozenset()
-    """Hazards that take a whole scale-up domain out."""
+    """Hazards that remove a whole scale-up domain."""
     domain_nodes: int = 1
     """Nodes of a scale-up domain [1]."""
     state_bytes: float | None = None
-    """Bytes of a parameter in a checkpoint [byte]; those of the inputs if None."""
+    """Checkpoint size per parameter [byte]; the inputs' if None."""
     replicated: bool = False
-    """Every node has the whole state: one writes a checkpoint, and all of them read the whole."""
+    """Whether every node has the whole state, so that one node writes a checkpoint and all read it."""
     path_lost: float = 1.0
-    """Part of its rate that it keeps while a NIC lacks one of its paths [1]."""
+    """Share of its rate kept while a NIC lacks one of its paths [1]."""
     swaps: bool = False
-    """A spare node is carried into its domain before it stands in, unless a whole domain is spare."""
+    """Whether a spare node is first moved into the domain, unless a whole domain is spare."""
 
     @property
     def writers(self) -> float:
@@ -74,7 +74,7 @@ class JobCase:
 
     @property
     def writers_gbyte_s(self) -> float:
-        """What the NICs of the nodes that write a checkpoint carry to storage together [GB/s]."""
+        """Rate to storage of all NICs in nodes that write a checkpoint [GB/s]."""
         return self.clients_gbyte_s * self.writers / self.nodes
 
 
@@ -83,59 +83,59 @@ class MemoryCopies:
     """Checkpoints in the memory of other nodes; every number broadcasts to the shape of the inputs."""
 
     restart_s: Number
-    """From an interruption that leaves a copy to the first new step [s]."""
+    """Restart from a copy in memory, until the first new step [s]."""
     behind_s: Number
-    """Until another node has a copy [s]."""
+    """Time until another node has a copy [s]."""
     storage_behind_s: Number
-    """Until storage has one that goes there, which stops nothing further: memory has it [s]."""
+    """Time until storage has a copy, without further stop of the job [s]."""
     storage_restart_s: Number
-    """From an interruption that leaves none to the first new step [s]."""
+    """Restart from storage, until the first new step [s]."""
     every: Number = 1.0
     """Checkpoints in memory for one in storage [1]."""
 
 
 @record
 class JobOutcome:
-    """What is left of a job; every number broadcasts to the shape of the inputs."""
+    """Outcome of a job; every number broadcasts to the shape of the inputs."""
 
     mtbf_s: Number
     by_hazard: dict[str, Number]
     """Interruptions a second, by hazard [1/s]."""
     checkpoint_bytes: Number
     save_s: Number
-    """What a checkpoint stops the job for [s]."""
+    """Stop of the job at a checkpoint [s]."""
     persist_s: Number
-    """Until storage has it [s]."""
+    """Time until storage has the checkpoint [s]."""
     persist_binds: str
     load_s: Number
     restart_s: Number
     """From an interruption to the first new step [s]."""
     behind_s: Number
-    """Work that a save in flight leaves behind [s]."""
+    """Work not yet saved while a save is in flight [s]."""
     interval_s: Number
     ettr: Number
     """Effective training time over time, of a job with all its nodes [1]."""
     parts: dict[str, Number]
-    """Where the rest goes, to first order [1]."""
+    """Losses by kind, to first order [1]."""
     in_repair: Number
     """Nodes in repair at any time [1]."""
     domains_in_repair: Number
     """Scale-up domains in repair at any time [1]."""
     short: Shortage
     kept: Number
-    """Part of the rate that is left beside missing nodes [1]."""
+    """Share of the rate kept despite missing nodes [1]."""
     slowed: Number
-    """Part of the rate that lost paths take, which the job survives [1]."""
+    """Share of the rate lost to broken paths that do not stop the job [1]."""
     stragglers: Number
-    """Part of the rate that slow workers take, beyond what step times have of them [1]."""
+    """Share of the rate lost to slow workers, beyond their effect on step times [1]."""
     goodput: Number
-    """ETTR times the rates that missing nodes, lost paths and stragglers leave [1]."""
+    """ETTR times the rates kept despite missing nodes, lost paths and stragglers [1]."""
     memory: MemoryCopies | None = None
-    """Copies in the memory of other nodes; None where checkpoints are in storage alone."""
+    """Copies in the memory of other nodes; None if checkpoints are only in storage."""
 
 
 def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Number:
-    """Return the time to restart a job of a size.
+    """Return the time to restart a job, by its size.
 
     Args:
         points: accelerators [1] and time [s], rising.
@@ -153,18 +153,18 @@ def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Numbe
     """
     sizes = log2([size for size, _ in points])
     times = np.array([time for _, time in points])
-    at = log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
-    found = np.interp(at, sizes, times)
+    log_gpus = log2(np.maximum(np.asarray(gpus, dtype=float), 1.0))
+    seconds = np.interp(log_gpus, sizes, times)
     if len(points) > 1:
         slopes = np.diff(times) / np.diff(sizes)
-        found = np.where(at > sizes[-1], times[-1] + slopes[-1] * (at - sizes[-1]), found)
-        found = np.where(at < sizes[0], times[0] + slopes[0] * (at - sizes[0]), found)
-    found = np.maximum(found, times[0] / 10)
-    return found if found.ndim else float(found)
+        seconds = np.where(log_gpus > sizes[-1], times[-1] + slopes[-1] * (log_gpus - sizes[-1]), seconds)
+        seconds = np.where(log_gpus < sizes[0], times[0] + slopes[0] * (log_gpus - sizes[0]), seconds)
+    seconds = np.maximum(seconds, times[0] / 10)
+    return seconds if seconds.ndim else float(seconds)
 
 
 def hazard_rates(job: JobCase, v: Values) -> dict[str, Number]:
-    """Return events a year of one unit of every hazard [1/year]."""
+    """Return the events a year of one unit, for every hazard [1/year]."""
     rates = {name: v[f"rate.{name}"] for name in job.units}
     return event_rates(rates, fleet=v["fleet"], relative=v["relative"], spreads=job.spreads, of_nodes=job.of_nodes)
 
@@ -191,11 +191,12 @@ def restart_seconds(job: JobCase, v: Values, load: Number) -> Number:
 
 
 def _moved(job: JobCase, v: Values, way: Way, size: Number) -> tuple[Number, str]:
-    """Return the time to save or load a checkpoint [s], and what binds it."""
+    """Return the time to save or load a checkpoint [s], and its limit."""
     servers = job.read_gbyte_s if way == "read" else job.write_gbyte_s
     if not servers:
         return size * 0.0, "no storage"
     nodes = job.nodes if way == "read" else job.writers
+    # only nodes that move data use their NICs
     nics = job.clients_gbyte_s * nodes / job.nodes
     return transfer_seconds(size, checkpoint_terms(servers, service_rates(v, way), nodes=nodes, nics_gbyte_s=nics))
 
@@ -210,6 +211,7 @@ def _copies(job: JobCase, size: Number, persist: Number, load: Number, restart: 
 def _two_levels(
     copies: MemoryCopies, save: Number, mtbf: Number, fraction: Number, interval: float | None
 ) -> TwoLevels:
+    # least interval, and restart with the work behind the copy
     near = copies.behind_s, copies.restart_s + copies.behind_s
     return two_level_goodput(
         (save, *near), (copies.storage_behind_s, copies.storage_restart_s), mtbf, fraction, interval
@@ -222,7 +224,7 @@ def _interruptions(job: JobCase, v: Values, rates: dict[str, Number]) -> dict[st
 
 
 def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number, Number, Shortage]:
-    """Return nodes in repair, scale-up domains in repair, and what the job lacks of them."""
+    """Return nodes in repair, scale-up domains in repair, and the job's shortage."""
     removed = sum(
         job.units[name] * rates[name] * v[f"removes.{name}"] for name in job.units if name not in job.survives
     )
@@ -230,19 +232,20 @@ def _shortage(job: JobCase, v: Values, rates: dict[str, Number]) -> tuple[Number
     domains: Number = 0.0
     for name in job.drains:
         domains = domains + nodes_in_repair(job.units[name] * rates[name] / YEAR_S, v[f"drain.{name}"])
-    found = (
+    short = (
         domain_shortage(repair, domains, job.spares, job.domain_nodes) if job.drains else shortage(repair, job.spares)
     )
+    # a whole spare domain needs no swap
     if job.swaps and 0 < job.spares < job.domain_nodes:
-        found = swapped(found, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
-    return repair, domains, found
+        short = swapped(short, nodes_in_repair(removed / YEAR_S, v["tray_swap"]))
+    return repair, domains, short
 
 
 def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
-    """Return the part of the rate that lost paths take, which the job survives.
+    """Return the share of the rate lost to broken paths that do not stop the job.
 
     Args:
-        v: inputs by name, `path.` of every hazard that it survives [s].
+        v: inputs by name, with `path.` of every hazard the job survives [s].
         rates: events a year of one unit, by hazard [1/year].
 
     Returns:
@@ -260,7 +263,7 @@ def slowed_rate(job: JobCase, v: Values, rates: dict[str, Number]) -> Number:
 
 
 def job_outcome(job: JobCase, v: Values) -> JobOutcome:
-    """Return what failures, checkpoints and restarts leave of a job.
+    """Return a job's goodput and losses from failures, checkpoints and restarts.
 
     Args:
         v: inputs by name: rates, parts and times.
@@ -282,20 +285,22 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
     copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
     persist, binds = _moved(job, v, "write", size)
+    # a replicated state is written by one node and read by all
     load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
     synchronous = job.checkpoints == "synchronous"
     save = copy + v["pause"] + (persist if synchronous else 0.0)
     behind = persist * (0.0 if synchronous else 1.0)
     restart = restart_seconds(job, v, load)
+    # a save cannot begin before the last one ends
     interval = np.maximum(optimum(save, mtbf) if job.interval is None else job.interval, behind)
     ettr = goodput(interval, save, mtbf, restart + behind)
     parts = losses(interval, save, mtbf, restart + behind)
     memory = None
     if job.checkpoints == "in-memory":
         memory = _copies(job, size, persist, load, restart)
-        found = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
-        ettr, parts, interval, behind = found.goodput, found.parts, found.interval, memory.behind_s
-        memory = replace(memory, every=found.every)
+        levels = _two_levels(memory, save, mtbf, 1 - v["together"], job.interval)
+        ettr, parts, interval, behind = levels.goodput, levels.parts, levels.interval, memory.behind_s
+        memory = replace(memory, every=levels.every)
     repair, domains, short = _shortage(job, v, rates)
     kept = kept_rate(short, job.nodes, job.replica_nodes, shrinks=job.shrinks, domain_nodes=job.domain_nodes)
     slowed = slowed_rate(job, v, rates)

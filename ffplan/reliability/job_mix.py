@@ -1,4 +1,4 @@
-"""Jobs drawn from what traces publish of them: means, medians and maxima of run times and sizes."""
+"""Jobs drawn from published traces: means, medians and maxima of run times and sizes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
 
 CHUNK = 20_000
-"""Jobs that running ones are drawn from at least [1]."""
+"""Smallest batch of jobs from which running ones are drawn [1]."""
 NARROW = 1e-9
-"""Standard deviation in place of none [1]."""
+"""Standard deviation in place of 0 [1]."""
 
 
 def lognormal_of(mean: float, middle: float) -> tuple[float, float]:
@@ -61,7 +61,7 @@ class JobDraw:
 
     @property
     def mean_work(self) -> float:
-        """Accelerator-seconds of a job in the mean, cut and rounded as `draw` does [s].
+        """Mean accelerator-seconds of a job, cut and rounded as in `draw` [s].
 
         Equation:
             E[run] E[size], which are independent; E[run] = F(1) + m (F'(c) - F'(1)) + c (1 - F(c)), E[size] = sum of
@@ -83,12 +83,12 @@ class JobDraw:
 
 
 def below(value: float, mu: float, sigma: float) -> float:
-    """Return the chance that a lognormal variable lies below a value [1].
+    """Return the probability that a lognormal variable lies below a value [1].
 
     Args:
         value: the value, above 0 [any unit].
         mu: mean of the logarithm [1].
-        sigma: its standard deviation [1]; 0 of a variable that is always exp(mu).
+        sigma: its standard deviation [1]; 0 for the constant exp(mu).
 
     Equation:
         (1 + erf((ln(value) - mu) / (sqrt(2) sigma))) / 2
@@ -101,7 +101,7 @@ def below(value: float, mu: float, sigma: float) -> float:
 
 
 def job_count(jobs: JobDraw, work_gpu_s: float) -> int:
-    """Return the jobs that bring some work in the mean, at least one [1].
+    """Return the number of jobs with a given mean work, at least one [1].
 
     Args:
         work_gpu_s: accelerator-seconds [s].
@@ -112,13 +112,13 @@ def job_count(jobs: JobDraw, work_gpu_s: float) -> int:
 def drawn_jobs(jobs: JobDraw, *, work_gpu_s: float, seconds: float, seed: int) -> JobTable:
     """Return jobs drawn from means, medians and maxima, arriving at random.
 
-    Their number is fixed, not their work: a few large jobs hold most of it, and if work were fixed, one of them would
-    keep thousands of others away.
+    The number of jobs is fixed, not their work: a few large jobs hold most of it, so that with fixed work one of
+    them would displace thousands of others.
 
     Args:
-        work_gpu_s: accelerator-seconds that should arrive in the mean [s].
+        work_gpu_s: mean accelerator-seconds that arrive [s].
         seconds: time over which they arrive [s].
-        seed: seed of everything.
+        seed: seed of the draws.
 
     Returns:
         Jobs by arrival.
@@ -136,13 +136,13 @@ def drawn_jobs(jobs: JobDraw, *, work_gpu_s: float, seconds: float, seed: int) -
 
 
 def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> JobTable:
-    """Return jobs with those that run already when the time begins.
+    """Prepend jobs that already run at the start.
 
-    An empty cluster takes as long to fill as its longest jobs run, and until then is used less than it will be.
+    An empty cluster takes as long to fill as its longest jobs run, and is underused until then.
 
     Args:
-        table: jobs that arrive.
-        gpus: accelerators that running jobs hold [1].
+        table: arriving jobs.
+        gpus: accelerators held by running jobs [1].
         seed: seed of the draw.
 
     Returns:
@@ -154,6 +154,7 @@ def with_running(table: JobTable, jobs: JobDraw, *, gpus: float, seed: int) -> J
     Source:
         Renewal theory: who looks at a random time finds long jobs as often as they are long, at a random age.
     """
+    # another stream than the arrivals, which therefore do not depend on running jobs
     random = np.random.Generator(np.random.PCG64([seed, 1]))
     runs, sizes = jobs.draw(random, max(CHUNK, len(table.gpus)))
     order = random.choice(len(runs), size=len(runs), p=runs / runs.sum())

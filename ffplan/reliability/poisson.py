@@ -1,4 +1,4 @@
-"""The Poisson distribution: sums of probabilities, intervals of a rate, and how many spares are enough."""
+"""The Poisson distribution: probabilities, and confidence intervals of rates."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 STEPS = 200
-"""Most halvings of a bracket; they stop where it is as narrow as a float."""
+"""Most halvings of a bracket; they stop at the resolution of a float."""
 LEAST = 1e-300
-"""Number that stands for an expected value of 0 where its logarithm is taken [1]."""
+"""Replacement for an expected value of 0 before its logarithm [1]."""
 DEPTH = 4
-"""Halvings whose middles are worked out at a time: one call for all is cheaper than a call for each."""
+"""Halvings evaluated at a time: one call for all middles is cheaper than one each."""
 
 
 @lru_cache(maxsize=32)
@@ -27,12 +27,12 @@ def _table(size: int) -> Floats:
 
 
 def _log_factorials(most: int) -> Floats:
-    """Return log(k!) for k = 0 to `most`, a part of a table that many share."""
+    """Return log(k!) for k = 0 to `most`, from a shared table."""
     return _table(1 << most.bit_length())[: most + 1]
 
 
 def terms(mean: float) -> int:
-    """Return the number of terms beyond which the distribution holds nothing.
+    """Return the number of terms beyond which the distribution is negligible.
 
     Args:
         mean: expected events [1].
@@ -50,8 +50,8 @@ def log_weights(mean: Any, most: int) -> Floats:
     Returns:
         k log(mean) - log(k!) [1], shape [most + 1].
     """
-    found: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
-    return found
+    weights: Floats = np.arange(most + 1) * log(mean) - _log_factorials(most)
+    return weights
 
 
 def probabilities(mean: Any, most: int | None = None) -> Floats:
@@ -59,7 +59,7 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
 
     Args:
         mean: expected events [1]; one number, or a column of them with `most`.
-        most: last number of events; so many that the rest is below 1e-15 if omitted.
+        most: last number of events; if omitted, the rest is below 1e-15.
 
     Returns:
         Probabilities [1], shape [most + 1].
@@ -72,49 +72,50 @@ def probabilities(mean: Any, most: int | None = None) -> Floats:
     """
     last = terms(mean) if most is None else most
     above = np.maximum(mean, LEAST)
-    found: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(log_weights(above, last) - above))
-    return found
+    chances: Floats = np.where(np.less_equal(mean, 0), np.arange(last + 1) == 0, exp(log_weights(above, last) - above))
+    return chances
 
 
 def _middles(low: float, high: float, depth: int) -> list[float]:
-    """Return every middle that so many halvings of a bracket may come to, level by level."""
-    brackets, found = [(low, high)], []
+    """Return all possible middles of `depth` halvings of a bracket, level by level."""
+    brackets, levels = [(low, high)], []
     for _ in range(depth):
         middles = [(first + last) / 2 for first, last in brackets]
-        found += middles
+        levels += middles
         pairs = zip(brackets, middles, strict=True)
         brackets = [half for (first, last), middle in pairs for half in ((first, middle), (middle, last))]
-    return found
+    return levels
 
 
 def _root(function: Any, low: float, high: float) -> float:
-    """Return where a rising function of an array passes 0, by halving its bracket; several halvings at a time."""
+    """Return the root of a rising array function by bisection, several halvings at a time."""
     for _ in range(STEPS // DEPTH):
         above = (function(np.array(_middles(low, high, DEPTH))) > 0).tolist()
-        at = 0
+        node = 0
         for _ in range(DEPTH):
             middle = (low + high) / 2
             if middle in (low, high):
                 return middle
-            low, high = (low, middle) if above[at] else (middle, high)
-            at = 2 * at + (1 if above[at] else 2)
+            low, high = (low, middle) if above[node] else (middle, high)
+            # heap order: the halves of node i are 2 i + 1 and 2 i + 2
+            node = 2 * node + (1 if above[node] else 2)
     return (low + high) / 2
 
 
 @lru_cache(maxsize=4096)
 def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[float, float]:
-    """Return the interval of a rate from a number of events.
+    """Return the confidence interval of a rate from a number of events.
 
     Args:
         events: events counted [1].
-        exposure: unit-years over which they were counted [year]; above 0.
+        exposure: unit-years of counting [year]; above 0.
         confidence: probability that the interval holds the rate [1].
 
     Returns:
         Lower and upper end [1/year]; from no events the lower is 0 and the upper one-sided.
 
     Raises:
-        ValueError: where the exposure is not above 0, or events are below 0.
+        ValueError: if the exposure is not above 0, or events are below 0.
 
     Equation:
         [chi2(a / 2, 2 n) / 2 T, chi2(1 - a / 2, 2 n + 2) / 2 T], found as the means at which n events or more, or n or
@@ -129,11 +130,12 @@ def interval(events: int, exposure: float, confidence: float = 0.95) -> tuple[fl
     if events == 0:
         return 0.0, float(-log(tail)) / exposure
     half = tail / 2
+    # a bracket: twelve standard deviations above the count
     high = events + 12 * np.sqrt(events + 1) + 30
 
     def below(means: Floats, most: int) -> Floats:
-        found: Floats = probabilities(means[:, np.newaxis], most).sum(axis=1)
-        return found
+        sums: Floats = probabilities(means[:, np.newaxis], most).sum(axis=1)
+        return sums
 
     lower = _root(lambda mean: (1 - below(mean, events - 1)) - half, 0.0, float(events))
     upper = _root(lambda mean: half - below(mean, events), float(events), float(high))

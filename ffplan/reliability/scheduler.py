@@ -1,4 +1,4 @@
-"""Jobs on a cluster, event by event: a queue, gangs of whole nodes, zones, and time-sharing by checkpoints."""
+"""Event simulation of a cluster's jobs: a queue, gangs of whole nodes, zones, and time-sharing by checkpoints."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 POLICIES = ("fifo", "backfill", "time-sharing")
 DEPTH = 200
-"""Waiting jobs that a placement looks at [1]."""
+"""Waiting jobs considered by a placement [1]."""
 
 
 @record
@@ -29,21 +29,21 @@ class JobTable:
     run_s: Floats
     gpus: Ints
     running: int = 0
-    """How many of the first run already when the time begins [1]."""
+    """Number of first jobs already running at the start [1]."""
 
 
 @record
 class ClusterRules:
-    """A cluster and how it is shared."""
+    """A cluster with its sharing policy."""
 
     zones: tuple[int, ...]
     """Nodes of each zone."""
     gpus_per_node: int
     spanning: int
-    """Jobs that may span zones at a time [1]."""
+    """Most jobs that span zones at a time [1]."""
     policy: str
     quantum_s: float
-    """Time that a job keeps its nodes at least, under time-sharing [s]."""
+    """Least time that a job keeps its nodes under time-sharing [s]."""
     save_s: float
     """Time to save and leave [s]."""
     load_s: float
@@ -52,7 +52,7 @@ class ClusterRules:
 
 @record
 class Shared:
-    """What a simulation came to, after its warm-up."""
+    """Result of a simulation, after its warm-up."""
 
     utilisation: float
     """Accelerators at work over all [1]."""
@@ -63,10 +63,10 @@ class Shared:
     wait_s: Floats
     """Wait of each job that started, before its first start [s]."""
     wait_gpus: Ints
-    """Its accelerators."""
+    """Accelerators of each of these jobs."""
     preemptions: int
     unfinished: int
-    """Jobs that wait at the end."""
+    """Jobs waiting at the end."""
 
 
 class _Job:
@@ -85,7 +85,7 @@ class _Job:
 
 
 class _Queue:
-    """Waiting jobs in order: those that a placement looks at by size, the rest behind them."""
+    """Waiting jobs in order: the first `DEPTH` indexed by size, then the rest."""
 
     def __init__(self, depth: int) -> None:
         self.room, self.turn = depth, 0
@@ -93,7 +93,7 @@ class _Queue:
         self.rest: deque[_Job] = deque()
 
     def append(self, job: _Job) -> None:
-        """Let a job wait behind the others."""
+        """Append a job to the queue."""
         self.turn += 1
         job.turn = self.turn
         if self.room:
@@ -110,7 +110,7 @@ class _Queue:
             same.append(job)
 
     def first(self, most: int) -> _Job | None:
-        """Return the first job of at most so many accelerators that a placement looks at."""
+        """Return the first considered job of at most the given accelerators."""
         first, turn = None, self.turn + 1
         for gpus, jobs in self.near.items():
             if gpus <= most and jobs[0].turn < turn:
@@ -119,7 +119,7 @@ class _Queue:
         return first
 
     def remove(self, job: _Job) -> None:
-        """Take out the first job of its size."""
+        """Remove the first job of its size."""
         same = self.near[job.gpus]
         same.popleft()
         if not same:
@@ -134,27 +134,28 @@ class _Queue:
 
 
 class _Cluster:
-    """Nodes, the queue, what runs, and what happens next.
+    """State of the simulation: nodes, queue, running jobs and next events.
 
-    Between events, no waiting job that a placement looks at fits.
+    Between events, no considered waiting job fits.
     """
 
     def __init__(self, rules: ClusterRules, table: JobTable, warm_s: float) -> None:
         self.rules, self.warm = rules, warm_s
         self.each = rules.gpus_per_node
         self.pools: list[list[set[int]]] = [[set() for _ in range(self.each + 1)] for _ in rules.zones]
-        """Nodes of each zone, by the accelerators that are free on them."""
+        """Nodes of each zone by free accelerators."""
         self.pool_of = [pool for pool, nodes in zip(self.pools, rules.zones, strict=True) for _ in range(nodes)]
         self.free = [self.each] * len(self.pool_of)
         for node, pool in enumerate(self.pool_of):
             pool[-1].add(node)
         self.empty = [pool[-1] for pool in self.pools]
-        """Nodes of each zone that are free as a whole."""
+        """Completely free nodes of each zone."""
         self.partly = [(free, [pool[free] for pool in self.pools]) for free in range(self.each - 1, 0, -1)]
-        """Accelerators that are free on nodes that are free in part, the most first, and those nodes of each zone."""
+        """Free accelerators of partly free nodes, most first, with these nodes by zone."""
         self.total = len(self.pool_of) * self.each
         self.held = self.at_work = self.spanning = self.preemptions = 0
         self.arriving = map(_Job, table.arrival_s.tolist(), table.run_s.tolist(), table.gpus.tolist())
+        # first in, first out: only the head is considered
         self.queue = _Queue(1 if rules.policy == "fifo" else DEPTH)
         self.sharing = rules.policy == "time-sharing"
         self.running: dict[_Job, None] = {}
@@ -162,18 +163,18 @@ class _Cluster:
         self.events: list[tuple[float, int, Callable[[_Job], None], _Job]] = []
         self.number = 0
         self.clock = _Job(0.0, 0.0, 0)
-        """Stands for the looks at the queue, which belong to no job."""
+        """Pseudo-job for looks at the queue."""
         self.looks, self.asleep = 0, False
         self.work_s = self.held_s = self.idle_s = 0.0
         self.waits: list[tuple[float, int]] = []
 
     def after(self, seconds: float, act: Callable[[_Job], None], job: _Job) -> None:
-        """Let a job's next event come after some time; the one before no longer comes."""
+        """Schedule a job's next event after some time, in place of any pending one."""
         self.number = job.event = number = self.number + 1
         heappush(self.events, (self.now + seconds, number, act, job))
 
     def simulate(self, seconds: float) -> None:
-        """Let the time pass."""
+        """Run the simulation."""
         end = _Job(seconds, 0.0, 0)
         heappush(self.events, (seconds, end.event, self.look, end))  # the end comes before all else at its time
         first = self._arrivals([])
@@ -187,15 +188,16 @@ class _Cluster:
         self._pass(self.warm)
 
     def _pass(self, last: float) -> None:
-        """Let one event come after another until the end, and add up what is held between them.
+        """Process events until the end, and sum up held accelerators between them.
 
         Args:
-            last: the time from which on it counts [s].
+            last: start of counting [s].
         """
         events, near, total = self.events, self.queue.near, self.total
         work_s = held_s = idle_s = 0.0
         while True:
             now, number, act, job = heappop(events)
+            # replaced by a later event of the job
             if job.event != number:
                 continue
             if now > last:
@@ -204,6 +206,7 @@ class _Cluster:
                 held_s += span * held
                 if near:
                     idle_s += span * (total - held)
+            # only the end has number 0
             if not number:
                 break
             self.now = now
@@ -227,31 +230,34 @@ class _Cluster:
         return 0
 
     def place(self, job: _Job) -> bool:
-        """Start a job in one zone where that is possible; return whether it fits."""
+        """Start a job, in one zone if possible; return whether it fits."""
         gpus, part = job.gpus, self.each
         if gpus <= part:
             for pool in self.pools:
+                # tightest fit first: nodes by rising free accelerators
                 for same in pool[gpus:]:
                     if same:
                         self._start(job, [next(iter(same))], gpus)
                         return True
             return False
-        wanted = -(-gpus // part)
+        nodes_needed = -(-gpus // part)
         empty = self.empty
-        fitting = [nodes for nodes in empty if len(nodes) >= wanted]
+        fitting = [nodes for nodes in empty if len(nodes) >= nodes_needed]
         if fitting:
+            # the fullest zone that fits, which leaves the emptier ones to larger jobs
             fullest = min(fitting, key=len)
-            self._start(job, list(islice(fullest, wanted)), part)
+            self._start(job, list(islice(fullest, nodes_needed)), part)
             return True
-        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= wanted:
+        if self.spanning < self.rules.spanning and sum(map(len, empty)) >= nodes_needed:
             job.spans = True
             self.spanning += 1
-            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), wanted)), part)
+            # the emptiest zones first, so that a job spans as few as possible
+            self._start(job, list(islice(chain(*sorted(empty, key=len, reverse=True)), nodes_needed)), part)
             return True
         return False
 
     def _start(self, job: _Job, nodes: list[int], part: int) -> None:
-        """Give a job its nodes, and start it, or load it where it ran before."""
+        """Give a job its nodes, and start it, or load it if it ran before."""
         job.nodes, job.part = nodes, part
         self._shift(nodes, -part)
         if job.started:
@@ -263,7 +269,7 @@ class _Cluster:
         self.work(job)
 
     def _shift(self, nodes: list[int], change: int) -> None:
-        """Change what is free on some nodes."""
+        """Change the free accelerators of some nodes."""
         free, pool_of = self.free, self.pool_of
         for node in nodes:
             pool, before = pool_of[node], free[node]
@@ -275,7 +281,7 @@ class _Cluster:
         self.held -= change * len(nodes)
 
     def give(self, job: _Job) -> None:
-        """Take a job's nodes back, and start what fits then."""
+        """Take a job's nodes back, and start jobs that then fit."""
         self._shift(job.nodes, job.part)
         if job.spans:
             job.spans = False
@@ -284,7 +290,7 @@ class _Cluster:
             self.schedule()
 
     def work(self, job: _Job) -> None:
-        """Let a job work until it ends or has to leave."""
+        """Run a job until it ends or has to leave."""
         self.at_work += job.gpus
         job.since = self.now
         self.running[job] = None
@@ -297,7 +303,7 @@ class _Cluster:
         self.give(job)
 
     def save(self, job: _Job) -> None:
-        """Let a job save that has to leave."""
+        """Save a job that has to leave."""
         self.at_work -= job.gpus
         del self.running[job]
         self.preemptions += 1
@@ -305,14 +311,14 @@ class _Cluster:
         self.after(self.rules.save_s, self.leave, job)
 
     def leave(self, job: _Job) -> None:
-        """Let a job that has saved wait again."""
+        """Queue a saved job again."""
         if self.asleep:
             self._wake()
         self.queue.append(job)
         self.give(job)
 
     def schedule(self) -> None:
-        """Start what fits, by the policy."""
+        """Start fitting jobs by the policy."""
         queue = self.queue
         while (most := self.largest()) and (job := queue.first(most)):
             queue.remove(job)
@@ -321,7 +327,7 @@ class _Cluster:
             self._make_room()
 
     def _make_room(self) -> None:
-        """Let jobs leave that have had their time, the longest first, until the head of the queue would fit."""
+        """Preempt jobs past their quantum, longest first, until the head of the queue would fit."""
         quantum = self.rules.quantum_s
         if not self.running or self.now - next(iter(self.running)).since < quantum:
             return
@@ -338,22 +344,22 @@ class _Cluster:
         for job in leaving:
             self.save(job)
 
-    def _arrivals(self, found: list[_Job]) -> list[_Job]:
-        """Return jobs with the further ones of this moment behind them, and set the arrival after it."""
+    def _arrivals(self, arrived: list[_Job]) -> list[_Job]:
+        """Append all jobs that arrive now, and schedule the next arrival."""
         for job in self.arriving:
             if job.arrival > self.now:
                 self.after(job.arrival - self.now, self.arrive, job)
                 break
-            found.append(job)
-        return found
+            arrived.append(job)
+        return arrived
 
     def arrive(self, job: _Job) -> None:
-        """Let a job arrive, and those that come with it."""
-        for one in self._arrivals([job]):
-            self.join(one)
+        """Handle a job's arrival, and all at the same time."""
+        for arrival in self._arrivals([job]):
+            self.join(arrival)
 
     def join(self, job: _Job) -> None:
-        """Let a job start where it fits and no other is before it, or wait."""
+        """Start a job if it fits and none is queued before it, else queue it."""
         if self.asleep:
             self._wake()
         if not (self.queue.room and self.place(job)):
@@ -362,13 +368,13 @@ class _Cluster:
             self._make_room()
 
     def set_look(self, clock: _Job) -> None:
-        """Set the next look at the queue, at a multiple of a quantum, so that each waiting job gets its turn."""
+        """Schedule the next look at the queue at a multiple of the quantum, so that each waiting job gets its turn."""
         quantum = self.rules.quantum_s
         self.looks = max(self.looks, int(self.now // quantum)) + 1
         self.after(max(0.0, self.looks * quantum - self.now), self.look, clock)
 
     def look(self, clock: _Job) -> None:
-        """Look at the queue where a job waits."""
+        """Look at the queue if a job waits."""
         if self.queue.near:
             self.set_look(clock)
             self._make_room()
@@ -376,23 +382,24 @@ class _Cluster:
             self._sleep()
 
     def _sleep(self) -> None:
-        """Look at the queue no more until a job arrives."""
+        """Stop looking at the queue until a job arrives."""
+        # event 0 cancels a pending look
         self.asleep, self.clock.event = self.sharing, 0
 
     def _wake(self) -> None:
-        """Look at the queue again."""
+        """Resume looking at the queue."""
         self.asleep = False
         self.after(0.0, self.set_look, self.clock)
 
 
 def share_cluster(rules: ClusterRules, table: JobTable, seconds: float, warm_s: float) -> Shared:
-    """Return how a cluster is used by jobs.
+    """Simulate the use of a cluster by jobs.
 
     Args:
         rules: the cluster and its policy.
         table: jobs by arrival; none larger than the cluster.
         seconds: time to simulate [s].
-        warm_s: time at the start that no figure counts [s].
+        warm_s: warm-up without counting [s].
 
     Returns:
         Utilisation, waits and fragmentation after the warm-up.

@@ -1,6 +1,6 @@
-"""A job simulated event by event: the same failures, checkpoints, restarts and repairs as the formulas have.
+"""Event simulation of a job, with the same failures, checkpoints, restarts and repairs as the formulas.
 
-It is the second opinion on `reliability.job`: it draws failures one by one and counts what is kept.
+It cross-checks `reliability.job`: failures are drawn one by one, and kept work is counted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 MOST_EVENTS = 1_000
-"""Interruptions that a run keeps for its timeline, and events of each hazard that stop nothing [1]."""
+"""Most interruptions in a run's timeline, and most harmless events per hazard [1]."""
 
 
 @record
@@ -26,31 +26,31 @@ class SimulatedMemory:
     """Checkpoints in the memory of other nodes."""
 
     together: float
-    """Part of the interruptions that leaves no copy there [1]."""
+    """Share of interruptions that leave no copy there [1]."""
     behind_s: float
-    """From the end of a stop for a checkpoint until another node has it [s]."""
+    """From the end of a checkpoint's stop until another node has it [s]."""
     restart_s: float
-    """From an interruption that leaves a copy to the first new step [s]."""
+    """Restart from a copy in memory, until the first new step [s]."""
     every: int
     """Checkpoints in memory for one in storage [1]."""
 
 
 @record
 class SimulatedJob:
-    """A job in the numbers that a simulation needs."""
+    """Numbers of a job for its simulation."""
 
     rates: dict[str, float]
     """Interruptions a second, by hazard [1/s]."""
     removes: dict[str, float]
-    """Part of them that takes a node out, by hazard [1]."""
+    """Share of interruptions that remove a node, by hazard [1]."""
     harmless: dict[str, float]
-    """Events a second that stop nothing, by hazard [1/s]."""
+    """Harmless events a second, by hazard [1/s]."""
     removals: float
-    """Nodes a second that failures take out which stop nothing [1/s]."""
+    """Nodes a second removed by harmless events [1/s]."""
     interval_s: float
     save_s: float
     behind_s: float
-    """From the end of a stop for a checkpoint until storage has it [s]."""
+    """From the end of a checkpoint's stop until storage has it [s]."""
     restart_s: float
     repair_s: float
     nodes: int
@@ -58,19 +58,19 @@ class SimulatedJob:
     replica_nodes: float
     shrinks: bool
     paths: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Hazards of paths that the job survives: events a second [1/s] and time until one is back [s]."""
+    """Hazards of paths that the job survives: events a second [1/s] and repair time [s]."""
     path_lost: float = 1.0
-    """Part of its rate that it keeps while a path is lost [1]."""
+    """Share of its rate kept while a path is lost [1]."""
     drains: dict[str, float] = field(default_factory=dict)
-    """Hazards that take a whole scale-up domain out, with its repair [s]."""
+    """Hazards that remove a whole scale-up domain, with its repair [s]."""
     domain_nodes: int = 1
     """Nodes of a scale-up domain [1]."""
     swap_s: float = 0.0
-    """Until a spare node is in its place [s]; 0 where it is at once, or there is none."""
+    """Time to swap a spare node in [s]; 0 if at once, or without spares."""
     pace: float = 1.0
-    """Part of its rate that stragglers leave [1]."""
+    """Share of its rate kept despite stragglers [1]."""
     memory: SimulatedMemory | None = None
-    """Copies in the memory of other nodes; `behind_s` and `restart_s` are then of storage."""
+    """Copies in the memory of other nodes; `behind_s` and `restart_s` then refer to storage."""
 
 
 @record
@@ -80,18 +80,18 @@ class Interruption:
     at_s: float
     hazard: str
     pick: float
-    """Which unit of the hazard, as a part of all [1]."""
+    """Unit of the hazard, as a fraction of all [1]."""
     lost_s: float
     """Work lost [s]."""
     down_s: float
-    """Until the job ran again [s]."""
+    """Time until the job ran again [s]."""
     missing: int
-    """Nodes that it then lacked."""
+    """Nodes missing then."""
 
 
 @record
 class SimulatedRun:
-    """What a run came to."""
+    """Result of a run."""
 
     goodput: float
     interruptions: int
@@ -99,7 +99,7 @@ class SimulatedRun:
 
 
 def kept_work(run_s: float, job: SimulatedJob) -> float:
-    """Return the work of a stretch without failures that a restart finds again.
+    """Return the work saved in a stretch without failures.
 
     Args:
         run_s: time since the last restart [s].
@@ -132,33 +132,34 @@ class _Run:
         self.down = self.domains = self.swapping = self.lost_paths = 0
         self.kept = 0.0
         self.unsafe = 0.0
-        """Kept work that memory has and storage has not [s]."""
+        """Kept work in memory but not yet in storage [s]."""
         self.phase = 0
-        """Checkpoints in memory since the last that went to storage [1]."""
+        """Checkpoints in memory since the last one in storage [1]."""
         self.count = 0
         self.noted: dict[str, int] = {}
-        """Events of the timeline that stop nothing, by hazard [1]."""
+        """Harmless events in the timeline, by hazard [1]."""
         self.events: list[Interruption] = []
         self.repaired: Any = self.env.event()
         self.stretch: tuple[float, list[tuple[float, float]]] | None = None
-        """Start of the stretch that runs, and its paces; None in a restart."""
+        """Start of the current stretch, and its paces; None during a restart."""
 
     @property
     def lacks(self) -> tuple[int, int]:
-        """Nodes and whole scale-up domains that the job lacks."""
+        """Missing nodes and whole scale-up domains of the job."""
+        # whole domains take their spares first, single nodes the rest
         whole = self.job.spares // self.job.domain_nodes
         left = self.job.spares - self.job.domain_nodes * min(self.domains, whole)
         return max(self.down - left, 0) + self.swapping, max(self.domains - whole, 0)
 
     @property
     def missing(self) -> int:
-        """Nodes that the job lacks, those of domains among them."""
+        """Missing nodes of the job, including missing domains."""
         nodes, domains = self.lacks
         return nodes + domains * self.job.domain_nodes
 
     @property
     def pace(self) -> float:
-        """Part of its rate that the job runs at."""
+        """Current share of the job's full rate."""
         pace = self.job.pace * (self.job.path_lost if self.lost_paths else 1.0)
         if not self.missing:
             return pace
@@ -169,7 +170,7 @@ class _Run:
         return pace * max(0.0, 1.0 - stopped / self.job.nodes)
 
     def back(self) -> None:
-        """Say that something is back."""
+        """Signal a return from repair."""
         self.repaired.succeed()
         self.repaired = self.env.event()
 
@@ -180,7 +181,7 @@ class _Run:
         self.back()
 
     def swap(self) -> Generator[Any, Any, None]:
-        """Carry a spare node to its place."""
+        """Move a spare node to its place."""
         yield self.env.timeout(self.random.exponential(self.job.swap_s))
         self.swapping -= 1
         self.back()
@@ -198,7 +199,7 @@ class _Run:
         self.back()
 
     def paths(self, name: str, rate: float, seconds: float) -> Generator[Any, Any, None]:
-        """Lose paths that the job survives; at the start as many are lost as in the mean over all time."""
+        """Lose paths that the job survives; the start has the long-run mean number of lost paths."""
         for _ in range(int(self.random.poisson(rate * seconds))):
             self.lost_paths += 1
             self.env.process(self.path_back(seconds))
@@ -210,13 +211,13 @@ class _Run:
             self.mark()
             self.note(name)
 
-    def note(self, name: str, at: float | None = None) -> None:
-        """Add an event that stops nothing to the timeline."""
+    def note(self, name: str, time_s: float | None = None) -> None:
+        """Add a harmless event to the timeline."""
         if self.noted.get(name, 0) >= MOST_EVENTS:
             return
         self.noted[name] = self.noted.get(name, 0) + 1
         event = Interruption(
-            at_s=self.env.now if at is None else at,
+            at_s=self.env.now if time_s is None else time_s,
             hazard=name,
             pick=float(self.random.random()),
             lost_s=0.0,
@@ -226,7 +227,7 @@ class _Run:
         self.events.append(event)
 
     def mark(self) -> None:
-        """Note the pace from now on in the stretch that runs, where one does."""
+        """Record the pace from now on in the current stretch, if any."""
         if self.stretch is not None:
             self.stretch[1].append((self.env.now - self.stretch[0], self.pace))
 
@@ -239,7 +240,7 @@ class _Run:
             self.env.process(self.swap())
 
     def strike(self) -> tuple[str, bool]:
-        """Draw what fails, take its node out where it does that; return its name, and whether memory has a copy."""
+        """Draw the failing hazard and remove its node if it does; return its name, and whether memory has a copy."""
         name = self.names[int(self.random.choice(len(self.names), p=self.weights / self.rate))]
         if self.random.random() < self.job.removes[name]:
             self.take_out()
@@ -251,10 +252,11 @@ class _Run:
         return name, memory is not None and float(self.random.random()) >= memory.together
 
     def restart(self, near: bool) -> Generator[Any, Any, None]:
-        """Restart until no failure strikes meanwhile, from storage once one leaves no copy in memory."""
+        """Restart until no failure interrupts it, from storage once no copy is left in memory."""
         while True:
             memory = self.job.memory
             seconds = memory.restart_s if near and memory is not None else self.job.restart_s
+            # memoryless: the time to the next failure may be drawn anew
             ahead = self.random.exponential(1 / self.rate)
             if ahead >= seconds:
                 yield self.env.timeout(seconds)
@@ -265,12 +267,12 @@ class _Run:
                 self.forget()
 
     def forget(self) -> None:
-        """Lose the work that storage has not."""
+        """Lose the work not yet in storage."""
         self.kept -= self.unsafe
         self.unsafe, self.phase = 0.0, 0
 
     def whole(self) -> Generator[Any, Any, None]:
-        """Wait for nodes where the job cannot run without them."""
+        """Wait for nodes if the job cannot run without them."""
         while self.pace <= 0.0:
             yield self.repaired
 
@@ -287,7 +289,7 @@ class _Run:
                 if failure.processed:
                     break
                 paces.append((self.env.now - start, self.pace))
-            at = self.env.now
+            struck_s = self.env.now
             name, near = self.strike()
             lost = self.finish(near)
             missing = self.missing
@@ -295,20 +297,20 @@ class _Run:
             yield from self.whole()
             if self.count <= MOST_EVENTS:
                 event = Interruption(
-                    at_s=at,
+                    at_s=struck_s,
                     hazard=name,
                     pick=float(self.random.random()),
                     lost_s=lost,
-                    down_s=self.env.now - at,
+                    down_s=self.env.now - struck_s,
                     missing=missing,
                 )
                 self.events.append(event)
 
     def finish(self, near: bool) -> float:
-        """Count the stretch that runs, where one does, and return the work lost with it [s].
+        """Count the current stretch, if any, and return its lost work [s].
 
         Args:
-            near: the memory of another node has a copy of its last checkpoints.
+            near: another node's memory has a copy of the last checkpoints.
         """
         if self.stretch is None:
             return 0.0
@@ -322,12 +324,13 @@ class _Run:
             return ran - stored * cycle
         if near:
             held = int(max(0.0, (ran - memory.behind_s) // cycle))
-            own = self.paced(held * cycle, paces)
+            work = self.paced(held * cycle, paces)
             sent = held - (self.phase + held) % memory.every  # one on its way to storage comes from memory again
-            self.unsafe = own - self.paced(sent * cycle, paces) if sent > 0 else self.unsafe + own
+            self.unsafe = work - self.paced(sent * cycle, paces) if sent > 0 else self.unsafe + work
             self.phase = (self.phase + held) % memory.every
-            self.kept += own
+            self.kept += work
             return ran - held * cycle
+        # only every n-th checkpoint goes to storage
         stored -= (self.phase + stored) % memory.every
         if stored > 0:
             self.unsafe, self.phase = 0.0, 0
@@ -338,24 +341,24 @@ class _Run:
         return lost
 
     def removals(self, rate: float) -> Generator[Any, Any, None]:
-        """Take nodes out by failures that stop nothing."""
+        """Remove nodes by harmless failures."""
         while True:
             yield self.env.timeout(self.random.exponential(1 / rate))
             self.take_out()
             self.mark()
 
     def paced(self, end: float, paces: list[tuple[float, float]]) -> float:
-        """Return the work of a stretch up to a time of it, each part at the pace that it had [s]."""
+        """Return the work of a stretch up to a time, each part at its pace [s]."""
         cycle = (self.job.interval_s + self.job.save_s) / self.job.interval_s
-        marks = [min(at, end) for at, _ in paces] + [end]
-        share = sum((after - at) * pace for (_, pace), at, after in zip(paces, marks, marks[1:], strict=False))
+        marks = [min(time, end) for time, _ in paces] + [end]
+        share = sum((after - time) * pace for (_, pace), time, after in zip(paces, marks, marks[1:], strict=False))
         return share / cycle
 
     def noise(self) -> None:
-        """Add events that stop nothing to the timeline."""
+        """Add harmless events to the timeline."""
         for name, rate in self.job.harmless.items():
-            for at in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
-                self.note(name, float(at))
+            for time_s in np.sort(self.random.uniform(0, self.seconds, int(self.random.poisson(rate * self.seconds)))):
+                self.note(name, float(time_s))
         self.events.sort(key=lambda event: event.at_s)
 
 
@@ -376,13 +379,15 @@ def simulate_run(job: SimulatedJob, seconds: float, seed: int) -> SimulatedRun:
     for name, (rate, back) in job.paths.items():
         run.env.process(run.paths(name, rate, back))
     run.env.run(until=seconds)
+    # the end of time is no failure: work in memory counts
     run.finish(near=True)
+    # last, so that draws for the timeline never change the result
     run.noise()
     return SimulatedRun(run.kept / seconds, run.count, run.events)
 
 
 FEW_RUNS = {1: 12.7062, 2: 4.3027, 3: 3.1824, 4: 2.7764, 5: 2.5706, 6: 2.4469, 7: 2.3646}
-"""Two-sided 95 % quantiles of Student's distribution by degrees of freedom, where the expansion is too small."""
+"""Two-sided 95 % quantiles of Student's distribution for few degrees of freedom, where the expansion is too small."""
 
 
 def mean_interval(values: list[float]) -> tuple[float, float, float]:
@@ -392,7 +397,7 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
         values: one of each run [any unit].
 
     Returns:
-        Mean, standard error and half width [same unit]; infinite ones from a single run.
+        Mean, standard error and half width [same unit]; infinite for a single run.
 
     Equation:
         s / sqrt(n); that times `student`
@@ -400,15 +405,15 @@ def mean_interval(values: list[float]) -> tuple[float, float, float]:
     Source:
         Student's distribution; its expansion is within 0.5 % from nine runs on.
     """
-    found = np.asarray(values, dtype=float)
-    if len(found) < 2:
-        return float(found.mean()), float("inf"), float("inf")
-    error = float(found.std(ddof=1) / np.sqrt(len(found)))
-    return float(found.mean()), error, student(len(found)) * error
+    sample = np.asarray(values, dtype=float)
+    if len(sample) < 2:
+        return float(sample.mean()), float("inf"), float("inf")
+    error = float(sample.std(ddof=1) / np.sqrt(len(sample)))
+    return float(sample.mean()), error, student(len(sample)) * error
 
 
 def student(runs: int) -> float:
-    """Return the standard errors that the 95 % confidence interval of a mean reaches to either side.
+    """Return the half width of a mean's 95 % confidence interval in standard errors.
 
     Args:
         runs: values of the mean; at least two [1].

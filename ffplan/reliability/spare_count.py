@@ -1,15 +1,15 @@
-"""How many spares are enough; light, since every report of a design asks."""
+"""Number of sufficient spares; a light module, since every report of a design needs it."""
 
 from __future__ import annotations
 
 from math import exp, lgamma, log
 
 MOST = 10_000_000
-"""Number beyond which none is looked for [1]."""
+"""Upper limit of the search [1]."""
 
 
 def enough(mean: float, probability: float) -> int:
-    """Return the number that holds the events with a probability.
+    """Return the number of spares that suffices with a probability.
 
     Args:
         mean: expected events at once [1].

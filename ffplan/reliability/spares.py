@@ -1,4 +1,4 @@
-"""Nodes in repair, spares, and what a job loses where too few are left; floats and arrays."""
+"""Nodes in repair, spares, and the loss of a job with too few nodes; floats and arrays."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ffplan.reliability.poisson import log_weights, probabilities, terms
 from ffplan.reliability.spare_count import enough
 
 POINTS = 48
-"""Points on which a shortage is worked out where there are many expected values [1]."""
+"""Interpolation points of a shortage for many expected values [1]."""
 
 
 @record
 class Shortage:
-    """Nodes that a job lacks."""
+    """Missing nodes of a job."""
 
     chance: Number
-    """Probability that it lacks any at a time [1]."""
+    """Probability of missing nodes at any time [1]."""
     missing: Number
-    """Nodes that it lacks in the mean over all time [1]."""
+    """Mean number of missing nodes over all time [1]."""
     waiting: Number
-    """Part of the time that a job which waits for its nodes stands still [1]."""
+    """Share of time that a job spends waiting if it waits for its nodes [1]."""
     domains: Number = 0.0
-    """Whole scale-up domains that it lacks besides, in the mean [1]."""
+    """Mean number of missing scale-up domains, in addition [1]."""
 
 
 def nodes_in_repair(removals: Any, repair: Any) -> Number:
     """Return the nodes in repair at any time.
 
     Args:
-        removals: nodes taken out a second [1/s].
-        repair: until one is back [s].
+        removals: nodes removed a second [1/s].
+        repair: repair time of a node [s].
 
     Returns:
         Expected nodes [1], broadcast shape.
@@ -46,37 +46,37 @@ def nodes_in_repair(removals: Any, repair: Any) -> Number:
     Source:
         Little's law. 2,048 nodes at 3.79 per 1,000 node-days and 3 days: 23.3.
     """
-    found: Number = removals * repair
-    return found
+    nodes: Number = removals * repair
+    return nodes
 
 
 def _short(down: Floats, spares: int) -> Floats:
-    """Return chance, missing nodes and waiting for each of some expected nodes in repair, shape [values, 3].
+    """Return chance, missing nodes and waiting by expected nodes in repair, shape [values, 3].
 
-    Each sum has the terms of its own value alone, so that a value has one result whatever stands beside it.
+    Each sum has only its value's terms, so that a result does not depend on other values in the array.
     """
-    found = np.zeros((len(down), 3))
+    table = np.zeros((len(down), 3))
     lengths = [terms(float(value)) + 1 for value in down]
     chances = probabilities(down[:, np.newaxis], max(lengths, default=1) - 1)
     lacking = np.maximum(np.arange(chances.shape[1]) - spares, 0)
     for row, length in enumerate(lengths):
-        own = chances[row, :length]
-        found[row, 0] = own[spares + 1 :].sum()
-        found[row, 1] = (own * lacking[:length]).sum()
+        row_chances = chances[row, :length]
+        table[row, 0] = row_chances[spares + 1 :].sum()
+        table[row, 1] = (row_chances * lacking[:length]).sum()
     late = [row for row, length in enumerate(lengths) if down[row] > 0 and length > spares + 1]
     if late:
         # in logarithms: far from the mean the probabilities underflow
         weights = log_weights(down[late][:, np.newaxis], spares + 1)
-        found[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
-    return found
+        table[late, 2] = 1 / exp(weights - weights[:, -1:]).sum(axis=1)
+    return table
 
 
 def shortage(down: Any, spares: int) -> Shortage:
-    """Return how often a job lacks nodes, and how many.
+    """Return how often a job lacks nodes, and the mean number missing.
 
     Args:
         down: expected nodes in repair [1], any shape.
-        spares: nodes that can stand in [1].
+        spares: spare nodes [1].
 
     Equation:
         P(X > s); E[max(X - s, 0)]; P(X = s + 1) / P(X <= s + 1), X Poisson with mean `down`
@@ -88,23 +88,24 @@ def shortage(down: Any, spares: int) -> Shortage:
     """
     values = np.asarray(down, dtype=float)
     if values.size <= POINTS:
-        found = _short(values.ravel(), spares).reshape(*values.shape, 3)
+        columns = _short(values.ravel(), spares).reshape(*values.shape, 3)
     else:
+        # even in the square root: denser at small values
         points = np.linspace(np.sqrt(values.min()), np.sqrt(values.max()), POINTS) ** 2
         table = _short(points, spares)
-        found = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
+        columns = np.stack([np.interp(values, points, table[:, column]) for column in range(3)], axis=-1)
     if values.ndim == 0:
-        return Shortage(*(float(item) for item in found))
-    return Shortage(found[..., 0], found[..., 1], found[..., 2])
+        return Shortage(*(float(figure) for figure in columns))
+    return Shortage(columns[..., 0], columns[..., 1], columns[..., 2])
 
 
 def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> Shortage:
-    """Return how often a job lacks nodes, where whole scale-up domains fail too.
+    """Return how often a job lacks nodes if whole scale-up domains fail too.
 
     Args:
         down: expected nodes in repair [1], any shape.
         domains: expected domains in repair [1], same shape.
-        spares: nodes that can stand in [1].
+        spares: spare nodes [1].
         domain_nodes: nodes of a domain [1].
 
     Equation:
@@ -118,29 +119,30 @@ def domain_shortage(down: Any, domains: Any, spares: int, domain_nodes: int) -> 
     """
     mean = np.asarray(domains, dtype=float)
     whole = spares // domain_nodes
+    # more domains than these fail with a negligible probability
     most = min(whole, enough(float(mean.max()), 1 - 1e-12))
     chance, missing, up, edge = 0.0, 0.0, 0.0, 0.0
     rest: Any = 1.0
-    found = shortage(down, spares)
+    short = shortage(down, spares)
     weight: Any = exp(-mean)
     for number in range(most + 1):
-        found = shortage(down, spares - domain_nodes * number)
-        runs = weight * (1 - found.chance)
-        chance, missing = chance + weight * found.chance, missing + weight * found.missing
-        up, edge = up + runs, edge + runs * found.waiting / (1 - found.waiting)
+        short = shortage(down, spares - domain_nodes * number)
+        runs = weight * (1 - short.chance)
+        chance, missing = chance + weight * short.chance, missing + weight * short.missing
+        up, edge = up + runs, edge + runs * short.waiting / (1 - short.waiting)
         rest, weight = rest - weight, weight * mean / (number + 1)
     rest = np.maximum(rest, 0.0)
-    edge = edge + weight * (1 - found.chance)  # the weight of one domain more
+    edge = edge + weight * (1 - short.chance)  # the weight of one domain more
     return Shortage(
         chance=chance + rest,
-        missing=missing + rest * found.missing,
+        missing=missing + rest * short.missing,
         waiting=1 - up / (up + edge),
         domains=shortage(domains, whole).missing,
     )
 
 
 def swapped(short: Shortage, swapping: Any) -> Shortage:
-    """Return a shortage where nodes lack until a spare is in their place too.
+    """Add nodes that wait for their spare to be swapped in to a shortage.
 
     Args:
         swapping: expected nodes that wait for their spare [1].
@@ -160,11 +162,11 @@ def swapped(short: Shortage, swapping: Any) -> Shortage:
 
 
 def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool, domain_nodes: int = 1) -> Number:
-    """Return the part of its rate that a job keeps beside its shortage of nodes.
+    """Return the share of its rate that a job keeps despite missing nodes.
 
     Args:
         nodes: nodes of the job [1].
-        replica_nodes: nodes that stop with one of them: those of a data-parallel replica [1].
+        replica_nodes: nodes of a data-parallel replica, which stop together [1].
         shrinks: the job goes on without the replicas that lack a node; otherwise it waits.
         domain_nodes: nodes of a scale-up domain [1].
 
@@ -181,7 +183,7 @@ def kept_rate(short: Shortage, nodes: Any, replica_nodes: Any, *, shrinks: bool,
     waits = 1 - short.waiting
     if not shrinks:
         return waits
-    found: Number = np.maximum(
+    rate: Number = np.maximum(
         waits, 1 - (short.missing * replica_nodes + short.domains * np.maximum(replica_nodes, domain_nodes)) / nodes
     )
-    return found
+    return rate

@@ -1,4 +1,4 @@
-"""What storage servers hold and carry, and what a checkpoint takes through them; floats and arrays.
+"""Capacity and rates of storage servers, and the time of a checkpoint; floats and arrays.
 
 Sources:
     [1] An et al., Fire-Flyer AI-HPC, arXiv 2408.14158, section VI-B.
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 Way = Literal["read", "write"]
 NICS = "NICs"
-"""How the name of every term begins that NICs make."""
+"""Prefix of every term from NICs."""
 NODE_NICS, CLIENTS = "NICs of the nodes", "clients of the nodes"
-"""Terms of compute nodes: their NICs, and the client of the file system that each runs."""
+"""Terms of compute nodes: their NICs, and their file system clients."""
 WHOLE, CHECKPOINTS = "rates of the whole file system", "published rates of checkpoints"
 """Terms of the file system: all clients together, and one checkpoint."""
 OF_SERVICE = (CLIENTS, WHOLE, CHECKPOINTS)
-"""Terms that more storage servers do not move."""
+"""Terms that more storage servers do not raise."""
 
 
 @record
@@ -31,7 +31,7 @@ class StorageRates:
     """Rates of storage, each term [GB/s]."""
 
     read: dict[str, Number]
-    """Terms of reading, by what they are of."""
+    """Terms of reading, by resource."""
     write: dict[str, Number]
     """Terms of writing."""
 
@@ -45,15 +45,15 @@ def storage_rates(
     copies: Number,
     efficiency: Number,
 ) -> StorageRates:
-    """Return what storage servers read and write together.
+    """Return the read and write rates of all storage servers.
 
     Args:
         servers: servers [1].
-        nic_gbyte_s: what the NICs of one carry in one direction [GB/s].
-        drive_read: what the drives of one read [GB/s]; None where unknown.
-        drive_write: what they write [GB/s]; None where unknown.
+        nic_gbyte_s: rate of one server's NICs, one direction [GB/s].
+        drive_read: read rate of one server's drives [GB/s]; None if unknown.
+        drive_write: write rate of one server's drives [GB/s]; None if unknown.
         copies: copies of all data [1].
-        efficiency: rate that the service reaches over its NICs [1].
+        efficiency: achieved rate over the NICs' rate [1].
 
     Returns:
         Terms of both [GB/s]; the least binds.
@@ -73,15 +73,15 @@ def storage_rates(
     return StorageRates(read, write)
 
 
-def capacity(servers: Number, drives: Number, each: Number, copies: Number, usable: Number = 1.0) -> Number:
-    """Return the data that storage servers hold.
+def capacity(servers: Number, drives: Number, drive_bytes: Number, copies: Number, usable: Number = 1.0) -> Number:
+    """Return the capacity of storage servers.
 
     Args:
         servers: servers [1].
         drives: data drives of a server [1].
-        each: capacity of a drive [byte].
+        drive_bytes: capacity of a drive [byte].
         copies: copies of all data [1].
-        usable: part left for data after copies [1].
+        usable: share left for data after copies [1].
 
     Returns:
         [byte], broadcast shape.
@@ -92,15 +92,15 @@ def capacity(servers: Number, drives: Number, each: Number, copies: Number, usab
     Source:
         [1]: 180 x 16 x 15.36 TB are 44.2 PB raw, mirrored 22.1 PB (19.6 PiB).
     """
-    return servers * drives * each * usable / copies
+    return servers * drives * drive_bytes * usable / copies
 
 
 def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
-    """Return terms of a rate with what NICs carry times a factor; drives stay as they are.
+    """Scale the NIC terms of a rate by a factor; drives stay unchanged.
 
     Args:
-        terms: rates by what they are of [GB/s].
-        factor: what the service reaches of the NICs, or the part of them in reach [1].
+        terms: rates by resource [GB/s].
+        factor: the service's efficiency, or the share of reachable NICs [1].
 
     Returns:
         Rates [GB/s], broadcast shape.
@@ -110,23 +110,23 @@ def with_nics(terms: Mapping[str, Number], factor: Number) -> dict[str, Number]:
 
 @record
 class ServiceRates:
-    """What a file system moves one way; every number broadcasts to the shape of the inputs."""
+    """Rates of a file system, one way; every number broadcasts to the shape of the inputs."""
 
     efficiency: Number
-    """Rate that it reaches over what NICs carry [1]."""
+    """Achieved rate over the NICs' rate [1]."""
     client: Number
-    """What the client of one node moves [GB/s]."""
+    """Rate of one node's client [GB/s]."""
     whole: Number | None
-    """The most that all clients move [GB/s]; None where servers alone bind."""
+    """Largest rate of all clients [GB/s]; None if only servers bind."""
     checkpoint: Number | None
-    """Rate of one checkpoint [GB/s]; None where clients alone bind."""
+    """Rate of one checkpoint [GB/s]; None if only clients bind."""
 
 
 def service_rates(values: Mapping[str, Number], way: Way) -> ServiceRates:
-    """Return what a file system moves one way.
+    """Return the rates of a file system, one way.
 
     Args:
-        values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint` with the way behind a point [GB/s].
+        values: `storage_efficiency` [1], and `client`, `whole` and `checkpoint`, each with `.read` or `.write` [GB/s].
         way: read or write.
     """
     return ServiceRates(
@@ -142,10 +142,10 @@ def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[s
 
     Args:
         servers: terms of the servers, the service's efficiency left out [GB/s].
-        service: what their file system moves the same way.
+        service: rates of their file system, same way.
 
     Returns:
-        Rates by what they are of [GB/s], broadcast shape.
+        Rates by resource [GB/s], broadcast shape.
 
     Equation:
         NICs times efficiency, drives, and the whole file system where it has a rate
@@ -153,8 +153,8 @@ def server_terms(servers: Mapping[str, Number], service: ServiceRates) -> dict[s
     Source:
         [1]: 8 of 9 TB/s.
     """
-    found = with_nics(servers, service.efficiency)
-    return found if service.whole is None else {**found, WHOLE: service.whole}
+    limits = with_nics(servers, service.efficiency)
+    return limits if service.whole is None else {**limits, WHOLE: service.whole}
 
 
 def transfer_terms(
@@ -164,12 +164,12 @@ def transfer_terms(
 
     Args:
         servers: terms of the servers, the service's efficiency left out [GB/s].
-        service: what their file system moves the same way.
+        service: rates of their file system, same way.
         nodes: compute nodes that move data [1].
-        nics_gbyte_s: what the NICs of them together carry in one direction [GB/s].
+        nics_gbyte_s: rate of all their NICs, one direction [GB/s].
 
     Returns:
-        Rates by what they are of [GB/s], broadcast shape; the least binds, so that more nodes never pass the servers.
+        Rates by resource [GB/s], broadcast shape; the smallest binds, so that more nodes never exceed the servers.
 
     Equation:
         N B e, N c, and the terms of the servers
@@ -187,34 +187,34 @@ def transfer_terms(
 def checkpoint_terms(
     servers: Mapping[str, Number], service: ServiceRates, *, nodes: Number, nics_gbyte_s: Number
 ) -> dict[str, Number]:
-    """Return the limits of saving or loading one checkpoint: those of `transfer_terms`, and the checkpoint's own rate.
+    """Return the limits of saving or loading one checkpoint: `transfer_terms`, and the checkpoint's own rate.
 
     Args:
         servers: terms of the servers, the service's efficiency left out [GB/s].
-        service: what their file system moves the same way.
+        service: rates of their file system, same way.
         nodes: compute nodes that write or read it [1].
-        nics_gbyte_s: what the NICs of them together carry in one direction [GB/s].
+        nics_gbyte_s: rate of all their NICs, one direction [GB/s].
 
     Returns:
-        Rates by what they are of [GB/s], broadcast shape.
+        Rates by resource [GB/s], broadcast shape.
 
     Source:
         ByteCheckpoint, NSDI'25, Table 8: 405 billion parameters of 8,960 accelerators take 51 s to save, whatever their
         NICs carry.
     """
-    found = transfer_terms(servers, service, nodes=nodes, nics_gbyte_s=nics_gbyte_s)
-    return found if service.checkpoint is None else {**found, CHECKPOINTS: service.checkpoint}
+    limits = transfer_terms(servers, service, nodes=nodes, nics_gbyte_s=nics_gbyte_s)
+    return limits if service.checkpoint is None else {**limits, CHECKPOINTS: service.checkpoint}
 
 
 def transfer_seconds(size: Number, terms: dict[str, Number]) -> tuple[Number, str]:
-    """Return the time to move a checkpoint, and what binds it.
+    """Return the time to move a checkpoint, and its limit.
 
     Args:
         size: data [byte].
         terms: rates on the way [GB/s].
 
     Returns:
-        Time [s] and the name of the least rate, of the first job where there are several.
+        Time [s] and the name of the smallest rate, for the first of several jobs.
 
     Equation:
         S / min(rates)

@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import inert, visible
 from ffplan.base.record import record
-from ffplan.base.visible import inert, visible
 from ffplan.report.chart import Extras
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffplan.base.visible import FORMULA, HIDDEN, plain_cell, visible
+from ffplan.base.control_characters import FORMULA, HIDDEN, plain_cell, visible
 from ffplan.inputs.composer import compose
 from ffplan.inputs.emit import comment, quoted, scalar
 from ffplan.inputs.model import IDENTIFIER

@@ -54,13 +54,13 @@ def test_records_have_names_of_their_own() -> None:
 
 
 def test_every_pattern_of_a_schema_has_words() -> None:
-    from ffplan.inputs.validate import pattern_words
+    from ffplan.inputs.validate import pattern_remedy
 
     texts = [path.read_text() for path in sorted((ROOT / "schema").glob("*.json"))]
     found = {json.loads(f'"{item}"') for text in texts for item in re.findall(r'"pattern": "((?:[^"\\]|\\.)*)"', text)}
     found = {item for item in found if not item.startswith(r"^\s*")}  # quantities, whose errors say more
     assert len(found) > 3
-    assert [item for item in sorted(found) if "of the form" in pattern_words(item)] == []
+    assert [item for item in sorted(found) if "of the form" in pattern_remedy(item)] == []
 
 
 def test_large_records_are_built_by_keyword() -> None:

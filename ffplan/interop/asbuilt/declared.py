@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.whole import whole
+from ffplan.base.integers import integer
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, plain_name
 from ffplan.interop.asbuilt.lldp import local_name
 from ffplan.interop.asbuilt.model import fault
@@ -69,7 +69,7 @@ def _table(data: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
 
 def _gbit(text: Any) -> float:
     """Return a rate from megabits as SONiC writes them [Gb/s]; 0 where there is none."""
-    return (whole(str(text)) or 0) / 1000
+    return (integer(str(text)) or 0) / 1000
 
 
 def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink], EthernetDevice]:

@@ -6,7 +6,7 @@ import re
 from io import StringIO
 from typing import TYPE_CHECKING
 
-from ffplan.base.whole import whole
+from ffplan.base.integers import integer
 from ffplan.interop.asbuilt.builder import Builder
 from ffplan.interop.asbuilt.model import UNSAID, fault, numbered, rows_of
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate, signalled
@@ -97,7 +97,7 @@ def _tables(text: str, file: str) -> dict[str, list[tuple[int, dict[str, str]]]]
 
 
 def _whole(row: dict[str, str], name: str) -> int:
-    return whole(row.get(name, "").strip()) or 0
+    return integer(row.get(name, "").strip()) or 0
 
 
 def read_db_csv(text: str, file: str) -> AsBuilt:

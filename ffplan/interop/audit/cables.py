@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.joined import joined
 from ffplan.base.record import record
+from ffplan.base.union_find import union_find
 from ffplan.interop.asbuilt.model import PORTS
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> lis
     """
     lost = pairs_apart_from(explained, fabrics.ours[differences.lost])
     stray = pairs_apart_from(explained, fabrics.theirs[differences.stray])
-    roots = joined((*lost, *stray))
+    roots = union_find((*lost, *stray))
     parts: dict[int, CableGroup] = {}
     for kind, pairs in (("lost", lost), ("stray", stray)):
         for pair in pairs:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import first_few, plural
-from ffplan.base.joined import joined
+from ffplan.base.union_find import union_find
 from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 from ffplan.interop.audit.cables import parts_not_found
 from ffplan.interop.audit.effects import of_losses
@@ -113,7 +113,7 @@ def _cycles(moved: dict[int, int], by_host: Sides | None = None) -> list[dict[in
     def key(device: int) -> int | str:
         return title_of(by_host, device) if by_host else device
 
-    roots = joined((key(device), key(place)) for device, place in moved.items())
+    roots = union_find((key(device), key(place)) for device, place in moved.items())
     parts: dict[object, dict[int, int]] = {}
     for device, place in moved.items():
         parts.setdefault(roots[key(device)], {})[device] = place

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from xml.parsers import expat
 
-from ffplan.base.whole import whole
+from ffplan.base.integers import integer
 from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
 from ffplan.interop.logs.measured import refuse, stem
 from ffplan.results.acceptance import Measured
@@ -25,7 +25,7 @@ _MOST_DEPTH = 40
 
 def _short(text: str) -> bool:
     """Return whether a text is a whole number of a few digits."""
-    return whole(text) is not None
+    return integer(text) is not None
 
 
 def is_smi(text: str) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.whole import whole
+from ffplan.base.integers import integer
 from ffplan.interop.topology.devices import (
     Unreadable,
     has_graphics,
@@ -122,7 +122,7 @@ class _Walk:
         own = links_of(gpu, found.bus)
         self.links += own
         self.coherent |= bool(gpu.named("c2c")) or any(link.cpu for link in own)
-        return replace(found, number=whole(gpu.attributes.get("dev", "")))
+        return replace(found, number=integer(gpu.attributes.get("dev", "")))
 
     def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
         """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone.
@@ -146,7 +146,7 @@ class _Walk:
             device = replace(
                 found,
                 name=first.attributes.get("name", ""),
-                number=whole(first.attributes.get("dev", "")),
+                number=integer(first.attributes.get("dev", "")),
                 gbyte_s=max(known) if known else None,
                 ports=_equal_ports(ports, max(known, default=None)),
             )
@@ -208,7 +208,7 @@ def _numa(cpu: Element, position: int, walk: _Walk, file: str) -> NumaNode:
     """
     message, cpuid = _cpu_words(cpu)
     ports = [walk.port(child) for child in cpu.children]
-    numa = whole(cpu.attributes.get("numaid", ""))
+    numa = integer(cpu.attributes.get("numaid", ""))
     if numa is not None and numa >= _MOST_NODES:
         message = f"`numaid` is {numa:,}, and a server has fewer than {_MOST_NODES} NUMA nodes"
         raise fault(file, cpu, message, "number the NUMA nodes from 0")

@@ -9,8 +9,8 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few
+from ffplan.base.integers import integer
 from ffplan.base.record import record
-from ffplan.base.whole import whole
 from ffplan.interop.topology.devices import pci_class
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def links_of(gpu: Element, bus: str) -> list[ScaleUpLink]:
         ScaleUpLink(
             gpu=bus,
             target=child.attributes.get("target", "").lower(),
-            count=1 if (count := whole(child.attributes.get("count", "1"), 3)) is None else count,
+            count=1 if (count := integer(child.attributes.get("count", "1"), 3)) is None else count,
             kind=child.tag,
             switch=pci_class(child, "tclass") == _SWITCH,
             line=child.line,

@@ -10,8 +10,8 @@ from itertools import islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import plain_cell, visible_json
 from ffplan.base.plain import flat, leaves, plain
-from ffplan.base.visible import plain_cell, visible_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

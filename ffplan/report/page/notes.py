@@ -6,8 +6,8 @@ import re
 from html import escape
 from typing import TYPE_CHECKING
 
+from ffplan.base.control_characters import visible
 from ffplan.base.tracked import split_marks
-from ffplan.base.visible import visible
 from ffplan.report.document import shown
 
 if TYPE_CHECKING:

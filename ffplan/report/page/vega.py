@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.control_characters import visible
 from ffplan.base.errors import UsageError
 from ffplan.base.extras import lacking
-from ffplan.base.visible import visible
 
 if TYPE_CHECKING:
     from ffplan.report.chart import Chart, Point

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats
+from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
-from ffplan.base.visible import plain_cell
 from ffplan.studies.choose.pareto import front
 from ffplan.studies.choose.sweep_shown import cells, grid_axes, sampled
 

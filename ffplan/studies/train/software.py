@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
 from ffplan.catalog.kernels import AttentionRates
-from ffplan.catalog.runtimes import USUAL, Runtime
+from ffplan.catalog.runtimes import DEFAULT_RUNTIME, Runtime
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.group_collectives import with_sharding_nics
@@ -136,7 +136,8 @@ def software_of(
     if rates is not None and rates.kernels is not None:
         kernels = catalog.get(AttentionRates, rates.kernels, catalog.entry(part.id).document, ("training", "kernels"))
     by = stack or part
-    runtime = catalog.get(Runtime, stack.runtime if stack else USUAL, catalog.entry(by.id).document, ("runtime",))
+    name = stack.runtime if stack else DEFAULT_RUNTIME
+    runtime = catalog.get(Runtime, name, catalog.entry(by.id).document, ("runtime",))
     return Software(stack, kernels, runtime, named is not None)
 
 

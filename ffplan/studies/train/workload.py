@@ -63,7 +63,7 @@ def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
     try:
         return with_preset(workload_fields(design, workload))
     except PlanFieldsError as error:
-        message, _, remedy = error.words.partition("; ")
+        message, _, remedy = error.fault.partition("; ")
         raise InputError(_fault(design, ("plan", error.field), message, remedy)) from None
 
 

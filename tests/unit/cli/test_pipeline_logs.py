@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from ffplan.base.control_characters import inert, plain_cell
 from ffplan.base.errors import Finding, Severity
-from ffplan.base.visible import inert, plain_cell
 from ffplan.check.checked import Checked
 from ffplan.check.formats import render
 from tests.support import ROOT, examples, ffplan

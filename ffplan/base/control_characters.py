@@ -1,4 +1,4 @@
-"""Text that a terminal shows as it is: control characters and marks that reorder text become visible escapes."""
+"""Escapes for control characters and marks that reorder text, so that a terminal shows text as it is."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ if TYPE_CHECKING:
     from typing import TextIO
 
 HIDDEN = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff\ud800-\udfff"
-"""Characters that act on a terminal or stay unseen; a tab and a line feed are what they look like."""
+"""Characters that control a terminal or are invisible, except tab and line feed."""
 _HIDDEN = re.compile(f"[{HIDDEN}]")
 _NOT_STYLE = re.compile(f"(\x1b\\[[0-9;]*m)|[{HIDDEN}]")
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
@@ -26,42 +26,42 @@ def visible(text: str) -> str:
 
 def visible_json(text: str) -> str:
     """Return JSON text with the hidden characters of its strings as the escapes of JSON."""
-    return _HIDDEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _HIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def visible_but_styles(text: str) -> str:
-    """Return a text with its hidden characters as escapes, apart from colours."""
-    return _NOT_STYLE.sub(lambda found: found[1] or _escape(found), text)
+    """Return a text with its hidden characters as escapes, colour codes kept."""
+    return _NOT_STYLE.sub(lambda match: match[1] or _escape(match), text)
 
 
 _COMMAND = re.compile(r"^([^\S\n]*):(?=:)|#(?=#\w{0,20}\[)", re.MULTILINE)
-"""Where a line becomes a command to the program that runs a pipeline: one that starts with `::`, and `##[` anywhere."""
+"""Marks that a CI runner takes for a command: `::` at the start of a line, `##[` anywhere."""
 
 
 def inert(text: str) -> str:
-    r"""Return a text of which no line is a command to a pipeline, such as `::error::` and `##[warning]`.
+    r"""Escape lines that a CI runner would take for commands, such as `::error::` and `##[warning]`.
 
-    The first character of the mark becomes an escape, as of hidden characters: `\x3a:error::`.
+    The first character of the mark becomes an escape, as in `\x3a:error::`.
     """
     if "::" not in text and "##" not in text:  # nearly always, and a table may have a million cells
         return text
-    return _COMMAND.sub(lambda found: f"{found[1] or ''}\\x{ord(found[0][-1]):02x}", text)
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\x{ord(match[0][-1]):02x}", text)
 
 
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the start of a formula; a text that starts so gets an apostrophe in front."""
+"""Prefixes that a spreadsheet takes for a formula; such a text gets an apostrophe in front."""
 _NUMBER = re.compile(r"[-+]?[0-9.]*")
 
 
 def plain_cell(text: str) -> str:
-    """Return a text as the cell of a CSV, in one line: no spreadsheet takes it for a formula, no terminal or pipeline
-    for a command."""
+    """Return a text as a one-line CSV cell that is no formula to a spreadsheet and no command to a terminal or CI
+    runner."""
     shown = inert(text if text.isprintable() else visible(text).replace("\n", "\\n"))
     return f"'{shown}" if shown.startswith(FORMULA) and not _NUMBER.fullmatch(shown) else shown
 
 
 class VisibleStream:
-    """A text stream that shows hidden characters as escapes, and no line of which is a command to a pipeline."""
+    """A text stream that escapes hidden characters and commands to a CI runner."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -76,5 +76,5 @@ class VisibleStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Return everything else of the stream."""
+        """Forward other attributes to the stream."""
         return getattr(self.stream, name)

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from ffplan.base.visible import VisibleStream, visible, visible_but_styles, visible_json
+from ffplan.base.control_characters import VisibleStream, visible, visible_but_styles, visible_json
 
 
 @pytest.mark.parametrize(
