@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.results.cost import CostStudy
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.train.default_job import TimedJob
 
 views.install()
 
@@ -52,8 +52,8 @@ def costs(
         UsageError: where something does not go together, or the job cannot run.
     """
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import Asked
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
@@ -82,7 +82,7 @@ def _timed(
         UsageError: where it cannot run.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.train.usual_job import timed_on
+    from ffplan.studies.train.default_job import timed_on
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

@@ -43,7 +43,7 @@ def _job(given: Design, parts: Catalog, model: str | None, gpus: int | None, com
         UsageError: where there is no such model, or the job is too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.operate.job_asked import JobError, goodput_job
+    from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
@@ -76,7 +76,7 @@ def goodput(
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: where there is no job, or it is too large.
     """
-    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.cost.request import Asked
     from ffplan.studies.goodput.goodput import study_goodput
 
     given = load(design)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
     from ffplan.results.fabric import SizeReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
 TOP = 5
 """Plans that a search returns."""
@@ -146,8 +146,8 @@ def _compared(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.compare_training import compare_training, shared_size
-    from ffplan.studies.train.usual_job import JobReports
+    from ffplan.studies.compare.training import compare_training, shared_size
+    from ffplan.studies.train.default_job import JobReports
 
     given = [load(design) for design in designs]
     part = part_of(given[0].catalog, Model, model, "model")
@@ -194,7 +194,7 @@ def collective(
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies.collective import collective as study
-    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.collective.rows import QueryError
     from ffplan.studies.fabric.wired import message_bytes
 
     given, name = load(design), study.operation_name(str(operation))
@@ -229,7 +229,7 @@ def _asked(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
     given = load(design)
     parts = given.catalog

@@ -90,7 +90,7 @@ def collective(
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.collective import collective_document
     from ffplan.studies.collective.collective import CollectiveRequest, check_together, collective_table, operation_name
-    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.collective.rows import QueryError
     from ffplan.studies.fabric.wired import message_bytes
 
     operation = operation_name(operation)

@@ -19,7 +19,7 @@ from ffplan.cli.output import Progress, emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
 from ffplan.cli.train_options import StackOption
-from ffplan.studies.cost.asked import Asked
+from ffplan.studies.cost.request import Asked
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -75,12 +75,12 @@ def _training(
     from ffplan.catalog.models import Model
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.basis.files_read import files_of
     from ffplan.studies.basis.job_layout import most_gpus
+    from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.compare_money import FRACTIONS, compare_money
-    from ffplan.studies.compare.compare_training import batches_of, compare_training
-    from ffplan.studies.train.usual_job import JobReports, with_usual_batch
+    from ffplan.studies.compare.money import FRACTIONS, compare_money
+    from ffplan.studies.compare.training import batches_of, compare_training
+    from ffplan.studies.train.default_job import JobReports, with_usual_batch
 
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
@@ -126,7 +126,7 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
         UsageError: where no design states one, or two state different jobs.
     """
     from ffplan.cli.workload import own_workload
-    from ffplan.studies.train.workload import workload_fields
+    from ffplan.studies.train.default_job import workload_fields
 
     design, workload = own_workload("compare", designs)
     searching = workload.plan is None or workload.search
@@ -192,7 +192,7 @@ def compare(
         raise UsageError("ffplan compare: name at least two designs")
     from ffplan.report.compare import compare_document
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.cost.asked import DRAWS, Asked
+    from ffplan.studies.cost.request import DRAWS, Asked
 
     designs = _examine_all(files, catalog, profile)
     labels = study.labels_of(designs)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport, SimulationReport
     from ffplan.studies.goodput.goodput import GoodputStudy
-    from ffplan.studies.goodput.goodput_simulation import FabricLosses, SimulationAsked
+    from ffplan.studies.goodput.simulation import FabricLosses, SimulationAsked
 
 MOST_ENDPOINTS = 600_000
 """Endpoints of a fabric whose losses a simulation joins [1]."""
@@ -64,7 +64,7 @@ def _with_options(
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
     """Return what single losses leave of the fabric; None of one that is no tree, or very large."""
     from ffplan.studies.fabric.wired import wire_design
-    from ffplan.studies.goodput.goodput_losses import fabric_losses
+    from ffplan.studies.goodput.simulation import fabric_losses
 
     wired = wire_design(design)
     if not wired.fabric.trees or len(wired.fabric.network.endpoints) > MOST_ENDPOINTS:
@@ -82,7 +82,7 @@ def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
     Raises:
         UsageError: without SimPy.
     """
-    from ffplan.studies.goodput.goodput_simulation import expected_seconds, simulate
+    from ffplan.studies.goodput.simulation import expected_seconds, simulate
 
     needs_simpy("goodput: --simulate")
     announce("goodput: the simulation", expected_seconds(study.job, study.inputs, asked))
@@ -128,9 +128,9 @@ def goodput(
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
-    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.cost.request import Asked
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.goodput.goodput_simulation import SimulationAsked
+    from ffplan.studies.goodput.simulation import SimulationAsked
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)

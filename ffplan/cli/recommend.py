@@ -98,7 +98,7 @@ def _time(
 
 def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tuple[tuple[Stage, ...], float]:
     """Return the purchases of a cluster that grows, none where all is bought at once, and the days of the last one."""
-    from ffplan.studies.choose.recommend_growth import stages_of
+    from ffplan.studies.choose.recommend import stages_of
 
     pairs: list[tuple[float, float]] = []
     for text in later or ():
@@ -132,8 +132,7 @@ def _found(
 ) -> tuple[RecommendReport, UsageError | None]:
     """Size the clusters, and write the best designs where a folder is given; return why they could not be written."""
     from ffplan.studies.choose.recommend import recommend as search
-    from ffplan.studies.choose.recommend_choice import kept
-    from ffplan.studies.choose.recommendation import recommendation
+    from ffplan.studies.choose.recommendation import kept, recommendation
 
     progress = Progress("sizing")
     found = search(target, parts, lambda words: progress.step(progress.done, progress.done + 1, words))

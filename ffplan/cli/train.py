@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.results.training import TrainReport, TrainRow
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
 
 def _report(
@@ -134,8 +134,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     from ffplan.catalog.models import Model
     from ffplan.cli.workload import own_workload
     from ffplan.design.plan_file import plan_of
-    from ffplan.studies.train.usual_job import with_usual_batch
-    from ffplan.studies.train.workload import workload_fields, workload_gpus
+    from ffplan.studies.train.default_job import with_usual_batch, workload_fields, workload_gpus
 
     _, workload = own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
@@ -168,7 +167,7 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.train.usual_job import with_usual_batch
+    from ffplan.studies.train.default_job import with_usual_batch
 
     numbers = _numbers(job.gpus, search=False)
     part = part_of(parts, Model, job.model, "ffplan train: --model")
@@ -187,9 +186,9 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     """
     if tokens is None:
         return report
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_run
-    from ffplan.studies.train.usual_job import timed_job
+    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.train.default_job import timed_job
 
     if report.unit != "tokens":
         raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
@@ -290,7 +289,7 @@ def train(
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.train import train_document
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
     plain = (batch, sequence, zero, recompute, precision, schedule, reducer, preset, stack, attention)
     options = {

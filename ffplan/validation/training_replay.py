@@ -14,7 +14,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.node.host import Host
 from ffplan.studies.train.diagnosis import explain
-from ffplan.studies.train.relatives import with_relative
+from ffplan.studies.train.nearest_accelerator import with_relative
 from ffplan.studies.train.software import Software, software_of, stack_of_source
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans

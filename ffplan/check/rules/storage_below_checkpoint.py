@@ -57,7 +57,7 @@ def _remedy(binds: str, times: float) -> str:
 
 def _held(examined: Examined, found: JobRecovery) -> Iterator[Finding]:
     """Find storage without room for the checkpoints that are kept."""
-    from ffplan.studies.operate.storage_burst import kept_checkpoints
+    from ffplan.studies.operate.storage_jobs import kept_checkpoints
 
     storage, wanted = found.basis.storage, kept_checkpoints(found.basis)
     room = storage.usable_bytes / float(found.outcome.checkpoint_bytes) if storage is not None else 0.0

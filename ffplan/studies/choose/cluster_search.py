@@ -13,20 +13,19 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.choose.built import NO_DRAWS, Draft, built_from, draft_from
+from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, built_from, draft_from
 from ffplan.studies.choose.first_designs import Builder, fabric_slots
+from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
 from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
-from ffplan.studies.choose.size_search import Sizes, rounder, smallest
-from ffplan.studies.choose.wishes import IDEAS, Wishes
 from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
-from ffplan.studies.train.usual_job import TimedJob, timed_on
+from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.studies.choose.candidates import Idea
     from ffplan.studies.choose.recommend_target import Target
-    from ffplan.studies.choose.wishes import Idea
 
 MOST_NODES = 20_000
 
@@ -170,7 +169,7 @@ class ClusterSearch:
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)
         found, _ = smallest(sizes, whole.nodes * whole.days / days, days)
         nodes = found or whole.nodes
-        nodes = rounder(sizes, nodes, days) or nodes
+        nodes = rounder_size(sizes, nodes, days) or nodes
         return nodes, of(nodes) or whole.days
 
     def rounder(self, found: SizedCluster) -> SizedCluster | None:
@@ -178,7 +177,7 @@ class ClusterSearch:
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
         """
-        nodes = rounder(self._sizes(found.built.idea), found.nodes, self.target.days)
+        nodes = rounder_size(self._sizes(found.built.idea), found.nodes, self.target.days)
         return self.tried(found.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:

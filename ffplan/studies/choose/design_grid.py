@@ -28,8 +28,7 @@ from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO
 from ffplan.inputs.suggest import nearest
 from ffplan.node.resources import resources
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
-from ffplan.studies.collective.allreduce import allreduce_query
-from ffplan.studies.collective.allreduce_bound import bound_faults, bound_ledgers
+from ffplan.studies.collective.allreduce import allreduce_query, bound_faults, bound_ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Collection

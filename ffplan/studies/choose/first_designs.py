@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.studies.choose.built import Built, Draft, built_from, draft_from
-from ffplan.studies.choose.round_nodes import rounder
-from ffplan.studies.choose.wishes import IDEAS, MOST_DESIGNS, POWERS, Idea, Wishes
+from ffplan.studies.choose.candidates import (
+    IDEAS,
+    MOST_DESIGNS,
+    POWERS,
+    Built,
+    Draft,
+    Idea,
+    Wishes,
+    built_from,
+    draft_from,
+)
+from ffplan.studies.choose.node_count import rounder_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -339,7 +348,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             built = builder.largest(idea, first)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
-                built, words = rounder(built, build, step, catalog)
+                built, words = rounder_design(built, build, step, catalog)
                 rounded |= {built.assessment.design.name: words} if words else {}
         else:
             built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)

@@ -10,8 +10,8 @@ from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.results.cost import CostStudy
-from ffplan.studies.choose.built import Built
-from ffplan.studies.train.usual_job import TimedJob
+from ffplan.studies.choose.candidates import Built
+from ffplan.studies.train.default_job import TimedJob
 from ffplan.training.model_flops import sequence_flops
 
 if TYPE_CHECKING:

@@ -1,23 +1,163 @@
-"""The report of a recommendation: the best designs, what is near, what each limit costs, and what was left out."""
+"""The report of a recommendation: the best designs and how surely, what each limit costs, what was left out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ffplan import __version__
-from ffplan.base.formatting import listed, number
+from ffplan.base.formatting import listed, number, plural
+from ffplan.base.record import record
+from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.choose.recommend import LOOSER
-from ffplan.studies.choose.recommend_choice import differs
-from ffplan.studies.choose.recommend_shares import DRAWS, chances
 from ffplan.studies.choose.recommend_target import aim_of, broken
+from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
+from ffplan.studies.cost.request import Asked
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import LooserLimit, Recommendation
-    from ffplan.studies.choose.recommend_shares import Chances
     from ffplan.studies.choose.recommend_target import SizedCluster, Target
+
+WEIGHTS = (8, 4, 2, 1, 1)
+"""How much a difference counts: accelerator, protocol, NICs, kind of fabric, switch [1]."""
+
+
+def _features(item: SizedCluster) -> tuple[tuple[object, str], ...]:
+    """Return what tells a design from others, each with words."""
+    design = item.built.design
+    spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
+    words = "rails that are networks of their own" if spec.family == "rail-only" else "one tier of switches"
+    if spec.tiers > 1:
+        ratio = item.built.assessment.fabric.oversubscription
+        words = f"{spec.tiers} tiers at {number(ratio or 1.0)}:1"
+    return (
+        (item.accelerator, item.accelerator),
+        (design.switch.fabric, "InfiniBand" if design.switch.fabric == "infiniband" else "Ethernet"),
+        (nics, f"{plural(nics, 'NIC')} a node"),
+        (words, words),
+        (design.switch.id, design.switch.id),
+    )
+
+
+def distance(one: SizedCluster, two: SizedCluster) -> int:
+    """Return how much two designs differ, each feature by its weight [1]."""
+    pairs = zip(_features(one), _features(two), WEIGHTS, strict=True)
+    return sum(weight for (mine, _), (theirs, _), weight in pairs if mine != theirs)
+
+
+def differs(item: SizedCluster, best: SizedCluster) -> str:
+    """Return what a design has in place of the best one's, in words; an empty text for the best itself."""
+    pairs = zip(_features(item), _features(best), strict=True)
+    return listed([words for (mine, words), (theirs, _) in pairs if mine != theirs])
+
+
+def kept(found: Recommendation, target: Target, most: int) -> list[SizedCluster]:
+    """Return the designs that are reported, the best first.
+
+    After the best come those within the slack, up to half of the number wanted, each the one that differs most from all
+    before it; then the best of each accelerator that is not there yet, and more of the first kind where there is room.
+
+    Args:
+        found: what was found.
+        target: what was wanted.
+        most: designs wanted [1].
+    """
+    chosen = found.meet[:1]
+    if not chosen:
+        return []
+    bound = aim_of(chosen[0], target) * (1 + target.slack)
+    near = [item for item in found.meet[1:] if aim_of(item, target) <= bound]
+    _add_apart(chosen, near, (most + 1) // 2)
+    for item in found.meet:
+        if len(chosen) < most and item.accelerator not in {other.accelerator for other in chosen}:
+            chosen.append(item)
+    _add_apart(chosen, [item for item in near if not any(item is other for other in chosen)], most)
+    return [item for item in found.meet if any(item is other for other in chosen)]
+
+
+def _add_apart(chosen: list[SizedCluster], near: list[SizedCluster], most: int) -> None:
+    """Add to the designs that are chosen, up to a number, each time the one that differs most from all of them."""
+    while near and len(chosen) < most:
+        apart = [min(distance(item, other) for other in chosen) for item in near]
+        if max(apart) == 0:
+            return
+        chosen.append(near.pop(apart.index(max(apart))))
+
+
+DRAWS = 4_000
+"""Draws of prices and speeds [1]."""
+BY_SIZE = ("capex", "tco", "power", "accelerators")
+"""Aims that grow with the cluster."""
+
+
+@record
+class Chances:
+    """How often a design is the best, and in time."""
+
+    best: float
+    """Share of the draws in which it is the best once each design is resized to its drawn speed [1]."""
+    in_time: float
+    """Share of the draws in which it takes no more than the days wanted, at the size it has [1]."""
+    days_p10: float
+    """Tenth percentile of the days."""
+    days_p90: float
+    """Ninetieth percentile."""
+
+
+def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
+    """Return days and aim of a design over the draws, shape (draws,) each; those of an accelerator share its errors."""
+    asked, parts = Asked(draws=draws), catalog.fresh()
+    ledger = ledger_for(candidate.built.design, parts, asked)
+    inputs = tuple(
+        replace(item, key=f"speed_own.{candidate.accelerator}") if item.name == "speed_own" else item
+        for item in inputs_for(ledger, candidate.timed, parts)
+    )
+    v = sample(inputs, draws, asked.seed)
+    year, run = evaluate(ledger.account, candidate.timed.job, v)
+    assert run is not None
+    aims: dict[str, Any] = {
+        "capex": year.capex + year.building,
+        "tco": whole_life(ledger, v, year),
+        "token": run.per_million,
+        "power": candidate.built.watts,
+        "accelerators": candidate.built.assessment.accelerators,
+    }
+    return np.broadcast_to(run.days, draws), np.broadcast_to(aims[target.aim], draws)
+
+
+def chances(candidates: Sequence[SizedCluster], target: Target, catalog: Catalog, draws: int = DRAWS) -> list[Chances]:
+    """Return how often each design is the best, and in time, over draws that all of them share.
+
+    Args:
+        candidates: designs to choose from.
+        target: what is wanted.
+        draws: number of draws [1].
+
+    Returns:
+        Shares [1], one for each design.
+
+    Equation:
+        best where aim x days / wanted days is least; the aim alone for the cost of a token, which holds the time
+
+    Source:
+        Definition: a purchase grows with its accelerators, and the time of a run falls as they grow.
+    """
+    if not candidates:
+        return []
+    days, aims = (np.array(rows) for rows in zip(*(_drawn(c, target, catalog, draws) for c in candidates), strict=True))
+    resized = aims * days / target.days if target.aim in BY_SIZE else aims
+    won = np.bincount(resized.argmin(axis=0), minlength=len(candidates)) / draws
+    early = (days <= target.days).mean(axis=1)
+    low, high = np.quantile(days, (0.1, 0.9), axis=1)
+    columns = zip(won.tolist(), early.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]
 
 
 def _plan(candidate: SizedCluster) -> str:

@@ -21,8 +21,7 @@ from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean, nearest
 from ffplan.studies.choose.design_grid import design_grid, gridded, with_figure
-from ffplan.studies.choose.sweep_axes import Points
-from ffplan.studies.choose.sweep_metrics import studied
+from ffplan.studies.choose.sweep_axes import Points, studied
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:

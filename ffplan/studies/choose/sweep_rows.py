@@ -1,4 +1,4 @@
-"""The points of a sweep as CSV, JSON lines or Parquet, and what is kept of a chunk when its points are written."""
+"""Points of a sweep: written as CSV, JSON lines or Parquet, shown in charts, and reduced to a Pareto front."""
 
 from __future__ import annotations
 
@@ -12,13 +12,175 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.base.visible import plain_cell
-from ffplan.studies.choose.pareto import front
-from ffplan.studies.choose.sweep_shown import cells, grid_axes, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.studies.choose.sweep import Chunk, Sweep
+    from ffplan.studies.choose.sweep_axes import Points
+
+BULGE = 1e-6
+"""Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
+
+
+def front(values: Floats) -> Ints:
+    """Return the points that no other point beats, by rising first metric.
+
+    A point beats another where it is no worse in every metric and better in one; of equal points the first is kept.
+
+    Args:
+        values: metrics of the points, smaller is better, shape (points, metrics); rows with NaN are left out.
+
+    Source:
+        Definition of Pareto dominance. Points are taken by their sum of ranks, so that each point taken is on the front
+        and strikes out what it beats.
+    """
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    own = values[known]
+    if values.shape[1] == 2:
+        order = np.lexsort((own[:, 1], own[:, 0]))
+        second = own[order, 1]
+        before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
+        chosen: Ints = known[order[second < before]]
+        return chosen
+    kept: list[int] = []
+    order = np.lexsort((*own.T[::-1], own.argsort(axis=0).argsort(axis=0).sum(axis=1)))
+    own, known = own[order], known[order]
+    while len(own):
+        best = own[0]
+        kept.append(int(known[0]))
+        left = (own < best).any(axis=1)
+        own, known = own[left], known[left]
+    found = np.array(kept, np.int64)
+    found = found[~_beaten(values[found])]
+    return found[np.lexsort((found, values[found, 0]))]
+
+
+def _beaten(values: Floats) -> Bools:
+    """Return which points another one beats, shape (points,)."""
+    found = np.zeros(len(values), bool)
+    for row in values:
+        found |= (row <= values).all(axis=1) & (row < values).any(axis=1)
+    return found
+
+
+def knee(values: Floats) -> int | None:
+    """Return the point of a front that is farthest from the line between its ends, or nearest to the ideal.
+
+    Args:
+        values: metrics of the points of a front, smaller is better, shape (points, metrics).
+
+    Returns:
+        Its position; None with fewer than three points, or where an end is as good, as on a straight line.
+
+    Equation:
+        largest 1 - x - y of two metrics scaled to [0, 1] over the front; smallest sum of squares of more
+
+    Source:
+        Das, "On characterizing the knee of the Pareto curve", 1999: the point of the largest bulge.
+    """
+    if len(values) < 3:
+        return None
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
+    if values.shape[1] == 2:
+        bulge = 1 - scaled.sum(axis=1)
+        return int(bulge.argmax()) if bulge.max() > BULGE else None
+    return int((scaled**2).sum(axis=1).argmin())
+
+
+SAMPLE = 200
+"""Points that a chart shows at most [1]."""
+MOST_CELLS = 40
+"""Cells of a grid along an axis at most; of a longer axis, neighbours share one [1]."""
+
+
+def sampled(count: int) -> Ints:
+    """Return the numbers of points spread evenly over a sweep, the first and the last among them.
+
+    Args:
+        count: points of the sweep [1].
+    """
+    found: Ints = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).round().astype(np.int64))
+    return found
+
+
+@record
+class GridAxes:
+    """The axes of a grid, and what it shows."""
+
+    across: int
+    """Position of the axis across."""
+    down: int
+    metric: str
+    largest: bool
+    """Whether the largest value over the other axes is shown; the least otherwise."""
+
+
+def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]) -> GridAxes | None:
+    """Return the grid of a sweep: its two axes with most values; None where there are no two.
+
+    Args:
+        names: metrics of the sweep.
+        directions: min or max of each metric of the front; its first metric is shown, else the sweep's first.
+    """
+    fitting = [at for at, item in enumerate(points.axes) if len(item) > 1]
+    metric = next(iter(directions), names[0] if names else None)
+    if len(fitting) < 2 or metric is None or points.zipped:
+        return None
+    across, down = sorted(fitting, key=lambda at: -len(points.axes[at]))[:2]
+    return GridAxes(across=across, down=down, metric=metric, largest=directions.get(metric) == "max")
+
+
+def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
+    """Return the best value of a chunk in each cell of the grid, NaN where there is none.
+
+    Returns:
+        Shape (values down, values across); empty without a grid.
+    """
+    if axes is None:
+        return np.zeros((0, 0))
+    points = sweep.points
+    down, across = len(points.axes[axes.down]), len(points.axes[axes.across])
+    found = np.full((cell_count(down), cell_count(across)), np.nan)
+    column = chunk.columns.get(axes.metric)
+    if column is None:
+        return found
+    indices = points.indices(chunk.first, chunk.first + len(chunk.reason))
+    best = np.fmax if axes.largest else np.fmin
+    best.at(found, (_cell(indices[axes.down], down), _cell(indices[axes.across], across)), column)
+    return found
+
+
+def cell_count(values: int) -> int:
+    """Return the cells along an axis with some values [1]."""
+    return min(values, MOST_CELLS)
+
+
+def first_of_cells(values: int) -> list[int]:
+    """Return the first value of each cell along an axis with some values."""
+    count = cell_count(values)
+    return [-(-cell * values // count) for cell in range(count)]
+
+
+def _cell(index: Ints, values: int) -> Ints:
+    """Return the cells of values along an axis."""
+    found: Ints = index.astype(np.int64) * cell_count(values) // values
+    return found
+
+
+def merged(one: Floats, two: Floats, axes: GridAxes | None) -> Floats:
+    """Return the better of two grids, cell by cell.
+
+    Args:
+        two: another of its shape.
+        axes: the grid; None without one.
+    """
+    if axes is None or not one.size:
+        return two
+    found: Floats = np.fmax(one, two) if axes.largest else np.fmin(one, two)
+    return found
 
 
 @record

@@ -1,11 +1,16 @@
-"""The chunks of a sweep, one after the other, on this process or on all cores."""
+"""The chunks of a sweep: on this process, on all cores, or on a Dask cluster."""
 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from concurrent.futures import CancelledError, Future
+from importlib import import_module
+from itertools import islice
+from logging import CRITICAL, getLogger
+from typing import TYPE_CHECKING, Any
 
+from ffplan import __version__
+from ffplan.base.errors import UsageError
 from ffplan.base.heap import keep_freed_memory
 from ffplan.base.record import record
 from ffplan.base.workers import worker_pool
@@ -13,7 +18,7 @@ from ffplan.studies.choose.sweep import Sweep, SweepQuery
 from ffplan.studies.choose.sweep_rows import Kept, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
 AHEAD = 2
@@ -102,3 +107,161 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
         elif head is not None:
             waiting.popleft()
             yield head if isinstance(head, Kept) else head.result()
+
+
+TOGETHER, TASKS = 10, 4
+"""Most chunks of a task of a cluster, and tasks that each worker has at least where there are as many chunks [1]."""
+LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+"""Environment of local workers: a heartbeat too late at the end is no error, and nobody asks for a profile."""
+KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
+"""What a sweep that ends too early has left."""
+
+
+def work_together(job: SweepJob, numbers: range) -> list[Kept]:
+    """Return what is kept of some chunks, one after the other."""
+    return [work(job, number) for number in numbers]
+
+
+def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int) -> Iterator[Kept]:
+    """Yield results in the order of the chunks, a few tasks under way."""
+    waiting: deque[Any] = deque(submit(numbers) for numbers in islice(tasks, ahead))
+    while waiting:
+        yield from waiting.popleft().result()
+        waiting.extend(submit(numbers) for numbers in islice(tasks, 1))
+
+
+def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
+    """Yield the chunks from `first` on in tasks of a cluster: several fast chunks together, one where each is slow.
+
+    A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
+
+    Args:
+        first: number of the first chunk [1].
+        workers: workers that share the tasks, each a few [1].
+    """
+    each = (sweep.chunks - first) // (TASKS * workers)
+    each = max(1, min(TOGETHER, each)) if any(sweep.by_array) else 1
+    for number in range(first, sweep.chunks, each):
+        yield range(number, min(number + each, sweep.chunks))
+
+
+def _told(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _client(address: str, security: dict[str, str], workers: int) -> Any:
+    """Return a client of a Dask cluster.
+
+    Raises:
+        UsageError: where Dask is missing, or the scheduler cannot be reached.
+    """
+    try:
+        dask: Any = import_module("distributed")
+    except ImportError:
+        raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
+    if address == "local":
+        pages = {"dashboard_address": None, "worker_dashboard_address": None}
+        cluster = dask.LocalCluster(n_workers=workers, threads_per_worker=1, env=LOCAL, **pages)
+        return dask.Client(cluster, direct_to_workers=True)
+    try:
+        return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
+    except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError where TLS has no certificate
+        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {_told(error)}") from None
+
+
+def refuse_versions(client: Any, address: str) -> None:
+    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+
+    Raises:
+        UsageError: where it has any.
+    """
+
+    def version() -> str:
+        try:
+            from ffplan import __version__ as found
+        except ImportError:
+            return "none"
+        return found
+
+    found = client.run(version)
+    if not found:
+        raise UsageError(f"--cluster {address}: the cluster has no workers; start some, then run again")
+    for worker, other in sorted(found.items()):
+        if other != __version__:
+            raise UsageError(
+                f"--cluster {address}: worker {worker} has ffplan {other}, this is {__version__}; install one version"
+            )
+
+
+def parts_seen(query: SweepQuery) -> str:
+    """Return the key of a sweep as this process sees the user's parts; an empty text where it cannot read a folder."""
+    try:
+        return query.key
+    except UsageError:
+        return ""
+
+
+def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
+    """Refuse workers that do not see the user's parts as this process does.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+
+    Raises:
+        UsageError: where a worker cannot read a folder, or has other files there.
+    """
+    if not query.overlays:
+        return
+    folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
+    for worker, seen in sorted(client.run(parts_seen, query).items()):
+        if seen != query.key:
+            what = "other files in" if seen else "no such folder as"
+            raise UsageError(f"--cluster {address}: worker {worker} has {what} --catalog {folders}; {remedy}")
+
+
+def on_cluster(
+    job: SweepJob, sweep: Sweep, first: int, *, address: str, security: dict[str, str], workers: int
+) -> Iterator[Kept]:
+    """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
+
+    Args:
+        sweep: the sweep, read.
+        first: number of the first chunk.
+        address: `local`, or the scheduler's, such as tcp://host:8786.
+        security: files of TLS, by the name that Dask has for them.
+        workers: workers of a local cluster [1].
+
+    Raises:
+        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version or other
+            parts, or workers that die one after another.
+    """
+    client = _client(address, security, workers)
+    log = getLogger("distributed.client")
+    before = log.level
+    log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
+    try:
+        refuse_versions(client, address)
+        refuse_parts(client, address, job.query)
+        count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        yield from _in_order(
+            lambda numbers: client.submit(work_together, job, numbers, pure=False, retries=3),
+            in_tasks(sweep, first, count),
+            AHEAD * count,
+        )
+    except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
+        message = f"the connection to the scheduler was lost ({_told(error)})"
+        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
+    except import_module("distributed").KilledWorker:
+        message = "all workers that took one of the chunks died; their logs say of what, such as memory"
+        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
+    finally:
+        client.close()
+        if address == "local" and client.cluster is not None:
+            client.cluster.close()
+        log.setLevel(before)

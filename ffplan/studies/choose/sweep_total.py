@@ -9,15 +9,13 @@ import numpy as np
 from ffplan import __version__
 from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.choose.pareto import front, knee
-from ffplan.studies.choose.sweep_shown import first_of_cells, merged
+from ffplan.studies.basis.provenance import design_info
+from ffplan.studies.choose.sweep_rows import first_of_cells, front, knee, merged
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.choose.sweep import Sweep
-    from ffplan.studies.choose.sweep_rows import Kept
-    from ffplan.studies.choose.sweep_shown import GridAxes
+    from ffplan.studies.choose.sweep_rows import GridAxes, Kept
 
 
 class Total:

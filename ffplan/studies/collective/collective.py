@@ -1,4 +1,4 @@
-"""A design's collectives: the ranks on its nodes, the links that they cross, a table over sizes and scales."""
+"""Times of a collective over sizes and numbers of accelerators, with the assumptions behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.formatting import ids_listed, plural
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
@@ -14,10 +15,8 @@ from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of, own_library
-from ffplan.studies.basis.placement import Placement
-from ffplan.studies.collective.collective_assumptions import collective_assumptions
-from ffplan.studies.collective.collective_rows import QueryError, tabulate
+from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
+from ffplan.studies.collective.rows import QueryError, tabulate
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -26,6 +25,53 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.node.host import Host
+
+
+def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
+    """Return the assumptions behind a table of times.
+
+    Args:
+        query: operation and library.
+    """
+    host, library = job.host, query.library
+    accelerator = host.accelerator
+    rates = host.rates
+    found = [
+        "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
+    ]
+    if library.method == "nccl":
+        name = library.id.upper()
+        found.append(f"{name} chooses by its own cost model, which omits pipeline fill and some of the limits.")
+        if host.joined and accelerator and accelerator.nvlink and not (rates and rates.ring):
+            share = library.link_share.value if library.link_share else 1.0
+            found.append(f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is assumed.")
+        if rates is None or rates.nvls is None:
+            name = accelerator.id if accelerator else host.id
+            found.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
+        if not host.joined:
+            found.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
+        if not host.joined and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
+            found.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
+        if not host.joined and (bare := host.without_limit()):
+            found.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
+        if query.operation == "all-to-all":
+            found.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
+        if query.operation in ("all-gather", "reduce-scatter"):
+            found.append("Rings are timed by default; NCCL's PAT (--algorithm pat) has less latency on many nodes.")
+    if library.method == "hfreduce":
+        found.append("HFReduce is fitted at 184 MiB; copies and additions of small messages are left out.")
+        found.append("Nodes carry the mean load of the double binary tree, 2 (N - 1) / N.")
+    if library.method == "deepep" and query.routing is not None:
+        found.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
+        if query.routing.sms is not None:
+            found.append(
+                f"{plural(query.routing.sms, 'multiprocessor')} at the rate of channels of NCCL copy tokens; rates of "
+                "DeepEP by their number are not known here."
+            )
+        found.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
+    if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
+        found.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
+    return tuple(found)
 
 
 LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")

@@ -11,8 +11,7 @@ from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
-from ffplan.studies.compare.advantages import advantages
-from ffplan.studies.compare.verdicts import verdicts
+from ffplan.studies.compare.verdicts import advantages, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

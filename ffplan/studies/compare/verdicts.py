@@ -1,14 +1,158 @@
-"""When a token is cheaper on which design, in words."""
+"""Verdicts on two designs in words: advantages without a job, the price of a token with one."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import amount, data_size, kilowatts, listed, number, percent
+from ffplan.base.record import record
+from ffplan.results.design import Assessment
+
 if TYPE_CHECKING:
-    from ffplan.results.comparison import TrainingComparison
+    from collections.abc import Iterator
+
+    from ffplan.results.comparison import Ratios, TrainingComparison
 
 EVEN = 0.005
 """Difference of a ratio from 1 up to which two sides are even [1]."""
+TWICE = 2.0
+"""Ratio from which words say `times`, not per cent [1]."""
+THOUSAND = 1000
+
+
+@record
+class Measure:
+    """A figure in which one of two designs has the advantage."""
+
+    name: str
+    ratio: float | None
+    """Over the other design's; None where they cannot be compared [1]."""
+    low: bool
+    """Less of it is better."""
+    show: Callable[[Assessment], str]
+    """Returns it with its unit."""
+    less: str = "less"
+    """Words for less of it, for more, and for several times as much."""
+    more: str = "more"
+    times: str = "as much"
+
+
+def advantages(
+    designs: tuple[Assessment, ...], labels: tuple[str, ...], baseline: int, ratios: dict[str, Ratios]
+) -> tuple[str, ...]:
+    """Return sentences on every design but the baseline: in what each of the two has the advantage.
+
+    Args:
+        labels: label of each.
+        baseline: position of the design that ratios refer to.
+        ratios: ratios to it by label.
+    """
+    base, base_name = designs[baseline], labels[baseline]
+    found: list[str] = []
+    for name, design in zip(labels, designs, strict=True):
+        if design is not base:
+            found += _pair((name, design), (base_name, base), list(_measures(design, base, ratios[name])))
+    return (*found, _no_job(designs))
+
+
+def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: list[Measure]) -> Iterator[str]:
+    """Yield a sentence for each of two designs that has an advantage, and one for what they have alike."""
+    known = [(item, item.ratio) for item in measures if item.ratio]
+    apart = [(item, ratio) for item, ratio in known if abs(ratio - 1) > EVEN]
+    both = " and ".join(f"{design.accelerators:,}" for _, design in (two, one))
+    if one[1].accelerators != two[1].accelerators:
+        yield f"{two[0]} and {one[0]} have {both} accelerators: what follows is for one accelerator of each."
+    for (name, mine), (other, theirs), wins in (
+        (two, one, [item for item, ratio in apart if (ratio < 1) is not item.low]),
+        (one, two, [item for item, ratio in apart if (ratio < 1) is item.low]),
+    ):
+        words = [_advantage(item, mine is one[1], mine, theirs) for item in wins]
+        if words:
+            yield f"{name} has the advantage over {other} in {listed(words)}."
+    alike = [item.name for item, ratio in known if abs(ratio - 1) <= EVEN]
+    if alike:
+        yield f"{two[0]} and {one[0]} are alike in {listed(alike)}."
+    unknown = [item.name for item in measures if not item.ratio]
+    if unknown:
+        yield f"{two[0]} and {one[0]} cannot be compared in {listed(unknown)}."
+
+
+def _advantage(item: Measure, over: bool, mine: Assessment, theirs: Assessment) -> str:
+    """Return an advantage with both figures.
+
+    Args:
+        over: whether its ratio is that of the side with the advantage over the other.
+        mine: the side with the advantage.
+    """
+    assert item.ratio is not None
+    ratio = item.ratio if over else 1 / item.ratio
+    if ratio < 1:
+        size = f"{percent(1 - ratio)} {item.less}"
+    else:
+        size = f"{number(ratio, 3)} times {item.times}" if ratio >= TWICE else f"{percent(ratio - 1)} {item.more}"
+    return f"{item.name} ({size}: {item.show(mine)} against {item.show(theirs)})"
+
+
+def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[Measure]:
+    """Yield what two designs are compared in; for an accelerator of each where they have different numbers of them."""
+    same = design.accelerators == base.accelerators
+    if design.cost and base.cost:
+        yield Measure(
+            name="purchase",
+            ratio=ratios.cost_total if same else ratios.cost_per_accelerator,
+            low=True,
+            show=lambda a: _price(a, each=not same),
+        )
+    each = 1.0 if same else base.accelerators / design.accelerators
+    yield Measure(
+        name="switches" if same else "switches per 1,000 accelerators",
+        ratio=_scaled(ratios.switches, each),
+        low=True,
+        show=lambda a: number(a.fabric.switches.total / (1 if same else a.accelerators / THOUSAND), 3),
+        less="fewer",
+    )
+    yield Measure(
+        name="IT power",
+        ratio=_scaled(ratios.it_power, each),
+        low=True,
+        show=lambda a: kilowatts(a.power.it_kw / (1 if same else a.accelerators)),
+    )
+    yield Measure(
+        name="bisection",
+        ratio=_scaled(ratios.bisection, each),
+        low=False,
+        show=lambda a: f"{number(a.fabric.bisection_gbyte_s / (1 if same else a.accelerators), 3)} GB/s",
+    )
+    if design.communication and base.communication:
+        messages = [item.communication[0].message_bytes for item in (base, design)]
+        same_message, sizes = messages[0] == messages[1], listed(map(data_size, messages))
+        yield Measure(
+            name=f"allreduce of {sizes} over all accelerators",
+            ratio=ratios.allreduce if same_message else None,
+            low=False,
+            show=lambda a: f"{number(a.communication[0].algbw_gbyte_s, 3)} GB/s with {a.communication[0].library}",
+            more="faster",
+            times="as fast",
+        )
+
+
+def _scaled(ratio: float | None, factor: float) -> float | None:
+    return None if ratio is None else ratio * factor
+
+
+def _price(found: Assessment, *, each: bool) -> str:
+    assert found.cost is not None
+    price = found.cost.per_accelerator if each else found.cost.total
+    return f"{amount(price or 0.0)} {found.cost.currency}"
+
+
+def _no_job(designs: tuple[Assessment, ...]) -> str:
+    """Return that none of these figures is the speed of a job."""
+    kinds = listed(design.hardware.accelerator.partition(" x ")[2] for design in designs if design.hardware.accelerator)
+    differ = len({design.hardware.accelerator for design in designs}) > 1
+    alike = f", and their accelerators differ ({kinds})" if differ else ""
+    return f"None of these is the speed of a job{alike}: `--model ID --batch N` times one, and `--tokens` prices it."
 
 
 def verdicts(training: TrainingComparison, labels: tuple[str, ...], baseline: int) -> tuple[str, ...]:
@@ -29,7 +173,7 @@ def verdicts(training: TrainingComparison, labels: tuple[str, ...], baseline: in
         if not known:
             found.append(_unknown(training, labels, (at, baseline), job))
             continue
-        parts = [f"{_words(ratio)} at batch {batch:,}" for batch, ratio in known]
+        parts = [f"{_compared_price(ratio)} at batch {batch:,}" for batch, ratio in known]
         found.append(f"For {job}, a token of {name} is {_listed(parts)}, against {labels[baseline]}.")
         found += _estimates(training, labels, (at, baseline))
     return tuple(found)
@@ -56,7 +200,7 @@ def _estimates(training: TrainingComparison, labels: tuple[str, ...], both: tupl
     return found
 
 
-def _words(ratio: float) -> str:
+def _compared_price(ratio: float) -> str:
     """Return how a price compares with another."""
     if abs(ratio - 1) < EVEN:
         return "as dear"

@@ -20,10 +20,9 @@ from ffplan.design.ownership import given
 from ffplan.results import cost as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.results.run import Band, RunReport
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.cost.cost_parts import (
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
+from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs, with_nic_prices
+from ffplan.studies.cost.parts import (
     benchmark,
     bom_report,
     cash_flow,
@@ -34,18 +33,16 @@ from ffplan.studies.cost.cost_parts import (
     waiting,
     year_rows,
 )
-from ffplan.studies.cost.cost_words import cost_assumptions, headline, run_words
-from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs
-from ffplan.studies.cost.nic_prices import with_nic_prices
 from ffplan.studies.cost.phases import phase_reports, priced_counts, purchases
+from ffplan.studies.cost.words import cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.cost.account import Values
     from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.cost.asked import Asked
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.train.default_job import TimedJob
 
 QUANTILES = (0.1, 0.5, 0.9)
 

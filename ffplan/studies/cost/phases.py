@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Phase
-    from ffplan.studies.cost.cost_parts import Purchase
     from ffplan.studies.cost.ledger import Ledger
+    from ffplan.studies.cost.parts import Purchase
 
 
 def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:

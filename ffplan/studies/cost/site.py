@@ -9,9 +9,9 @@ from ffplan.cost.account import account_year
 from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
 from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
-from ffplan.studies.cost.asked import Asked
 from ffplan.studies.cost.cost import ledger_for
-from ffplan.studies.cost.cost_parts import bom_report, power_report
+from ffplan.studies.cost.parts import bom_report, power_report
+from ffplan.studies.cost.request import Asked
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog

@@ -20,13 +20,9 @@ from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.results import fabric_counts as counted
-from ffplan.studies.basis.design_assumptions import announced, design_assumptions, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.collective.allreduce import allreduces, pair_times
-from ffplan.studies.collective.allreduce_bound import left_out
-from ffplan.studies.design.tier_switches import tier_switches
-from ffplan.studies.train.cluster_rate import cluster_tflops
+from ffplan.studies.basis.provenance import announced, design_assumptions, design_info, files_read, recalled_figures
+from ffplan.studies.collective.allreduce import allreduces, left_out, pair_times
+from ffplan.studies.design.sections import cluster_tflops, tier_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -299,7 +295,7 @@ def _summaries(
     if not design.accelerators:
         return None, None
     from ffplan.studies.operate.goodput_basis import goodput_basis
-    from ffplan.studies.operate.goodput_summary import reliability_summary, storage_summary
+    from ffplan.studies.operate.summaries import reliability_summary, storage_summary
 
     basis = goodput_basis(design, catalog, fabric)
     return reliability_summary(basis), storage_summary(basis)

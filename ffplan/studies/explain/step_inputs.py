@@ -1,12 +1,17 @@
-"""The inputs of a step: figures of parts, and batch and sequence, with the plan kept."""
+"""Inputs of a step: figures of parts, batch and sequence, each changed with the plan kept."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.record import record
+from ffplan.base.errors import InputError
+from ffplan.base.record import record, same
+from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
+from ffplan.catalog.noted import Place, noted
 from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import Document
@@ -14,14 +19,166 @@ from ffplan.results.explanation import Influence
 from ffplan.results.training import TrainReport
 from ffplan.studies.explain.explain import TENTH, moves_it, of_part
 from ffplan.studies.explain.input_places import figure_at, stated_at
-from ffplan.studies.explain.step_reach import KeptPlan, reach
-from ffplan.studies.train.usual_job import job_report
+from ffplan.studies.train.cluster import cluster_of
+from ffplan.studies.train.default_job import job_report
+from ffplan.studies.train.rows import one_plan, pace, stacked
+from ffplan.studies.train.setup import TrainRequest, TrainSetup, check_available, host_room, settled, train_setup
+from ffplan.studies.train.train import fault_of
 from ffplan.training.constraints import RefusedError
+from ffplan.training.group_collectives import Cluster, alike, sharing, with_library
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from ffplan.catalog.store import Entry
+    from ffplan.training.train_run import TrainRun
+
+
+@record
+class Pace:
+    """A plan on a machine with its pace."""
+
+    stand: TrainSetup
+    """Workload, plan and machine."""
+    row: dict[str, Any]
+    """Figures of the plan's row that follow from the time of its step, by name."""
+
+
+def _alike(one: TrainSetup, two: TrainSetup) -> tuple[bool, bool]:
+    """Return whether the same plan has the same memory on two machines, and whether it has the same time."""
+    a, b = one.run, two.run
+    shape = same(one.shape, two.shape) and same(a.plans, b.plans)
+    room = (one.limit, one.host_limit) == (two.limit, two.host_limit) and same(a.margins, b.margins)
+    return shape and room, shape and a.system is b.system and same(a.speeds, b.speeds)
+
+
+def _row(run: TrainRun) -> dict[str, Any]:
+    parts = step_parts(replace(run, plans=stacked([run.plans])))
+    return pace(one_plan(run), float(step_time(parts)[0]))  # type: ignore[index]
+
+
+def paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: Pace | None = None) -> Pace | None:
+    """Return the pace of a plan of a transformer; None where it has no room, or cannot be laid out.
+
+    Args:
+        asked: model, plan with its batch, and one number of accelerators.
+        known: its pace on another machine; what is alike is not found again.
+
+    Raises:
+        RefusedError: where the machine cannot run the plan.
+        UncalibratedError: where the accelerators have no training constants.
+    """
+    asked, transformer, (count,) = settled(design, catalog, asked), asked.model.transformer, asked.gpus
+    assert transformer is not None
+    stand = train_setup(design, catalog, asked, transformer)
+    check_available(design, count)
+    made = parallel_plans(asked.plan, float(count))
+    run = replace(stand.run, plans=made)
+    stand = replace(stand, run=run, host_limit=host_room(design, asked.plan, count))
+    room, time = _alike(known.stand, stand) if known else (False, False)
+    if not room and fault_of(stand, made) is not None:
+        return None
+    return Pace(stand, known.row if known and time else _row(run))
+
+
+@record
+class KeptPlan:
+    """A plan of a transformer that is timed again on one design, with figures of its parts changed."""
+
+    document: Document
+    """The design file."""
+    catalog: Catalog
+    """Parts, none of them counted as read."""
+    model: str
+    """Catalogue id."""
+    plan: PlanFields
+    """The plan, which stays, with its batch."""
+    gpus: int
+    """Accelerators that it uses [1]."""
+
+    def pace(
+        self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: Pace | None = None
+    ) -> Pace | None:
+        """Return the pace of the plan; None where it cannot run.
+
+        Args:
+            system: its machine, where it has been made.
+            known: its pace on another machine.
+        """
+        model = parts.get(Model, self.model, self.document, ("workload", "model"))
+        fixed = frozenset(self.plan.model_fields_set)
+        asked = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
+        try:
+            return paced(design, parts, asked, known)
+        except RefusedError:
+            return None
+
+
+@record
+class Reach:
+    """What a step reads of the catalogue.
+
+    A run that reads the same values gives the same result: a figure that it never reads moves nothing, and one that the
+    machine never reads leaves the machine as it is.
+    """
+
+    job: KeptPlan
+    system: Cluster
+    """The machine as it is, with the times of its collectives."""
+    base: Pace | None
+    """The pace as it is; None where the plan cannot run."""
+    beside: frozenset[Place]
+    """Figures of the catalogue that are read otherwise than for the times of collectives."""
+    of_system: frozenset[Place]
+    """Those that the machine reads."""
+
+    def changed(self, entry: Entry, path: tuple[str | int, ...]) -> Pace | None:
+        """Return the pace with one figure of the catalogue changed; None where the design cannot stand.
+
+        Args:
+            entry: its part, changed.
+            path: its place in the part.
+        """
+        place = (entry.part.id, path)
+        if place not in self.beside and place not in self.of_system:
+            return self.base
+        part, inner = entry.part, place not in self.beside  # inner: only times of collectives rest on it
+        if inner and isinstance(part, Library) and alike(self.system, with_library(self.system, part)):
+            return self.base
+        try:
+            parts = self.job.catalog.with_entry(entry)
+            design = resolve(self.job.document, parts)
+            if place not in self.of_system:
+                return self.job.pace(design, parts, self.system, self.base)
+            system = cluster_of(design, parts, self.job.plan.reducer)
+            if inner and not isinstance(part, Library) and alike(self.system, system):
+                return self.base
+            return self.job.pace(design, parts, system, self.base)
+        except (InputError, RefusedError):
+            return None
+
+
+def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
+    """Return how far the figures of the parts that a step uses reach into it.
+
+    Args:
+        used: the parts of the design, as read.
+    """
+    system = cluster_of(design, used, job.plan.reducer)
+    base = job.pace(design, used, system)
+    beside, of_system = set[Place](), set[Place]()
+    for seen in (beside, of_system):
+        parts = job.catalog.with_entries([noted(entry, seen) for entry in used.used])
+        own = resolve(job.document, parts)  # a machine is made of what this reads, too
+        machine = cluster_of(own, parts, job.plan.reducer)
+        if seen is beside:
+            job.pace(own, parts, sharing(machine, system))
+        else:
+            job.pace(design, used, machine)
+    return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))
+
 
 NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
 """Kinds of parts whose figures are no inputs of a step."""

@@ -9,12 +9,11 @@ from ffplan.base.tracked import made_of, split_marks, track
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
 from ffplan.results.training import TrainReport
-from ffplan.studies.compare.advantages import advantages
-from ffplan.studies.compare.compare_training import size_basis
-from ffplan.studies.compare.compare_words import money_headline
-from ffplan.studies.compare.verdicts import verdicts
-from ffplan.studies.cost.cost_words import headline, run_words
-from ffplan.studies.train.train_rows import why_lost
+from ffplan.studies.compare.training import size_basis
+from ffplan.studies.compare.verdicts import advantages, verdicts
+from ffplan.studies.compare.words import money_headline
+from ffplan.studies.cost.words import headline, run_words
+from ffplan.studies.train.rows import why_lost
 
 if TYPE_CHECKING:
     from ffplan.results.comparison import MoneyComparison, TrainingComparison

@@ -1,4 +1,4 @@
-"""Cost of losing switches and links: each loss drawn several times, the mean and the worst of the draws."""
+"""Cost of losing switches and links: drawn several times, or the worst single switch of a wired fabric."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
+from ffplan.fabric.family import wire
 from ffplan.fabric.routing.degraded import JobOnWhatIsLeft
 from ffplan.fabric.routing.failures import draw, parse_loss, usual_losses
 from ffplan.fabric.routing.job_loads import all_nodes
@@ -16,8 +17,10 @@ from ffplan.results.fabric import FaultReport, LossReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.degraded import Remaining
     from ffplan.fabric.routing.failures import Loss
+    from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.studies.fabric.wired import WiredDesign
 
 
@@ -102,3 +105,37 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         nodes=len(job.every),
         losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )
+
+
+@record
+class SwitchLoss:
+    """The switch whose loss cuts off most."""
+
+    cut_off: int
+    """Accelerators of nodes that have no other switch [1]."""
+    slowed: int
+    """Most accelerators of nodes that lose a part of their ports to one switch [1]."""
+
+
+def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
+    """Return what the loss of the worst switch takes from the compute nodes.
+
+    Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
+
+    Args:
+        plan: its fabric, sized.
+    """
+    network = wire(design, plan).network
+    each = np.array([group.accelerators_per_node for group in design.groups])
+    first = np.cumsum([0, *(group.group.count for group in design.groups)])
+    ends = network.endpoints
+    node = first[ends.group] + ends.node
+    pairs = np.unique(node.astype(np.int64) * len(network.switches) + ends.leaf)
+    nodes, leaves = pairs // len(network.switches), pairs % len(network.switches)
+    joined = np.bincount(nodes, minlength=int(first[-1]))
+    accelerators = np.repeat(each, np.diff(first))
+    held = {
+        alone: np.bincount(leaves, weights=accelerators[nodes] * ((joined[nodes] == 1) == alone))
+        for alone in (True, False)
+    }
+    return SwitchLoss(cut_off=int(held[True].max()), slowed=int(held[False].max()))

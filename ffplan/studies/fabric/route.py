@@ -1,4 +1,4 @@
-"""A job routed over a wired fabric: load of every link, the busiest, the rate that follows."""
+"""A job routed over a wired fabric: load of every link, the resulting rate, and the cost of other orders of ranks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.double_binary_tree import crossings
 from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.routing.rank_order import ORDERS, zone_sizes
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fabric import LaneReport, RouteReport
-from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.collective.allreduce import allreduce_query, rows_of
-from ffplan.studies.fabric.link_names import hottest, link_load
+from ffplan.results.fabric import LaneReport, OrderReport, PlacementReport, RouteReport
+from ffplan.studies.fabric.wired import hottest, link_load
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -82,6 +82,9 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     Equation:
         T + (slower - 1) stream, slower the time of the busiest link over that of the busiest endpoint, at least 1
     """
+    from ffplan.studies.basis.job_layout import node_of
+    from ffplan.studies.collective.allreduce import allreduce_query, rows_of
+
     design = wired.design
     if not design.libraries or design.compute.accelerator is None:
         return None
@@ -168,4 +171,50 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
         beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
+    )
+
+
+def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float, seed: int) -> OrderReport:
+    load, lost = job_loads.loads_for(
+        wired.design, routing_of(wired.fabric), job, kind, routing="static", nbytes=size, seed=seed
+    )
+    result = outcome(wired.fabric.network, load, lost)
+    return OrderReport(
+        order=order,
+        tree=kind,
+        pairs_across_zones=job_loads.pairs_across_zones(job, kind) or 0,
+        time_s=result.time_s,
+        share=result.share,
+        unreached=lost,
+        hottest=hottest(wired.fabric.network, wired.names, result).link,
+    )
+
+
+def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: int = 0) -> PlacementReport:
+    """Return the ranks of a job in one order, with one pair of nodes between zones, compared with other orders.
+
+    Args:
+        order: one of `rank_order.ORDERS`.
+        nodes: nodes of the job [1]; all that jobs run on if None.
+        size: bytes of each node [byte].
+        seed: seed of the random order.
+
+    Raises:
+        StudyError: where there are fewer nodes than wanted.
+    """
+    jobs = {name: job_loads.pick_job(wired.design, wired.fabric, nodes, name, seed) for name in ORDERS}
+    job = jobs[order]
+    hosts = tuple(wired.names.endpoint(int(port))[0] for port in job.ports[:, 0])
+    kind = "tree" if order == "aligned" else "library-tree"
+    rest = [(name, "library-tree") for name in ORDERS if (name, "library-tree") != (order, kind)]
+    rows = [_order(wired, jobs[name], name, tree, size, seed) for name, tree in [(order, kind), *rest]]
+    pairs = crossings(job_loads.tree_of(job, kind), job.zone)
+    return PlacementReport(
+        schema_version=SCHEMA_VERSION,
+        design=wired.design.spec.name,
+        nodes=len(hosts),
+        ranks_per_zone=tuple(zone_sizes(wired.fabric.network, job.ports)),
+        pairs=tuple((hosts[a], hosts[b]) for a, b in pairs.tolist()),
+        orders=tuple(rows),
+        hosts=hosts,
     )

@@ -1,51 +1,196 @@
-"""What failures, checkpoints and restarts leave of a job on a design."""
+"""Goodput of a job on a design after failures, checkpoints and restarts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
-from ffplan.reliability.hazards import DAY_S
-from ffplan.reliability.job import JobCase, job_outcome
+from ffplan.reliability.checkpoint import daly, young
+from ffplan.reliability.exposure import job_units
+from ffplan.reliability.hazards import DAY_S, sized_rate
+from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.cost import band, input_rows, swing_row
-from ffplan.studies.goodput.goodput_levers import lever_rows
-from ffplan.studies.goodput.goodput_money import job_money
-from ffplan.studies.goodput.goodput_parts import (
-    HOUR,
-    beside_mtbf_hours,
-    checkpoint_report,
-    domain_report,
-    hazard_rows,
-    interval_rows,
-    size_rows,
-)
-from ffplan.studies.goodput.goodput_words import goodput_assumptions, goodput_headline
+from ffplan.studies.goodput.levers import job_money, lever_rows
+from ffplan.studies.goodput.words import goodput_assumptions, goodput_headline
 from ffplan.studies.operate.goodput_basis import GoodputBasis
 from ffplan.studies.operate.goodput_job import (
     GoodputJob,
     drawn_outcome,
     is_replicated,
+    job_on,
     job_recovery,
     model_parameters,
+    recovery,
     replica_gpus,
 )
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
+    from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-    from ffplan.studies.cost.asked import Asked
-    from ffplan.studies.goodput.goodput_money import JobMoney
+    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.goodput.levers import JobMoney
+
+HOUR = 3_600.0
+SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
+"""Accelerators at which goodput is shown beside the job's own [1]."""
+
+
+def hazard_rows(
+    basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
+) -> tuple[out.HazardRow, ...]:
+    """Return the kinds of failure, the largest first."""
+    survives = job_units(basis.design, basis.fabric, job.nodes).survives
+    total = float(sum(outcome.by_hazard.values()))
+    rates = hazard_rates(job, v)
+    rows = []
+    for hazard in basis.hazards.rates:
+        if not job.units[hazard.name]:
+            continue
+        rate = sized_rate(hazard, job.gpus)
+        each, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
+        factor = float(rates[rate.name]) / base if base else 1.0
+        rows.append(
+            out.HazardRow(
+                hazard=rate.name,
+                label=rate.label,
+                unit=rate.unit,
+                units=job.units[rate.name],
+                per_unit_year=base * factor,
+                low=rate.rate.ends[0] * factor,
+                high=rate.rate.ends[1] * factor,
+                events=rate.rate.events,
+                exposure_years=rate.rate.exposure_years,
+                basis=rate.rate.basis,
+                interruptions_per_day=each * DAY_S,
+                share=each / total,
+                survives=survives.get(rate.unit),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
+    """Return the mean time between interruptions of a job by the profile that stands beside its own [h]; None without.
+
+    Args:
+        basis: the design with its hazards.
+    """
+    if basis.beside is None:
+        return None
+    other = replace(basis, hazards=basis.beside, beside=None)
+    found = job_on(other, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
+    return float(recovery(other, found).outcome.mtbf_s) / HOUR
+
+
+def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
+    """Return the scale-up domains of the job; None where one is a node or less."""
+    if job.domain_nodes < 2:
+        return None
+    hazards, swap = basis.hazards, basis.hazards.profile.tray_swap
+    rows = []
+    for name, part in hazards.profile.domain_parts.items():
+        low, high = (float(end) for end in part.repair.range)
+        rate = hazards.drains.get(name)
+        rows.append(
+            out.DomainPartRow(
+                part=name,
+                label=part.label,
+                repair_s=float(part.repair.value),
+                repair_low_s=low,
+                repair_high_s=high,
+                per_year=float(rate.value) if rate is not None else None,
+            )
+        )
+    carried = job.swaps and 0 < job.spares < job.domain_nodes
+    return out.DomainReport(
+        nodes=job.domain_nodes,
+        accelerators=job.domain_nodes * basis.design.compute.accelerators_per_node,
+        domains=-(-int(job.nodes) // job.domain_nodes),
+        parts=tuple(rows),
+        in_repair=float(outcome.domains_in_repair),
+        spares=job.spares // job.domain_nodes,
+        lacking=float(outcome.short.domains),
+        swap_s=float(swap.value) if swap is not None and carried else None,
+    )
+
+
+def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
+    """Return a checkpoint of the job."""
+    save = float(outcome.persist_s)
+    size = float(outcome.checkpoint_bytes)
+    each = size / job.writers / save / 1e9 if save else 0.0
+    client = job.clients_gbyte_s / job.nodes if job.nodes else 0.0
+    return out.CheckpointReport(
+        parameters=job.parameters,
+        bytes=size,
+        mode=job.checkpoints,
+        stop_s=float(outcome.save_s),
+        save_s=save,
+        load_s=float(outcome.load_s),
+        binds=outcome.persist_binds,
+        node_gbyte_s=each,
+        nic_share=each / client if client else 0.0,
+        memory_restart_s=float(outcome.memory.restart_s) if outcome.memory else None,
+        storage_every=float(outcome.memory.every) if outcome.memory else None,
+    )
+
+
+def interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tuple[out.IntervalRow, ...]:
+    """Return goodput by rule for the interval; an interval that a save outlasts counts as the save's own time."""
+    v = likely(inputs)
+    base = job_outcome(replace(job, interval=None), v)
+    save, mtbf = base.save_s, base.mtbf_s
+    rules: dict[str, Any] = {
+        "usual": usual,
+        "young": young(save, mtbf),
+        "daly": daly(save, mtbf),
+        "best": base.interval_s,
+    }
+    if job.interval is not None:
+        rules = {"given": job.interval, **rules}
+    rows = []
+    for rule, wanted in rules.items():
+        found = job_outcome(replace(job, interval=float(wanted)), v)
+        feasible = float(wanted) >= float(base.behind_s) * (1 - 1e-9)
+        rows.append(out.IntervalRow(rule, float(wanted), float(found.goodput), feasible))
+    return tuple(rows)
+
+
+def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
+    """Return goodput by size of the job, the job itself among them."""
+    most = basis.design.accelerators
+    each = basis.design.compute.accelerators_per_node
+    wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
+    known: Known = {}
+    rows = []
+    for gpus in wanted:
+        own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
+        if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
+            own = replace(own, spares=round(basis.bought_spares * gpus / most))
+        found = recovery(basis, own)
+        one, many = found.outcome, drawn_outcome(found, draws, seed, known)
+        rows.append(
+            out.SizeRow(
+                gpus=gpus,
+                beyond=gpus > most,
+                mtbf_hours=float(one.mtbf_s) / HOUR,
+                interval_s=float(one.interval_s),
+                ettr=band(one.ettr, many.ettr),
+                goodput=band(one.goodput, many.goodput),
+            )
+        )
+    return tuple(rows)
 
 
 def _reliability(

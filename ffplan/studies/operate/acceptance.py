@@ -10,15 +10,19 @@ from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library
-from ffplan.studies.basis.placement import placement_of
+from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.collective.collective import CollectiveRequest, collective_table
-from ffplan.studies.collective.collective_rows import QueryError
-from ffplan.studies.operate.acceptance_bounds import RateLimit, collective_bound, node_bounds
-from ffplan.studies.operate.acceptance_judged import ERRORS, judge, slow_parts, words
+from ffplan.studies.collective.rows import QueryError
+from ffplan.studies.operate.acceptance_verdicts import (
+    ERRORS,
+    RateLimit,
+    collective_bound,
+    judge,
+    node_bounds,
+    slow_parts,
+    words,
+)
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.storage_rates import storage_range
 
@@ -28,7 +32,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
-    from ffplan.studies.basis.placement import Placement
+    from ffplan.studies.basis.job_layout import Placement
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
 SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)

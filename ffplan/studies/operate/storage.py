@@ -12,15 +12,17 @@ from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.goodput_summary import storage_summary
-from ffplan.studies.operate.storage_basis import file_system_words, stood_in
-from ffplan.studies.operate.storage_burst import checkpoint_burst
-from ffplan.studies.operate.storage_files import file_assumptions, image_report, image_words, metadata_report
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
+from ffplan.studies.operate.goodput_basis import file_system_words, goodput_basis, stood_in
+from ffplan.studies.operate.storage_jobs import (
+    checkpoint_burst,
+    file_assumptions,
+    image_report,
+    image_words,
+    metadata_report,
+)
 from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
+from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 
@@ -29,9 +31,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.summaries import StorageSummary
-    from ffplan.studies.operate.goodput_basis import GoodputBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
-    from ffplan.studies.operate.storage_basis import StorageBasis
 
 PIB = 2.0**50
 SENDERS = (1, 2, 4, 8, 16, 32, 64)

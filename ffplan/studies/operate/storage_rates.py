@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase
     from ffplan.reliability.storage import ServiceRates, Way
-    from ffplan.studies.operate.goodput_basis import GoodputBasis
-    from ffplan.studies.operate.storage_basis import StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
 
 LABELS = {
     "client": "the client of one node {way}",
@@ -89,7 +88,7 @@ def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     Args:
         basis: the design with its hazards and its storage.
     """
-    from ffplan.studies.operate.reliability_inputs import (
+    from ffplan.studies.operate.reliability import (
         estimate_input,  # numpy comes with it, which `design` does without
     )
 

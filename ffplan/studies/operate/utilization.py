@@ -20,8 +20,7 @@ from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, share_c
 from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.basis.provenance import design_info, files_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -9,8 +9,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
-from ffplan.studies.train.memory_verdict import memory_fields
-from ffplan.studies.train.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
+from ffplan.studies.train.rows import MORE, gains_at, memory_fields, parts_at, plan_row, relevant, stacked
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host

@@ -11,11 +11,9 @@ from ffplan.base.record import record
 from ffplan.results.plan import SurePlan
 from ffplan.studies.basis.job_layout import most_gpus
 from ffplan.studies.train.diagnosis import relaxations
-from ffplan.studies.train.memory_verdict import EDGE
-from ffplan.studies.train.software import GRADIENTS
-from ffplan.studies.train.train_remedies import batch_words, batched, near_batch, with_batch
-from ffplan.studies.train.train_rows import train_rows
-from ffplan.studies.train.train_setup import (
+from ffplan.studies.train.remedies import batch_words, batched, near_batch, with_batch
+from ffplan.studies.train.rows import EDGE, train_rows
+from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
     check_available,
@@ -23,6 +21,7 @@ from ffplan.studies.train.train_setup import (
     train_report,
     train_setup,
 )
+from ffplan.studies.train.software import GRADIENTS
 from ffplan.training.axes import AXES, COLLECTIVES, OPTIONS, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.conv_step import data_parallel_only

@@ -9,12 +9,11 @@ from ffplan.base.formatting import plural
 from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.train.assumptions import conv_assumptions
 from ffplan.studies.train.conv_rows import conv_rows, conv_run
 from ffplan.studies.train.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
 from ffplan.studies.train.plan_search import evaluated
-from ffplan.studies.train.software import stacks_of
-from ffplan.studies.train.train_assumptions import conv_assumptions
-from ffplan.studies.train.train_remedies import (
+from ffplan.studies.train.remedies import (
     Job,
     batch_for,
     batch_words,
@@ -24,8 +23,8 @@ from ffplan.studies.train.train_remedies import (
     remedy_words,
     with_batch,
 )
-from ffplan.studies.train.train_rows import train_rows
-from ffplan.studies.train.train_setup import (
+from ffplan.studies.train.rows import train_rows
+from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
     check_available,
@@ -38,6 +37,7 @@ from ffplan.studies.train.train_setup import (
     train_report,
     train_setup,
 )
+from ffplan.studies.train.software import stacks_of
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes

@@ -24,7 +24,7 @@ from ffplan.check.rules import (
 from ffplan.check.team_limits import _comparable
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
-from ffplan.studies.operate import storage_burst as studies_storage
+from ffplan.studies.operate import storage_jobs as studies_storage
 from tests.support import ROOT, assess_file, document, ffplan, vary_design
 
 if TYPE_CHECKING:

@@ -88,8 +88,8 @@ def test_charts_hold_the_numbers_of_the_result() -> None:
 
 def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import Asked
     from tests.support import wired
 
     design = wired("superpod-h100-4su").design

@@ -14,16 +14,14 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
 from ffplan.design.training import PlanFields
+from ffplan.studies.choose.candidates import IDEAS
 from ffplan.studies.choose.cluster_search import ClusterSearch, with_nics
 from ffplan.studies.choose.recommend import Recommendation, recommend
-from ffplan.studies.choose.recommend_choice import differs, distance, kept
-from ffplan.studies.choose.recommend_shares import chances
 from ffplan.studies.choose.recommend_target import Stage, Target, aim_of, broken, days_for
-from ffplan.studies.choose.recommendation import purchases
-from ffplan.studies.choose.wishes import IDEAS
-from ffplan.studies.cost.asked import Asked
+from ffplan.studies.choose.recommendation import chances, differs, distance, kept, purchases
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
-from ffplan.studies.train.usual_job import timed_on
+from ffplan.studies.cost.request import Asked
+from ffplan.studies.train.default_job import timed_on
 from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 

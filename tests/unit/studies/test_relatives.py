@@ -6,7 +6,7 @@ import pytest
 
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
-from ffplan.studies.train.relatives import (
+from ffplan.studies.train.nearest_accelerator import (
     distance,
     gemm_fraction,
     nearest_relative,

@@ -13,8 +13,8 @@ from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.explain.explain import scaled
-from ffplan.studies.explain.step_reach import KeptPlan, Reach, reach
-from ffplan.studies.train.workload import workload_report
+from ffplan.studies.explain.step_inputs import KeptPlan, Reach, reach
+from ffplan.studies.train.default_job import workload_report
 from tests.support import ROOT
 
 

@@ -1,0 +1,152 @@
+"""Numbers of nodes: the smallest that is in time, and round ones on which a model trains as fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+from ffplan.base.array_math import round_up
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.design import Assessment
+
+CLOSE = 0.02
+"""Nodes between the largest size that is too small and the smallest that is not, over the latter, at the end [1]."""
+MOST_TRIALS = 9
+SMALLEST = 0.6
+"""Smallest round size that is tried, over the size found [1]."""
+ROUND_SIZES = 6
+"""Round sizes tried, at most [1]."""
+
+
+@record
+class Sizes:
+    """Sizes to search, and how long a run takes on each."""
+
+    days: Callable[[int], float | None]
+    """Days of the run with some nodes; None where it cannot run there."""
+    step: int
+    """Sizes are multiples of it [1]."""
+    most: int
+    """Most nodes [1]."""
+
+
+def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int | None]:
+    """Return the smallest size found that takes no more than some days, and the largest tried that takes more [1].
+
+    Args:
+        sizes: what to search.
+        first: nodes to begin with [1].
+        days: the days [day].
+    """
+    step = sizes.step
+    low, nodes = 0, min(max(step, round_up(first / step) * step), sizes.most)
+    found: int | None = None
+    slow: int | None = None
+    high = sizes.most + step
+    for _ in range(MOST_TRIALS):
+        taken = sizes.days(nodes)
+        if taken is not None and taken <= days:
+            found = high = nodes
+        else:
+            slow, low = (nodes if taken is not None else slow), nodes
+        if high - low <= max(step, CLOSE * high) or low >= sizes.most:
+            break
+        guess = nodes * taken / days if taken is not None else 2.0 * nodes
+        wanted = round_up(guess * (1.002 if low == nodes else 1.0) / step) * step
+        middle = (low + high) // 2 // step * step
+        nodes = wanted if low < wanted < high else max(middle, low + step)
+    return found, slow
+
+
+def rounder_size(sizes: Sizes, found: int, days: float) -> int | None:
+    """Return the smallest round size below another that is in time too [1]; None where there is none.
+
+    A search by halves may stop at a size that divides badly.
+
+    Args:
+        sizes: what to search.
+        found: a size that is in time [1].
+        days: the days [day].
+    """
+    unit = sizes.step
+    while (1 - SMALLEST) * found > ROUND_SIZES * unit:
+        unit *= 2
+    first = -(-int(SMALLEST * found) // unit) * unit
+    for nodes in range(max(first, unit), found, unit):
+        taken = sizes.days(nodes)
+        if taken is not None and taken <= days:
+            return nodes
+    return None
+
+
+class Sized(Protocol):
+    """A design as built."""
+
+    @property
+    def design(self) -> ResolvedDesign:
+        """The design."""
+
+    @property
+    def assessment(self) -> Assessment:
+        """Its assessment."""
+
+    @property
+    def cost(self) -> float:
+        """Its bill of materials [currency]."""
+
+
+AnySized = TypeVar("AnySized", bound=Sized)
+
+ROUND = (4, 16, 64)
+"""Numbers of nodes, or of scale-up domains, whose multiples are tried in place of the most [1]."""
+LEAST_PART, AS_FAST = 0.85, 0.99
+"""Fewest nodes that are tried, over the most; tokens a second that count as the fastest, over those of the fastest."""
+GAIN = 1.01
+"""Tokens for its cost that a smaller number has, over those of the most [1]."""
+
+
+def _tokens_s(built: Sized, catalog: Catalog) -> float | None:
+    """Return the tokens a second of a design's workload with its fastest plan; None where it cannot run."""
+    from ffplan.studies.train.default_job import workload_report
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    try:
+        return workload_report(built.design, catalog.fresh(), built.design.stated_workload).rows[0].tokens_s
+    except (RefusedError, UncalibratedError):
+        return None
+
+
+def rounder_design(
+    most: AnySized, build: Callable[[int], AnySized | None], step: int, catalog: Catalog
+) -> tuple[AnySized, str]:
+    """Return a design of a rounder number of nodes where the model trains as fast on it, and words for that.
+
+    A number of nodes with large factors of two divides into more plans. Of the numbers tried, one is taken that trains
+    within `AS_FAST` of the fastest and gains at least `GAIN` in tokens for its cost; the cheapest of several.
+
+    Args:
+        most: the design with the most nodes that the wishes allow.
+        build: returns the design of some nodes.
+        step: nodes of a scale-up domain [1].
+    """
+    nodes = most.assessment.nodes["compute"]
+    fewer = {nodes // (unit * step) * unit * step for unit in ROUND}
+    tried = [most, *(build(count) for count in sorted(fewer, reverse=True) if LEAST_PART * nodes <= count < nodes)]
+    rates = [(rate, item) for item in tried if item is not None and (rate := _tokens_s(item, catalog)) is not None]
+    fastest = max((rate for rate, _ in rates), default=0.0)
+    least = next((GAIN * rate / item.cost for rate, item in rates if item is most), 0.0)
+    better = [item for rate, item in rates if rate >= AS_FAST * fastest and rate / item.cost >= least]
+    found = min(better, key=lambda item: item.cost, default=most)
+    if found is most:
+        return most, ""
+    own = next((f"{rate:,.0f}" for rate, item in rates if item is most), "none")
+    reached = next(rate for rate, item in rates if item is found)
+    return found, (
+        f"{most.assessment.accelerators:,} accelerators would fit the wishes; {found.design.stated_workload.model} has "
+        f"{reached:,.0f} tokens/s on {found.assessment.accelerators:,}, and {own} on all"
+    )

@@ -1,0 +1,299 @@
+"""The same training run on several designs, in money: which is cheaper, how surely, why, and where that flips."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.base.input_values import OWN
+from ffplan.base.record import record
+from ffplan.cost.account import account_run, account_year
+from ffplan.cost.draws import sample
+from ffplan.cost.inputs import Input
+from ffplan.cost.sensitivity import flips, likely, tornado
+from ffplan.results.comparison import MoneyComparison, MoneyDifference, MoneySide, ScaleRow, ScaleSide
+from ffplan.results.cost import FlipRow
+from ffplan.results.training import TrainReport
+from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.compare.words import money_headline
+from ffplan.studies.cost.cost import (
+    accounted,
+    band,
+    evaluate,
+    flip_row,
+    input_rows,
+    inputs_for,
+    ledger_for,
+    run_report,
+    swing_row,
+)
+from ffplan.studies.cost.ledger import Ledger, with_nic_prices
+from ffplan.studies.cost.parts import waiting
+from ffplan.studies.train.default_job import TimedJob, timed_job
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.cost.account import RunOutcome
+    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.train.default_job import JobReports
+
+FRACTIONS = (0.0625, 0.25)
+"""Parts of the accelerators at which the run is compared besides [1]."""
+
+
+@record
+class Side:
+    """A design with its account and its run."""
+
+    label: str
+    ledger: Ledger
+    inputs: tuple[Input, ...]
+    timed: TimedJob | None
+    refused: str | None
+    """Reason why there is no run."""
+
+    def run(self, values: dict[str, Number]) -> RunOutcome:
+        """Return the run from inputs by key."""
+        assert self.timed is not None
+        v = {found.name: values[found.key] for found in self.inputs}
+        return account_run(self.ledger.account, self.timed.job, account_year(self.ledger.account, v), v)
+
+
+def _refusal(ledger: Ledger, report: object) -> str | None:
+    if not isinstance(report, TrainReport):
+        return str(report)
+    if not ledger.costed:
+        return "the design names neither a price book nor a rent"
+    return None
+
+
+def _sides(
+    reports: JobReports, labels: tuple[str, ...], batch: int, gpus: int, tokens: float, asked: Asked
+) -> list[Side]:
+    found = []
+    for at, (label, (design, catalog)) in enumerate(zip(labels, reports.designs, strict=True)):
+        ledger, report = ledger_for(design, catalog, asked), reports.of(at, gpus, batch)
+        refused = _refusal(ledger, report)
+        timed = timed_job(report, gpus, tokens) if isinstance(report, TrainReport) and not refused else None
+        found.append(
+            Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed, catalog), timed=timed, refused=refused)
+        )
+    return found
+
+
+def _by_key(sides: list[Side]) -> tuple[Input, ...]:
+    """Return the inputs of several sides, each draw once, named by its key."""
+    found: dict[str, Input] = {}
+    for side in sides:
+        for item in side.inputs:
+            found.setdefault(item.key, replace(item, name=item.key))
+    return tuple(found.values())
+
+
+def _apart(sides: list[Side]) -> list[Side]:
+    """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
+    figures: dict[str, set[tuple[object, ...]]] = {}
+    for side in sides:
+        for item in side.inputs:
+            figures.setdefault(item.key, set()).add((item.likely, item.low, item.high, item.distribution))
+    several = {key for key, seen in figures.items() if len(seen) > 1}
+    return [
+        replace(
+            side,
+            inputs=tuple(
+                replace(item, key=f"{item.key}{OWN}{side.label}", label=f"{item.label} of {side.label}")
+                if item.key in several
+                else item
+                for item in side.inputs
+            ),
+        )
+        for side in sides
+    ]
+
+
+def _flip_rows(side: Side, base: Side) -> tuple[FlipRow, ...]:
+    """Return the value of each input, NICs within servers included, at which two designs cost the same."""
+    mine, theirs = _apart([_with_nic_prices(side), _with_nic_prices(base)])
+
+    def gap(values: dict[str, Number]) -> Number:
+        found: Number = mine.run(values).per_million - theirs.run(values).per_million
+        return found
+
+    found = flips(gap, _by_key([theirs, mine]), side.ledger.owned.currency)
+    return tuple(flip_row(flip) for flip in found)
+
+
+def _with_nic_prices(side: Side) -> Side:
+    """Return a side whose servers follow the prices of their NICs."""
+    wide = with_nic_prices(side.ledger)
+    return replace(side, ledger=wide, inputs=(*side.inputs, *wide.inputs[len(side.ledger.inputs) :]))
+
+
+def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
+    """Return one design against the baseline."""
+    inputs = _by_key([base, side])
+
+    def gap(values: dict[str, Number]) -> Number:
+        found: Number = side.run(values).per_million - base.run(values).per_million
+        return found
+
+    v = likely(inputs)
+    drawn = sample(inputs, asked.draws, asked.seed) if asked.draws else v
+    mine, theirs = side.run(drawn).per_million, base.run(drawn).per_million
+    one, two = side.run(v).per_million, base.run(v).per_million
+    lower: Any = mine < theirs
+    share = float(lower.mean()) if getattr(lower, "shape", ()) else None
+    return MoneyDifference(
+        label=side.label,
+        against=base.label,
+        cheaper_share=share,
+        difference=band(one - two, mine - theirs),
+        ratio=band(one / two, mine / theirs),
+        tornado=tuple(swing_row(swing) for swing in tornado(gap, inputs) if swing.width),
+        break_even=_flip_rows(side, base),
+    )
+
+
+def _crossing(sizes: list[tuple[int, float]], likely_size: int) -> float | None:
+    """Return the size nearest to the likely one at which two designs cost the same; straight lines in logarithms.
+
+    Args:
+        sizes: size and ratio of the two costs, in order.
+    """
+    from math import exp, log
+
+    found = []
+    for (low, one), (high, two) in pairwise(sizes):
+        if (one - 1) * (two - 1) < 0:
+            part = log(one) / (log(one) - log(two))
+            found.append(exp(log(low) + part * (log(high) - log(low))))
+    return min(found, key=lambda size: abs(log(size / likely_size))) if found else None
+
+
+def _with_sizes(
+    found: MoneyDifference, scales: tuple[ScaleRow, ...], at: tuple[int, int], gpus: int, batch: int
+) -> MoneyDifference:
+    """Return a difference with the batch and the number of accelerators at which both cost the same."""
+    rows = []
+    asked = {"batch": batch, "gpus": gpus}
+    for name, label, other in (("batch", "batch", "gpus"), ("gpus", "accelerators of the job", "batch")):
+        value, kept = asked[name], asked[other]
+        sizes = []
+        for row in scales:
+            mine, theirs = (row.sides[position].cost_per_million_tokens for position in at)
+            if getattr(row, other) == kept and mine is not None and theirs:
+                sizes.append((int(getattr(row, name)), mine / theirs))
+        crossing = _crossing(sorted(sizes), value)
+        tried = ", ".join(f"{size:,}" for size, _ in sorted(sizes))
+        why = None if crossing else f"the same design is cheaper at every size tried: {tried}"
+        rows.append(FlipRow(input=name, label=label, unit="1", likely=float(value), break_even=crossing, why=why))
+    return replace(found, break_even=(*found.break_even, *rows))
+
+
+def _money_side(side: Side, asked: Asked) -> MoneySide:
+    if not side.ledger.costed:
+        return MoneySide(
+            label=side.label,
+            hour=None,
+            capex=None,
+            partial=(),
+            run=None,
+            refused=side.refused,
+            waiting=None,
+            inputs=(),
+        )
+    found = accounted(side.ledger, side.inputs, side.timed, asked)
+    return MoneySide(
+        label=side.label,
+        hour=band(found.year.hour, found.drawn_year.hour),
+        capex=float(found.year.capex + found.year.building),
+        partial=side.ledger.left_out,
+        run=run_report(side.ledger, side.timed, found),
+        refused=side.refused,
+        waiting=waiting(side.ledger, found.v),
+        inputs=input_rows(side.inputs),
+    )
+
+
+def _scales(
+    reports: JobReports, sides: list[Side], batches: list[int], gpus: int, batch: int, tokens: float
+) -> tuple[ScaleRow, ...]:
+    """Return the run at other numbers of accelerators, all of each design among them, and at other batches."""
+    each = max(side.ledger.design.compute.accelerators_per_node for side in sides)
+    counts = [round(gpus * part / each) * each for part in FRACTIONS]
+    whole = sorted(most_gpus(side.ledger.design) for side in sides)
+    sizes = [(count, batch) for count in counts if count >= each] + [(gpus, size) for size in batches]
+    sizes += [(count, batch) for count in whole]
+    found = []
+    for count, size in dict.fromkeys(sizes):
+        row = []
+        for at, side in enumerate(sides):
+            report = reports.of(at, count, size)
+            if not isinstance(report, TrainReport) or not side.ledger.costed:
+                row.append(ScaleSide(None, None))
+                continue
+            timed = timed_job(report, count, tokens)
+            v = likely(inputs_for(side.ledger, timed, reports.designs[at][1], drawn=False))
+            _, run = evaluate(side.ledger.account, timed.job, v)
+            assert run is not None
+            row.append(ScaleSide(float(run.per_million), float(run.days)))
+        found.append(ScaleRow(count, size, tuple(row)))
+    return tuple(found)
+
+
+def compare_money(
+    reports: JobReports,
+    labels: tuple[str, ...],
+    baseline: int,
+    batches: list[int],
+    job: tuple[int, int, float],
+    asked: Asked,
+) -> MoneyComparison:
+    """Return the same training run on every design, in money.
+
+    Args:
+        reports: the job on every design, by accelerators and batch.
+        labels: label of each design.
+        baseline: position of the design that others are set against.
+        batches: batches that are compared [1].
+        job: accelerators, batch and tokens of the run.
+        asked: draws, seed and years.
+
+    Raises:
+        InputError: where the ownership of a design is wrong.
+        UsageError: where the designs report in several currencies.
+    """
+    gpus, batch, tokens = job
+    sides = _apart(_sides(reports, labels, batch, gpus, tokens, asked))
+    currencies = {side.label: side.ledger.owned.currency for side in sides}
+    if len(set(currencies.values())) > 1:
+        words = ", ".join(f"{label} in {currency}" for label, currency in currencies.items())
+        raise UsageError(
+            f"ffplan compare: the designs report in several currencies ({words}); give all one `site.currency`, and "
+            "rates under `site.exchange`"
+        )
+    found = tuple(_money_side(side, asked) for side in sides)
+    base = sides[baseline]
+    scales = _scales(reports, sides, batches, gpus, batch, tokens)
+    if base.timed is None:
+        base = next((side for side in sides if side.timed is not None), base)
+    differences = tuple(
+        _with_sizes(_difference(side, base, asked), scales, (sides.index(side), sides.index(base)), gpus, batch)
+        for side in sides
+        if side is not base and side.timed is not None and side.ledger.left_out == base.ledger.left_out
+    )
+    made = MoneyComparison(
+        currency=base.ledger.owned.currency,
+        tokens=tokens,
+        gpus=gpus,
+        draws=asked.draws,
+        seed=asked.seed,
+        headline=(),
+        sides=found,
+        differences=differences,
+        scales=scales,
+    )
+    steps = {side.label: side.timed.report.rows[0] for side in sides if side.timed}
+    return money_headline(made, labels, labels[baseline], steps)
