@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.candidates import Idea
     from ffplan.studies.choose.recommend_target import Target
 
-MOST_NODES = 20_000
+_MOST_NODES = 20_000
 
 
 @record
@@ -146,7 +146,7 @@ class ClusterSearch:
             trial = self._trial(idea, nodes)
             return trial.days if trial is not None else None
 
-        return Sizes(days=days, step=self.step, most=MOST_NODES)
+        return Sizes(days=days, step=self.step, most=_MOST_NODES)
 
     def part(self, whole: SizedCluster, days: float) -> tuple[int, float]:
         """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.

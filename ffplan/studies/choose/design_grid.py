@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
+_FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
 """Fields of a design, and of a network beside its fabric, that hold switches and links."""
-WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
+_WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
 """Words of the reasons why a design of a grid cannot be built."""
-COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
+_COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
 """Columns of an allreduce with a library: its time, its rate, and the bound of that."""
 
 
@@ -95,7 +95,7 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, wanted: Collection[
     node, size, ranks = node_of(design), asked.message_size, most_gpus(design)
     found: dict[str, Number] = {}
     for position, (name, library) in enumerate(zip(asked.libraries, design.libraries, strict=True)):
-        time, rate, bound = (f"communication[{position}].{path}" for path in COMMUNICATION)
+        time, rate, bound = (f"communication[{position}].{path}" for path in _COMMUNICATION)
         timed = wanted is None or time in wanted or rate in wanted
         bounded = wanted is None or bound in wanted
         if not (timed or bounded):
@@ -216,7 +216,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection
         axes={path: array.reshape(shape) for path, array in given.items()},
         columns={path: values.reshape(shape) for path, values in table.items()},
         feasible=(reasons == 0).reshape(shape),
-        why=WORDS[reasons].reshape(shape),
+        why=_WORDS[reasons].reshape(shape),
         unpriced=tuple(unpriced),
     )
 
@@ -360,7 +360,7 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
         return _figure(item, steps, array, whole)
 
     def fabric(owner: ResolvedDesign | FabricParts) -> dict[str, Any]:
-        return {name: changed(getattr(owner, name)) for name in FABRIC_FIELDS}
+        return {name: changed(getattr(owner, name)) for name in _FABRIC_FIELDS}
 
     groups = tuple(
         replace(

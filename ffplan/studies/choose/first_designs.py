@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 
-MESSAGE = "1 GiB"
-RACK_REACH, HALL_REACH = 20.0, 50.0
+_MESSAGE = "1 GiB"
+_RACK_REACH, _HALL_REACH = 20.0, 50.0
 """Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
 MOST_NODES = 20_000
-MOST_GUESSES = 6
+_MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
-LEAST_USED = 1e-9
+_LEAST_USED = 1e-9
 """Least part of a wish that a design takes [1]."""
 
 
@@ -73,7 +73,7 @@ def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, 
     links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
     found = []
-    for reach in (RACK_REACH, HALL_REACH):
+    for reach in (_RACK_REACH, _HALL_REACH):
         far = [link for link in fitting if link.reach.value >= reach]
         if not far:
             return None
@@ -145,7 +145,7 @@ def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
     return (1, 2, 3) if idea.oversubscription == "1:1" and nodes * rails <= ports else (2, 3)
 
 
-LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
+_LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
 """Limits of design files that hold a wished power; the IT peak has none."""
 
 
@@ -154,8 +154,8 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
     lines = []
     if wishes.budget is not None:
         lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`")
-    if wishes.watts is not None and wishes.power_of in LIMITS:
-        lines.append(f"  {LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    if wishes.watts is not None and wishes.power_of in _LIMITS:
+        lines.append(f"  {_LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
     if wishes.days is not None and wishes.tokens is not None:
         lines.append(f"  run_days: {wishes.days:.15g}")
     return lines
@@ -195,7 +195,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     ]
     lines += [f"  breakout: {parts.breakout}  # ports that each switch port is split into"] * (parts.breakout > 1)
     lines += [f"  oversubscription: {idea.oversubscription}  # downlinks per uplink of a leaf"] * (tiers > 1)
-    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {MESSAGE}", ""]
+    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {_MESSAGE}", ""]
     lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
     lines += ["", "cost:", f"  price_book: {wishes.book}"]
     if wishes.rack_area is not None:
@@ -274,7 +274,7 @@ class Builder:
             fits = bool(drafts) and not why_not(drafts[0], self.wishes)
             low, high = (guess, high) if fits else (low, guess - 1)
             trials += 1
-            if drafts and trials < MOST_GUESSES:
+            if drafts and trials < _MOST_GUESSES:
                 guess = min(max(int(guess / _used(drafts[0], self.wishes)), low + 1), high)
             else:
                 guess = (low + high + 1) // 2
@@ -285,7 +285,7 @@ def _used(draft: Draft, wishes: Wishes) -> float:
     """Return the part of budget or power that a design takes, the larger of the two [1]."""
     parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
     parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
-    return max(*parts, LEAST_USED)
+    return max(*parts, _LEAST_USED)
 
 
 def why_not(built: Draft | Built, wishes: Wishes) -> str:
@@ -308,12 +308,12 @@ def _surplus(built: Built, first: Built) -> str:
     one, two = built.assessment, first.assessment
     if built.idea.other:
         return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
-    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - LEAST_SAVING):
+    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
         return f"it saves nothing over {two.design.name} at this size"
     return ""
 
 
-LEAST_SAVING = 0.001
+_LEAST_SAVING = 0.001
 """Part of the cost that an idea saves at least [1]."""
 
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
 
-CLOSE = 0.02
+_CLOSE = 0.02
 """Nodes between the largest size that is too small and the smallest that is not, over the latter, at the end [1]."""
-MOST_TRIALS = 9
-SMALLEST = 0.6
+_MOST_TRIALS = 9
+_SMALLEST = 0.6
 """Smallest round size that is tried, over the size found [1]."""
-ROUND_SIZES = 6
+_ROUND_SIZES = 6
 """Round sizes tried, at most [1]."""
 
 
@@ -47,13 +47,13 @@ def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int |
     found: int | None = None
     slow: int | None = None
     high = sizes.most + step
-    for _ in range(MOST_TRIALS):
+    for _ in range(_MOST_TRIALS):
         taken = sizes.days(nodes)
         if taken is not None and taken <= days:
             found = high = nodes
         else:
             slow, low = (nodes if taken is not None else slow), nodes
-        if high - low <= max(step, CLOSE * high) or low >= sizes.most:
+        if high - low <= max(step, _CLOSE * high) or low >= sizes.most:
             break
         guess = nodes * taken / days if taken is not None else 2.0 * nodes
         wanted = round_up(guess * (1.002 if low == nodes else 1.0) / step) * step
@@ -73,9 +73,9 @@ def rounder_size(sizes: Sizes, found: int, days: float) -> int | None:
         days: the days [day].
     """
     unit = sizes.step
-    while (1 - SMALLEST) * found > ROUND_SIZES * unit:
+    while (1 - _SMALLEST) * found > _ROUND_SIZES * unit:
         unit *= 2
-    first = -(-int(SMALLEST * found) // unit) * unit
+    first = -(-int(_SMALLEST * found) // unit) * unit
     for nodes in range(max(first, unit), found, unit):
         taken = sizes.days(nodes)
         if taken is not None and taken <= days:
@@ -83,7 +83,7 @@ def rounder_size(sizes: Sizes, found: int, days: float) -> int | None:
     return None
 
 
-class Sized(Protocol):
+class _Sized(Protocol):
     """A design as built."""
 
     @property
@@ -99,17 +99,17 @@ class Sized(Protocol):
         """Its bill of materials [currency]."""
 
 
-AnySized = TypeVar("AnySized", bound=Sized)
+_AnySized = TypeVar("_AnySized", bound=_Sized)
 
-ROUND = (4, 16, 64)
+_ROUND = (4, 16, 64)
 """Numbers of nodes, or of scale-up domains, whose multiples are tried in place of the most [1]."""
-LEAST_PART, AS_FAST = 0.85, 0.99
+_LEAST_PART, _AS_FAST = 0.85, 0.99
 """Fewest nodes that are tried, over the most; tokens a second that count as the fastest, over those of the fastest."""
-GAIN = 1.01
+_GAIN = 1.01
 """Tokens for its cost that a smaller number has, over those of the most [1]."""
 
 
-def _tokens_s(built: Sized, catalog: Catalog) -> float | None:
+def _tokens_s(built: _Sized, catalog: Catalog) -> float | None:
     """Return the tokens a second of a design's workload with its fastest plan; None where it cannot run."""
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
@@ -122,12 +122,12 @@ def _tokens_s(built: Sized, catalog: Catalog) -> float | None:
 
 
 def rounder_design(
-    most: AnySized, build: Callable[[int], AnySized | None], step: int, catalog: Catalog
-) -> tuple[AnySized, str]:
+    most: _AnySized, build: Callable[[int], _AnySized | None], step: int, catalog: Catalog
+) -> tuple[_AnySized, str]:
     """Return a design of a rounder number of nodes where the model trains as fast on it, and words for that.
 
     A number of nodes with large factors of two divides into more plans. Of the numbers tried, one is taken that trains
-    within `AS_FAST` of the fastest and gains at least `GAIN` in tokens for its cost; the cheapest of several.
+    within `_AS_FAST` of the fastest and gains at least `_GAIN` in tokens for its cost; the cheapest of several.
 
     Args:
         most: the design with the most nodes that the wishes allow.
@@ -135,12 +135,12 @@ def rounder_design(
         step: nodes of a scale-up domain [1].
     """
     nodes = most.assessment.nodes["compute"]
-    fewer = {nodes // (unit * step) * unit * step for unit in ROUND}
-    tried = [most, *(build(count) for count in sorted(fewer, reverse=True) if LEAST_PART * nodes <= count < nodes)]
+    fewer = {nodes // (unit * step) * unit * step for unit in _ROUND}
+    tried = [most, *(build(count) for count in sorted(fewer, reverse=True) if _LEAST_PART * nodes <= count < nodes)]
     rates = [(rate, item) for item in tried if item is not None and (rate := _tokens_s(item, catalog)) is not None]
     fastest = max((rate for rate, _ in rates), default=0.0)
-    least = next((GAIN * rate / item.cost for rate, item in rates if item is most), 0.0)
-    better = [item for rate, item in rates if rate >= AS_FAST * fastest and rate / item.cost >= least]
+    least = next((_GAIN * rate / item.cost for rate, item in rates if item is most), 0.0)
+    better = [item for rate, item in rates if rate >= _AS_FAST * fastest and rate / item.cost >= least]
     found = min(better, key=lambda item: item.cost, default=most)
     if found is most:
         return most, ""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
 
-MOST_MONTHS = 12 * MOST_YEARS
+_MOST_MONTHS = 12 * MOST_YEARS
 """Latest that a purchase may come [month]."""
 
 
@@ -41,8 +41,8 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
     """
     stages = [Stage(after=0.0, days=days)]
     for after, fewer in later:
-        if not after <= MOST_MONTHS:
-            raise UsageError(f"{who}: {after:g} months are more than the {MOST_MONTHS:g} that a phase may come later")
+        if not after <= _MOST_MONTHS:
+            raise UsageError(f"{who}: {after:g} months are more than the {_MOST_MONTHS:g} that a phase may come later")
         if after <= stages[-1].after:
             raise UsageError(f"{who}: {after:g} months come no later than {stages[-1].after:g}; order them by time")
         if not 0 < fewer < stages[-1].days:
@@ -65,7 +65,7 @@ def _sized(item: SizedCluster, search: ClusterSearch, target: Target) -> list[Gr
     return found
 
 
-def grown(item: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
+def _grown(item: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
     """Return a design whose file says what is bought when.
 
     The fabric is that of the last purchase: nodes, leaf switches and their links come with each, the switches above
@@ -91,11 +91,11 @@ def grown(item: SizedCluster, search: ClusterSearch, target: Target, catalog: Ca
     return replace(item, built=built, study=study, growth=tuple(growth))
 
 
-FIRST_MFU = 0.4
+_FIRST_MFU = 0.4
 """Part of the peak that the first size tried is made for [1]."""
 LOOSER = 1.1
 """A limit that is loosened, over what it was [1]."""
-RESOLVED = 2
+_RESOLVED = 2
 """Accelerators that are sized again for more time [1]."""
 
 
@@ -181,7 +181,7 @@ class _Pool:
             self.left_out[name] = "servers cost more than the best purchase, even at their whole peak"
             return
         try:
-            first = least / FIRST_MFU if least else 64.0
+            first = least / _FIRST_MFU if least else 64.0
             full, slow = search.smallest(IDEAS[0], round_up(first), target.days)
         except UncalibratedError:
             self.left_out[name] = "no training constants"
@@ -204,7 +204,7 @@ class _Pool:
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
             best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
-            if aim_of(full, self.target) <= best * (1 + WORTH):
+            if aim_of(full, self.target) <= best * (1 + _WORTH):
                 search = self.searches[full.accelerator]
                 rounder = search.rounder(full)
                 self.found += [rounder] if rounder is not None else []
@@ -220,7 +220,7 @@ class _Pool:
         first = {item.accelerator: item for item in reversed(early)}
         near = [item for item in early if aim_of(item, target) <= aim_of(best[0], target) * (1 + target.slack)]
         apart = [item for item in first.values() if not any(item is other for other in near)]
-        made = [grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
+        made = [_grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
         self.found = [item for item in self.found if item.days > target.days] + made
 
     def _hopeless(self, least: float, search: ClusterSearch) -> bool:
@@ -241,7 +241,7 @@ class _Pool:
             nodes = round_up(first.nodes / LOOSER)
             made, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
             if made is not None and target.stages:
-                made = grown(made, self.searches[first.accelerator], target, self.catalog)
+                made = _grown(made, self.searches[first.accelerator], target, self.catalog)
             again += [made] if made is not None and not broken(made, target) else []
         return LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
@@ -251,10 +251,10 @@ class _Pool:
         for item in sorted(self.found, key=_order(target)):
             if item.accelerator in self.searches:
                 leaders.setdefault(item.accelerator, item)
-        return list(leaders.values())[:RESOLVED]
+        return list(leaders.values())[:_RESOLVED]
 
 
-WORTH = 0.35
+_WORTH = 0.35
 """How much above the best an accelerator may lie for leaner ways to build it to be tried [1]."""
 
 

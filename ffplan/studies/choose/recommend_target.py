@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from ffplan.training.model_shape import ModelShape
 
-LEAST = 1e-6
+_LEAST = 1e-6
 """Least that a limit counts as, so that a limit of nothing is broken [unit of the limit]."""
-ROUNDING = 1e-9
+_ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 USUAL_DAYS = 30.0
 """Days of the run that a sustained rate is asked of, where none are given."""
@@ -43,7 +43,7 @@ class KeptLimit:
             factor: the limit over what it was [1].
         """
         most = self.most * factor
-        return float(ceil(most - ROUNDING)) if self.name == "racks" else most
+        return float(ceil(most - _ROUNDING)) if self.name == "racks" else most
 
 
 @record
@@ -211,7 +211,7 @@ def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
     Args:
         target: what is wanted.
     """
-    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, LEAST) for limit in target.limits}
+    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, _LEAST) for limit in target.limits}
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.recommend import LooserLimit, Recommendation
     from ffplan.studies.choose.recommend_target import SizedCluster, Target
 
-WEIGHTS = (8, 4, 2, 1, 1)
+_WEIGHTS = (8, 4, 2, 1, 1)
 """How much a difference counts: accelerator, protocol, NICs, kind of fabric, switch [1]."""
 
 
@@ -48,7 +48,7 @@ def _features(item: SizedCluster) -> tuple[tuple[object, str], ...]:
 
 def distance(one: SizedCluster, two: SizedCluster) -> int:
     """Return how much two designs differ, each feature by its weight [1]."""
-    pairs = zip(_features(one), _features(two), WEIGHTS, strict=True)
+    pairs = zip(_features(one), _features(two), _WEIGHTS, strict=True)
     return sum(weight for (mine, _), (theirs, _), weight in pairs if mine != theirs)
 
 
@@ -91,14 +91,14 @@ def _add_apart(chosen: list[SizedCluster], near: list[SizedCluster], most: int) 
         chosen.append(near.pop(apart.index(max(apart))))
 
 
-DRAWS = 4_000
+_DRAWS = 4_000
 """Draws of prices and speeds [1]."""
-BY_SIZE = ("capex", "tco", "power", "accelerators")
+_BY_SIZE = ("capex", "tco", "power", "accelerators")
 """Aims that grow with the cluster."""
 
 
 @record
-class Chances:
+class _Chances:
     """How often a design is the best, and in time."""
 
     best: float
@@ -132,7 +132,9 @@ def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int
     return np.broadcast_to(run.days, draws), np.broadcast_to(aims[target.aim], draws)
 
 
-def chances(candidates: Sequence[SizedCluster], target: Target, catalog: Catalog, draws: int = DRAWS) -> list[Chances]:
+def chances(
+    candidates: Sequence[SizedCluster], target: Target, catalog: Catalog, draws: int = _DRAWS
+) -> list[_Chances]:
     """Return how often each design is the best, and in time, over draws that all of them share.
 
     Args:
@@ -152,12 +154,12 @@ def chances(candidates: Sequence[SizedCluster], target: Target, catalog: Catalog
     if not candidates:
         return []
     days, aims = (np.array(rows) for rows in zip(*(_drawn(c, target, catalog, draws) for c in candidates), strict=True))
-    resized = aims * days / target.days if target.aim in BY_SIZE else aims
+    resized = aims * days / target.days if target.aim in _BY_SIZE else aims
     won = np.bincount(resized.argmin(axis=0), minlength=len(candidates)) / draws
     early = (days <= target.days).mean(axis=1)
     low, high = np.quantile(days, (0.1, 0.9), axis=1)
     columns = zip(won.tolist(), early.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]
+    return [_Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]
 
 
 def _plan(candidate: SizedCluster) -> str:
@@ -193,8 +195,8 @@ def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
     return tuple(rows)
 
 
-def row(
-    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances, file: str | None
+def _row(
+    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: _Chances, file: str | None
 ) -> out.RecommendedDesign:
     """Return a candidate as a row.
 
@@ -317,10 +319,10 @@ def recommendation(
         aim=target.aim,
         sustained_pflops=target.sustained / 1e15 if target.sustained else None,
         slack=target.slack,
-        draws=DRAWS,
-        designs=tuple(row(item, target, best, chance, file) for item, chance, file in rows),
+        draws=_DRAWS,
+        designs=tuple(_row(item, target, best, chance, file) for item, chance, file in rows),
         near=tuple(
-            row(item, target, None, chance, None)
+            _row(item, target, None, chance, None)
             for item, chance in zip(near, chances(near, target, catalog), strict=True)
         ),
         left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),

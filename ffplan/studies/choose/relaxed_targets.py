@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.candidates import Built, Idea, Wishes
 
-DIGITS = 3
+_DIGITS = 3
 """Digits that a raised budget and a raised power are rounded up to [1]."""
 
 
@@ -163,8 +163,8 @@ class NearSearch:
 
 
 def _rounded_up(value: float) -> float:
-    """Return a value rounded up to `DIGITS` digits."""
-    size = 10.0 ** (math.floor(math.log10(value)) + 1 - DIGITS)
+    """Return a value rounded up to `_DIGITS` digits."""
+    size = 10.0 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     return math.ceil(value / size) * size
 
 

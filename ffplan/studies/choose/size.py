@@ -44,11 +44,11 @@ class SizeRequest:
     """Catalogue id of the link between switches; free where not named."""
 
 
-Prices = tuple[float, float, float]
+_Prices = tuple[float, float, float]
 """Prices of a switch, an endpoint link and a link between switches."""
 
 
-def _prices(query: SizeRequest, book: PriceBook) -> tuple[Prices | None, tuple[str, ...]]:
+def _prices(query: SizeRequest, book: PriceBook) -> tuple[_Prices | None, tuple[str, ...]]:
     """Return the prices, and the parts without one; None where nothing has a price.
 
     Links that are not named are free; a part without a price adds nothing to the sum, which is partial then.
@@ -64,7 +64,7 @@ def _prices(query: SizeRequest, book: PriceBook) -> tuple[Prices | None, tuple[s
     return (switch, endpoint, between), missing
 
 
-def _option(item: Candidate, asked: int, radix: int, prices: Prices | None) -> SizeOption:
+def _option(item: Candidate, asked: int, radix: int, prices: _Prices | None) -> SizeOption:
     cost = None
     if prices:
         cables = (item.endpoint_links / item.links_per_cable, item.inter_switch_links / item.links_per_cable)

@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.choose.sweep_axes import SweptAxis
 
-CHUNK = 20_000
+_CHUNK = 20_000
 """Points evaluated together where arrays carry them [1]."""
-SINGLE_CHUNK = 100
+_SINGLE_CHUNK = 100
 """Points of a chunk where each is a study of its own [1]."""
-NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
+_NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
 """Faults that a path, or a value of it, has in every design."""
-USUAL = (
+_USUAL = (
     "accelerators",
     "fabric.switches.total",
     "fabric.links.total",
@@ -110,8 +110,8 @@ class Sweep:
         """Paths of the axes that are prices, or figures of parts."""
         arrays = self._are_columns(design) and gridded(design)
         self.by_array = [arrays and self._is_array(design, item) for item in self.points.axes]
-        self.names = query.metrics or tuple(name for name in USUAL if self._has(design, name))
-        self.size = CHUNK if any(self.by_array) else SINGLE_CHUNK
+        self.names = query.metrics or tuple(name for name in _USUAL if self._has(design, name))
+        self.size = _CHUNK if any(self.by_array) else _SINGLE_CHUNK
         for item, carried in zip(self.points.axes, self.by_array, strict=True):
             if not carried:
                 self._check(item)
@@ -220,7 +220,7 @@ class Sweep:
             resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
         except InputError as error:
             for fault in error.findings:
-                if fault.rule in NO_VALUE:
+                if fault.rule in _NO_VALUE:
                     return UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}")
         return None
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-DRAWN = (".p10", ".p50", ".p90")
+_DRAWN = (".p10", ".p50", ".p90")
 """Ends of the paths of quantiles, which a sweep does not draw."""
 
 
@@ -90,15 +90,15 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     found = {f"train.{path}": value for path, value in found.items()}
     left = numbers(plain(reliability_summary(goodput_basis(design, catalog))))
     left |= numbers(plain(study_goodput(design, catalog, job, Asked(draws=0)).report.reliability))
-    return found | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(DRAWN)}
+    return found | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(_DRAWN)}
 
 
-MOST_POINTS = 1_000_000_000
+_MOST_POINTS = 1_000_000_000
 """Most points of a sweep; more are refused with the size."""
-MOST_VALUES = 10_000_000
+_MOST_VALUES = 10_000_000
 """Most values of one axis."""
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-LARGEST = 1e100
+_LARGEST = 1e100
 """Largest number of a range, and one over the smallest start of a range by factors."""
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
@@ -134,25 +134,25 @@ def _range(text: str, path: str) -> Any:
         return None
     start, stop, how = float(found[1]), float(found[2]), found[3]
     by = float(found[4]) if how else 1.0
-    if max(abs(start), abs(stop), abs(by)) > LARGEST or (how == "*" and 0 < start < 1 / LARGEST):
+    if max(abs(start), abs(stop), abs(by)) > _LARGEST or (how == "*" and 0 < start < 1 / _LARGEST):
         raise UsageError(f"--vary {path}={text}: a number is too large or too small for a range")
     if stop < start:
         raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{found[2]}..{found[1]}`")
     if how == "#":
         if by != int(by) or by < 2:
             raise UsageError(f"--vary {path}={text}: give a whole number of values, at least 2, such as `#11`")
-        values: Any = np.linspace(start, stop, int(min(by, MOST_VALUES + 1)))
+        values: Any = np.linspace(start, stop, int(min(by, _MOST_VALUES + 1)))
     elif how == "*":
         if by <= 1 or start <= 0:
             raise UsageError(f"--vary {path}={text}: a factor is above 1, and the start above 0")
         count = int(np.floor(np.log(stop / start) / np.log(by) + 1e-9)) + 1
-        values = start * by ** np.arange(min(count, MOST_VALUES + 1))
+        values = start * by ** np.arange(min(count, _MOST_VALUES + 1))
     else:
         if by <= 0:
             raise UsageError(f"--vary {path}={text}: a step is above 0")
-        values = start + by * np.arange(min((stop - start) / by + 1e-9, MOST_VALUES) // 1 + 1)
-    if len(values) > MOST_VALUES:
-        raise UsageError(f"--vary {path}={text}: more than {MOST_VALUES:,} values; take larger steps")
+        values = start + by * np.arange(min((stop - start) / by + 1e-9, _MOST_VALUES) // 1 + 1)
+    if len(values) > _MOST_VALUES:
+        raise UsageError(f"--vary {path}={text}: more than {_MOST_VALUES:,} values; take larger steps")
     return values
 
 
@@ -228,10 +228,10 @@ class Points:
             words = ", ".join(f"{item.path} {len(item):,}" for item in axes)
             raise UsageError(f"--zip: axes of one length are paired; these have {words}")
         self.count = sample if sample is not None else lengths[0] if zipped else prod(lengths)
-        if self.count > MOST_POINTS:
+        if self.count > _MOST_POINTS:
             sizes = " x ".join(f"{length:,}" for length in lengths)
             raise UsageError(
-                f"{sizes} = {self.count:,} points are more than {MOST_POINTS:,}; take larger steps, fewer axes, or "
+                f"{sizes} = {self.count:,} points are more than {_MOST_POINTS:,}; take larger steps, fewer axes, or "
                 "`--sample 100000`"
             )
 

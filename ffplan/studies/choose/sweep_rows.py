@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.sweep import Chunk, Sweep
     from ffplan.studies.choose.sweep_axes import Points
 
-BULGE = 1e-6
+_BULGE = 1e-6
 """Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
 
 
@@ -86,13 +86,13 @@ def knee(values: Floats) -> int | None:
     scaled = (values - low) / np.where(high > low, high - low, 1.0)
     if values.shape[1] == 2:
         bulge = 1 - scaled.sum(axis=1)
-        return int(bulge.argmax()) if bulge.max() > BULGE else None
+        return int(bulge.argmax()) if bulge.max() > _BULGE else None
     return int((scaled**2).sum(axis=1).argmin())
 
 
-SAMPLE = 200
+_SAMPLE = 200
 """Points that a chart shows at most [1]."""
-MOST_CELLS = 40
+_MOST_CELLS = 40
 """Cells of a grid along an axis at most; of a longer axis, neighbours share one [1]."""
 
 
@@ -102,7 +102,7 @@ def sampled(count: int) -> Ints:
     Args:
         count: points of the sweep [1].
     """
-    found: Ints = np.unique(np.linspace(0, count - 1, min(count, SAMPLE)).round().astype(np.int64))
+    found: Ints = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(np.int64))
     return found
 
 
@@ -143,7 +143,7 @@ def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
         return np.zeros((0, 0))
     points = sweep.points
     down, across = len(points.axes[axes.down]), len(points.axes[axes.across])
-    found = np.full((cell_count(down), cell_count(across)), np.nan)
+    found = np.full((_cell_count(down), _cell_count(across)), np.nan)
     column = chunk.columns.get(axes.metric)
     if column is None:
         return found
@@ -153,20 +153,20 @@ def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
     return found
 
 
-def cell_count(values: int) -> int:
+def _cell_count(values: int) -> int:
     """Return the cells along an axis with some values [1]."""
-    return min(values, MOST_CELLS)
+    return min(values, _MOST_CELLS)
 
 
 def first_of_cells(values: int) -> list[int]:
     """Return the first value of each cell along an axis with some values."""
-    count = cell_count(values)
+    count = _cell_count(values)
     return [-(-cell * values // count) for cell in range(count)]
 
 
 def _cell(index: Ints, values: int) -> Ints:
     """Return the cells of values along an axis."""
-    found: Ints = index.astype(np.int64) * cell_count(values) // values
+    found: Ints = index.astype(np.int64) * _cell_count(values) // values
     return found
 
 
@@ -234,7 +234,7 @@ def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) 
     """
     if form is None:
         return b""
-    return parquet(sweep, chunk, names) if form == "parquet" else lines(sweep, chunk, names, form).encode()
+    return parquet(sweep, chunk, names) if form == "parquet" else _lines(sweep, chunk, names, form).encode()
 
 
 def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
@@ -261,7 +261,7 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
     return found
 
 
-def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
+def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     """Return the lines of a chunk.
 
     Args:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-AHEAD = 2
+_AHEAD = 2
 """Chunks that are under way for each worker [1]."""
-HELD = 16
+_HELD = 16
 """Most chunks that wait for one before them, as while workers start [1]."""
 
 
@@ -87,7 +87,7 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
     """
     keep_freed_memory()
     with worker_pool(workers - 1) as pool:
-        yield from _shared(pool, job, sweep, first, AHEAD * (workers - 1))
+        yield from _shared(pool, job, sweep, first, _AHEAD * (workers - 1))
 
 
 def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int) -> Iterator[Kept]:
@@ -96,12 +96,12 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
     number = first
     while number < sweep.chunks or waiting:
         under_way = sum(isinstance(item, Future) and not item.done() for item in waiting)
-        room = min(ahead - under_way, sweep.chunks - number, HELD + ahead - len(waiting))
+        room = min(ahead - under_way, sweep.chunks - number, _HELD + ahead - len(waiting))
         waiting.extend(pool.submit(work, job, at) for at in range(number, number + max(0, room)))
         number += max(0, room)
         head = waiting[0] if waiting else None
         ready = isinstance(head, Kept) or (head is not None and head.done())
-        if not ready and number < sweep.chunks and len(waiting) < HELD + ahead:
+        if not ready and number < sweep.chunks and len(waiting) < _HELD + ahead:
             waiting.append(kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions))
             number += 1
         elif head is not None:
@@ -109,15 +109,15 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
             yield head if isinstance(head, Kept) else head.result()
 
 
-TOGETHER, TASKS = 10, 4
+_TOGETHER, _TASKS = 10, 4
 """Most chunks of a task of a cluster, and tasks that each worker has at least where there are as many chunks [1]."""
-LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+_LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """Environment of local workers: a heartbeat too late at the end is no error, and nobody asks for a profile."""
-KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
+_KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
 """What a sweep that ends too early has left."""
 
 
-def work_together(job: SweepJob, numbers: range) -> list[Kept]:
+def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
     """Return what is kept of some chunks, one after the other."""
     return [work(job, number) for number in numbers]
 
@@ -139,8 +139,8 @@ def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
         first: number of the first chunk [1].
         workers: workers that share the tasks, each a few [1].
     """
-    each = (sweep.chunks - first) // (TASKS * workers)
-    each = max(1, min(TOGETHER, each)) if any(sweep.by_array) else 1
+    each = (sweep.chunks - first) // (_TASKS * workers)
+    each = max(1, min(_TOGETHER, each)) if any(sweep.by_array) else 1
     for number in range(first, sweep.chunks, each):
         yield range(number, min(number + each, sweep.chunks))
 
@@ -162,7 +162,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
         raise UsageError("--cluster needs Dask: `pip install 'ffplan[cluster]'`") from None
     if address == "local":
         pages = {"dashboard_address": None, "worker_dashboard_address": None}
-        cluster = dask.LocalCluster(n_workers=workers, threads_per_worker=1, env=LOCAL, **pages)
+        cluster = dask.LocalCluster(n_workers=workers, threads_per_worker=1, env=_LOCAL, **pages)
         return dask.Client(cluster, direct_to_workers=True)
     try:
         return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
@@ -198,7 +198,7 @@ def refuse_versions(client: Any, address: str) -> None:
             )
 
 
-def parts_seen(query: SweepQuery) -> str:
+def _parts_seen(query: SweepQuery) -> str:
     """Return the key of a sweep as this process sees the user's parts; an empty text where it cannot read a folder."""
     try:
         return query.key
@@ -219,7 +219,7 @@ def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
     if not query.overlays:
         return
     folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
-    for worker, seen in sorted(client.run(parts_seen, query).items()):
+    for worker, seen in sorted(client.run(_parts_seen, query).items()):
         if seen != query.key:
             what = "other files in" if seen else "no such folder as"
             raise UsageError(f"--cluster {address}: worker {worker} has {what} --catalog {folders}; {remedy}")
@@ -250,16 +250,16 @@ def on_cluster(
         refuse_parts(client, address, job.query)
         count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
         yield from _in_order(
-            lambda numbers: client.submit(work_together, job, numbers, pure=False, retries=3),
+            lambda numbers: client.submit(_work_together, job, numbers, pure=False, retries=3),
             in_tasks(sweep, first, count),
-            AHEAD * count,
+            _AHEAD * count,
         )
     except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
         message = f"the connection to the scheduler was lost ({_told(error)})"
-        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
+        raise UsageError(f"--cluster {address}: {message}; {_KEPT}") from None
     except import_module("distributed").KilledWorker:
         message = "all workers that took one of the chunks died; their logs say of what, such as memory"
-        raise UsageError(f"--cluster {address}: {message}; {KEPT}") from None
+        raise UsageError(f"--cluster {address}: {message}; {_KEPT}") from None
     finally:
         client.close()
         if address == "local" and client.cluster is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveRow
 
-OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
+_OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 """Algorithms of NCCL whose bounds are compared."""
 
 
@@ -76,7 +76,7 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
 
 
 @record
-class BoundLedger:
+class _BoundLedger:
     """Ledger of one algorithm for the allreduce that a design asks for."""
 
     algorithm: str
@@ -87,7 +87,7 @@ class BoundLedger:
     """Memory operations of HFReduce."""
 
 
-def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[BoundLedger]:
+def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]:
     """Return the ledgers that a library may run, for one job or for arrays of them.
 
     Args:
@@ -95,12 +95,14 @@ def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[BoundLedger]:
     """
     if query.library.method == "hfreduce":
         lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
-        return [BoundLedger("hfreduce", lines, True, ledger)]
-    found = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in OF_NCCL]
-    return [BoundLedger(item.name, item.ledger("allreduce", job), at) for item, at in found if some(at)]
+        return [_BoundLedger("hfreduce", lines, True, ledger)]
+    found = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in _OF_NCCL]
+    return [_BoundLedger(item.name, item.ledger("allreduce", job), at) for item, at in found if some(at)]
 
 
-def allreduce_bound(query: CollectiveQuery, job: RankLayout, size: float) -> tuple[CollectiveBound, BoundLedger] | None:
+def allreduce_bound(
+    query: CollectiveQuery, job: RankLayout, size: float
+) -> tuple[CollectiveBound, _BoundLedger] | None:
     """Return the bound of an allreduce with the ledger that allows most; None where nothing bounds it.
 
     Args:
@@ -150,9 +152,9 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-LEAST_RANKS = 16
+_LEAST_RANKS = 16
 """Accelerators of the first row of the table of scales."""
-STEP = 4
+_STEP = 4
 """Factor from one row of the table of scales to the next."""
 
 
@@ -179,11 +181,11 @@ def scales(node: Host, most: int) -> tuple[int, ...]:
     Args:
         most: ranks of all nodes that one job can span [1].
     """
-    found, ranks = [], LEAST_RANKS
+    found, ranks = [], _LEAST_RANKS
     while ranks < most:
         each = node.domain_gpus if ranks > node.domain_gpus else len(node.gpus)
         found.append(-(-ranks // each) * each)
-        ranks *= STEP
+        ranks *= _STEP
     return tuple(dict.fromkeys((*(count for count in found if count < most), most)))
 
 

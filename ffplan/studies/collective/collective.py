@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
 
 
-def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
+def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
     """Return the assumptions behind a table of times.
 
     Args:
@@ -76,7 +76,7 @@ def collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str
 
 LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")
 """Libraries that can be timed."""
-ALIASES = {
+_ALIASES = {
     "all-reduce": "allreduce",
     "alltoall": "all-to-all",
     "allgather": "all-gather",
@@ -101,7 +101,7 @@ class CollectiveRequest:
     """Nodes that the ranks are spread over evenly; as few as hold them if omitted."""
 
 
-def rank_layout(
+def _rank_layout(
     design: ResolvedDesign,
     plan: FabricPlan,
     gpus: tuple[int, ...],
@@ -216,7 +216,7 @@ def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
 def operation_name(text: str) -> str:
     """Return the name of an operation as ffplan writes it."""
     name = text.lower().replace("_", "-")
-    return ALIASES.get(name, name)
+    return _ALIASES.get(name, name)
 
 
 def usual_library(operation: str, design: ResolvedDesign) -> str:
@@ -275,7 +275,7 @@ def collective_table(
         query = _query(design, catalog, name, wanted)
         names.append(query.name)
         by_domain = query.library.method != "hfreduce"
-        job = rank_layout(
+        job = _rank_layout(
             design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain, placement=wanted.placement
         )
         if fault := _fault(query, job):
@@ -283,7 +283,7 @@ def collective_table(
         found, listed = tabulate(query, job, ranks, np.array(sizes))
         rows += found
         terms += listed
-        assumed += collective_assumptions(query, job)
+        assumed += _collective_assumptions(query, job)
     if wanted.nic_gbyte_s is not None:
         assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
     used = {row.algorithm for row in rows}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.collectives.bounds import Bound
     from ffplan.collectives.rank_layout import RankLayout
 
-MARGIN = 1.01
+_MARGIN = 1.01
 """By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
 
 
@@ -82,7 +82,7 @@ def _limit(item: Bound, pick: Pick) -> tuple[str, str]:
     """Return what a row waits for most: latency, its protocol, or the tightest resource."""
     if pick.latency > pick.stream:
         return "latency", "latency"
-    if pick.stream > pick.size / (float(item.gbyte_s) * 1e9) * MARGIN:
+    if pick.stream > pick.size / (float(item.gbyte_s) * 1e9) * _MARGIN:
         return "protocol", "share or ceiling of the protocol"
     return item.binding.name, item.binding.label
 

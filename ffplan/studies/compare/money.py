@@ -44,7 +44,7 @@ FRACTIONS = (0.0625, 0.25)
 
 
 @record
-class Side:
+class _Side:
     """A design with its account and its run."""
 
     label: str
@@ -71,19 +71,19 @@ def _refusal(ledger: Ledger, report: object) -> str | None:
 
 def _sides(
     reports: JobReports, labels: tuple[str, ...], batch: int, gpus: int, tokens: float, asked: Asked
-) -> list[Side]:
+) -> list[_Side]:
     found = []
     for at, (label, (design, catalog)) in enumerate(zip(labels, reports.designs, strict=True)):
         ledger, report = ledger_for(design, catalog, asked), reports.of(at, gpus, batch)
         refused = _refusal(ledger, report)
         timed = timed_job(report, gpus, tokens) if isinstance(report, TrainReport) and not refused else None
         found.append(
-            Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed, catalog), timed=timed, refused=refused)
+            _Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed, catalog), timed=timed, refused=refused)
         )
     return found
 
 
-def _by_key(sides: list[Side]) -> tuple[Input, ...]:
+def _by_key(sides: list[_Side]) -> tuple[Input, ...]:
     """Return the inputs of several sides, each draw once, named by its key."""
     found: dict[str, Input] = {}
     for side in sides:
@@ -92,7 +92,7 @@ def _by_key(sides: list[Side]) -> tuple[Input, ...]:
     return tuple(found.values())
 
 
-def _apart(sides: list[Side]) -> list[Side]:
+def _apart(sides: list[_Side]) -> list[_Side]:
     """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
     figures: dict[str, set[tuple[object, ...]]] = {}
     for side in sides:
@@ -113,7 +113,7 @@ def _apart(sides: list[Side]) -> list[Side]:
     ]
 
 
-def _flip_rows(side: Side, base: Side) -> tuple[FlipRow, ...]:
+def _flip_rows(side: _Side, base: _Side) -> tuple[FlipRow, ...]:
     """Return the value of each input, NICs within servers included, at which two designs cost the same."""
     mine, theirs = _apart([_with_nic_prices(side), _with_nic_prices(base)])
 
@@ -125,13 +125,13 @@ def _flip_rows(side: Side, base: Side) -> tuple[FlipRow, ...]:
     return tuple(flip_row(flip) for flip in found)
 
 
-def _with_nic_prices(side: Side) -> Side:
+def _with_nic_prices(side: _Side) -> _Side:
     """Return a side whose servers follow the prices of their NICs."""
     wide = with_nic_prices(side.ledger)
     return replace(side, ledger=wide, inputs=(*side.inputs, *wide.inputs[len(side.ledger.inputs) :]))
 
 
-def _difference(side: Side, base: Side, asked: Asked) -> MoneyDifference:
+def _difference(side: _Side, base: _Side, asked: Asked) -> MoneyDifference:
     """Return one design against the baseline."""
     inputs = _by_key([base, side])
 
@@ -192,7 +192,7 @@ def _with_sizes(
     return replace(found, break_even=(*found.break_even, *rows))
 
 
-def _money_side(side: Side, asked: Asked) -> MoneySide:
+def _money_side(side: _Side, asked: Asked) -> MoneySide:
     if not side.ledger.costed:
         return MoneySide(
             label=side.label,
@@ -218,7 +218,7 @@ def _money_side(side: Side, asked: Asked) -> MoneySide:
 
 
 def _scales(
-    reports: JobReports, sides: list[Side], batches: list[int], gpus: int, batch: int, tokens: float
+    reports: JobReports, sides: list[_Side], batches: list[int], gpus: int, batch: int, tokens: float
 ) -> tuple[ScaleRow, ...]:
     """Return the run at other numbers of accelerators, all of each design among them, and at other batches."""
     each = max(side.ledger.design.compute.accelerators_per_node for side in sides)

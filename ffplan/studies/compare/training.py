@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.train.default_job import JobReports
 
-PURCHASE, PLANNED = "purchase", "planned parts"
+_PURCHASE, _PLANNED = "purchase", "planned parts"
 """What capital is."""
-STEPS = (0.25, 1.0, 4.0)
+_STEPS = (0.25, 1.0, 4.0)
 """Batches that are compared, as multiples of the one asked for."""
 
 
@@ -47,11 +47,11 @@ def _capital(assessments: Sequence[Assessment], *, comparable: bool) -> _Capital
     bought = tuple(site.per_accelerator for site in sites)
     currencies = {site.currency for site in sites}
     if len(sites) == len(assessments) and None not in bought and len(currencies) == 1:
-        return _Capital(PURCHASE, bought, currencies.pop(), comparable=True)
+        return _Capital(_PURCHASE, bought, currencies.pop(), comparable=True)
     costs = [found.cost for found in assessments]
     priced = {cost.currency for cost in costs if cost}
     each = tuple(cost.per_accelerator if cost and not cost.missing else None for cost in costs)
-    return _Capital(PLANNED, each, priced.pop() if len(priced) == 1 else None, comparable=comparable)
+    return _Capital(_PLANNED, each, priced.pop() if len(priced) == 1 else None, comparable=comparable)
 
 
 def _side(report: TrainReport | RefusedError | UncalibratedError, each: float | None, gpus: int) -> JobSide:
@@ -102,7 +102,7 @@ def _against(side: JobSide, base: JobSide, *, comparable: bool) -> JobSide:
 
 def batches_of(batch: int) -> list[int]:
     """Return the batches that are compared, around one [1]."""
-    return list(dict.fromkeys(max(1, round(batch * factor)) for factor in STEPS))
+    return list(dict.fromkeys(max(1, round(batch * factor)) for factor in _STEPS))
 
 
 def shared_size(reports: JobReports) -> int:

@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
     from ffplan.results.comparison import Ratios, TrainingComparison
 
-EVEN = 0.005
+_EVEN = 0.005
 """Difference of a ratio from 1 up to which two sides are even [1]."""
-TWICE = 2.0
+_TWICE = 2.0
 """Ratio from which words say `times`, not per cent [1]."""
-THOUSAND = 1000
+_THOUSAND = 1000
 
 
 @record
-class Measure:
+class _Measure:
     """A figure in which one of two designs has the advantage."""
 
     name: str
@@ -56,10 +56,10 @@ def advantages(
     return (*found, _no_job(designs))
 
 
-def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: list[Measure]) -> Iterator[str]:
+def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: list[_Measure]) -> Iterator[str]:
     """Yield a sentence for each of two designs that has an advantage, and one for what they have alike."""
     known = [(item, item.ratio) for item in measures if item.ratio]
-    apart = [(item, ratio) for item, ratio in known if abs(ratio - 1) > EVEN]
+    apart = [(item, ratio) for item, ratio in known if abs(ratio - 1) > _EVEN]
     both = " and ".join(f"{design.accelerators:,}" for _, design in (two, one))
     if one[1].accelerators != two[1].accelerators:
         yield f"{two[0]} and {one[0]} have {both} accelerators: what follows is for one accelerator of each."
@@ -70,7 +70,7 @@ def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: li
         words = [_advantage(item, mine is one[1], mine, theirs) for item in wins]
         if words:
             yield f"{name} has the advantage over {other} in {listed(words)}."
-    alike = [item.name for item, ratio in known if abs(ratio - 1) <= EVEN]
+    alike = [item.name for item, ratio in known if abs(ratio - 1) <= _EVEN]
     if alike:
         yield f"{two[0]} and {one[0]} are alike in {listed(alike)}."
     unknown = [item.name for item in measures if not item.ratio]
@@ -78,7 +78,7 @@ def _pair(one: tuple[str, Assessment], two: tuple[str, Assessment], measures: li
         yield f"{two[0]} and {one[0]} cannot be compared in {listed(unknown)}."
 
 
-def _advantage(item: Measure, over: bool, mine: Assessment, theirs: Assessment) -> str:
+def _advantage(item: _Measure, over: bool, mine: Assessment, theirs: Assessment) -> str:
     """Return an advantage with both figures.
 
     Args:
@@ -90,35 +90,35 @@ def _advantage(item: Measure, over: bool, mine: Assessment, theirs: Assessment) 
     if ratio < 1:
         size = f"{percent(1 - ratio)} {item.less}"
     else:
-        size = f"{number(ratio, 3)} times {item.times}" if ratio >= TWICE else f"{percent(ratio - 1)} {item.more}"
+        size = f"{number(ratio, 3)} times {item.times}" if ratio >= _TWICE else f"{percent(ratio - 1)} {item.more}"
     return f"{item.name} ({size}: {item.show(mine)} against {item.show(theirs)})"
 
 
-def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[Measure]:
+def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[_Measure]:
     """Yield what two designs are compared in; for an accelerator of each where they have different numbers of them."""
     same = design.accelerators == base.accelerators
     if design.cost and base.cost:
-        yield Measure(
+        yield _Measure(
             name="purchase",
             ratio=ratios.cost_total if same else ratios.cost_per_accelerator,
             low=True,
             show=lambda a: _price(a, each=not same),
         )
     each = 1.0 if same else base.accelerators / design.accelerators
-    yield Measure(
+    yield _Measure(
         name="switches" if same else "switches per 1,000 accelerators",
         ratio=_scaled(ratios.switches, each),
         low=True,
-        show=lambda a: number(a.fabric.switches.total / (1 if same else a.accelerators / THOUSAND), 3),
+        show=lambda a: number(a.fabric.switches.total / (1 if same else a.accelerators / _THOUSAND), 3),
         less="fewer",
     )
-    yield Measure(
+    yield _Measure(
         name="IT power",
         ratio=_scaled(ratios.it_power, each),
         low=True,
         show=lambda a: kilowatts(a.power.it_kw / (1 if same else a.accelerators)),
     )
-    yield Measure(
+    yield _Measure(
         name="bisection",
         ratio=_scaled(ratios.bisection, each),
         low=False,
@@ -127,7 +127,7 @@ def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[
     if design.communication and base.communication:
         messages = [item.communication[0].message_bytes for item in (base, design)]
         same_message, sizes = messages[0] == messages[1], listed(map(data_size, messages))
-        yield Measure(
+        yield _Measure(
             name=f"allreduce of {sizes} over all accelerators",
             ratio=ratios.allreduce if same_message else None,
             low=False,
@@ -202,7 +202,7 @@ def _estimates(training: TrainingComparison, labels: tuple[str, ...], both: tupl
 
 def _compared_price(ratio: float) -> str:
     """Return how a price compares with another."""
-    if abs(ratio - 1) < EVEN:
+    if abs(ratio - 1) < _EVEN:
         return "as dear"
     return f"{1 - ratio:.0%} cheaper" if ratio < 1 else f"{ratio:.2f} times as dear"
 

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from ffplan.results.cost import FlipRow
     from ffplan.results.training import TrainRow
 
-EVEN = 0.005
+_EVEN = 0.005
 """MoneyDifference of a ratio from 1 up to which two sides are even [1]."""
-SURE = 0.8
+_SURE = 0.8
 """Part of the draws from which a verdict is called likely [1]."""
-FAR = 3.0
+_FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
-FLIPS = 4
+_FLIPS = 4
 """Break-evens that the headline names [1]."""
 
-Steps = Mapping[str, "JobSide | TrainRow"]
+_Steps = Mapping[str, "JobSide | TrainRow"]
 """The job on each design that runs it, by label."""
 
 
@@ -36,18 +36,18 @@ def _verdict(found: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
     ratio, base = found.ratio.likely, found.against
     gap = f"{money(abs(found.difference.likely), currency)} for a million tokens"
-    if abs(ratio - 1) < EVEN:
+    if abs(ratio - 1) < _EVEN:
         return f"{found.label} and {base} cost the same for a token."
     cheap, dear = (found.label, base) if ratio < 1 else (base, found.label)
     share = found.cheaper_share
     if share is not None and ratio > 1:
         share = 1 - share
     less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
-    sure = ": the two are hard to tell apart" if share is not None and share < SURE else ""
+    sure = ": the two are hard to tell apart" if share is not None and share < _SURE else ""
     return f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}{_share_words(share)}{sure}."
 
 
-def _why(found: MoneyDifference, steps: Steps) -> str:
+def _why(found: MoneyDifference, steps: _Steps) -> str:
     """Return the part of the step that makes the faster side faster."""
     base = found.against
     sides = [steps.get(found.label), steps.get(base)]
@@ -56,7 +56,7 @@ def _why(found: MoneyDifference, steps: Steps) -> str:
     seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
     gaps = {name: seconds[0].get(name, 0.0) - seconds[1].get(name, 0.0) for name in names}
     whole = sum(gaps.values())
-    if not gaps or abs(whole) < EVEN * sum(seconds[1].values()):
+    if not gaps or abs(whole) < _EVEN * sum(seconds[1].values()):
         return "Their steps take the same time: the price of an accelerator-hour decides."
     name = max(gaps, key=lambda item: gaps[item] / whole)
     slow, fast = (found.label, base) if whole > 0 else (base, found.label)
@@ -97,10 +97,10 @@ def _flips(found: MoneyDifference, currency: str) -> str:
         return input_value(row.input, value, row.unit, currency)
 
     rows = sorted((row for row in found.break_even if row.break_even is not None), key=_near)
-    rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= FAR]
+    rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= _FAR]
     if not rows:
-        return f"No single input flips the verdict within a factor of {FAR:g}."
-    words = [f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:FLIPS]]
+        return f"No single input flips the verdict within a factor of {_FAR:g}."
+    words = [f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:_FLIPS]]
     return f"The verdict flips with {'; '.join(words)}."
 
 
@@ -114,7 +114,7 @@ def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
     if len(costs) < 2:
         return None
     (least, label), (second, _) = sorted(costs)[:2]
-    return label if second / least - 1 >= EVEN else ""
+    return label if second / least - 1 >= _EVEN else ""
 
 
 def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
@@ -155,7 +155,7 @@ def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
     return f"The first job runs after {listed(months)}{beside}."
 
 
-def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, steps: Steps) -> MoneyComparison:
+def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, steps: _Steps) -> MoneyComparison:
     """Return a comparison in money with its answer in words.
 
     Args:

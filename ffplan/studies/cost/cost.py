@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from ffplan.studies.cost.request import Asked
     from ffplan.studies.train.default_job import TimedJob
 
-QUANTILES = (0.1, 0.5, 0.9)
+_QUANTILES = (0.1, 0.5, 0.9)
 
 
 def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
@@ -98,7 +98,7 @@ def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccou
 
 
 @record
-class Accounted:
+class _Accounted:
     """An account with its inputs at their likely values, and over the draws."""
 
     v: dict[str, Number]
@@ -110,7 +110,7 @@ class Accounted:
     drawn_run: RunOutcome | None
 
 
-def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, asked: Asked) -> Accounted:
+def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, asked: Asked) -> _Accounted:
     """Return the account of a design, likely and drawn.
 
     Args:
@@ -123,7 +123,7 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
     drawn_year, drawn_run = year, run
     if asked.draws:
         drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
-    return Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
+    return _Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
 
 
 def band(value: Any, drawn: Any) -> Band:
@@ -140,7 +140,7 @@ def band(value: Any, drawn: Any) -> Band:
     import numpy as np
 
     ordered = np.sort(drawn)
-    places = (len(ordered) - 1) * np.array(QUANTILES)
+    places = (len(ordered) - 1) * np.array(_QUANTILES)
     low, middle, high = (float(item) for item in np.interp(places, np.arange(len(ordered)), ordered))
     return Band(one, low, middle, high)
 
@@ -249,7 +249,7 @@ def _uncertainty(
     )
 
 
-def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunReport | None:
+def run_report(ledger: Ledger, timed: TimedJob | None, found: _Accounted) -> RunReport | None:
     """Return a run with its bands; None where there is none.
 
     Args:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
-NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
-COOLANT_L_MIN_PER_KW = 14.3
+_NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
+_COOLANT_L_MIN_PER_KW = 14.3
 """Water at a rise of 1 K that carries 1 kW, c_p 4.19 kJ/kg/K [l/min]."""
-COOLANT_RISE_K = 10.0
-BUSBAR_V, HIGH_V = 54.0, 800.0
+_COOLANT_RISE_K = 10.0
+_BUSBAR_V, _HIGH_V = 54.0, 800.0
 """Direct voltages that a rack's current is given at [V]."""
 
 
@@ -80,7 +80,7 @@ def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: f
     )
 
 
-def power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
+def _power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
     """Return the power of the cluster by kind."""
     share, power = float(v["idle"]), float(v["power"])
     found = [_nodes_part(ledger, "compute", ("compute", "management"), share, power)]
@@ -96,7 +96,7 @@ def power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
 def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
     """Return power, cooling, water and carbon of the cluster."""
     account, pue = ledger.account, float(v["pue"])
-    parts = power_parts(ledger, v)
+    parts = _power_parts(ledger, v)
     idle, training, rated = (
         sum(getattr(part, field) for part in parts) for field in ("idle_kw", "training_kw", "rated_kw")
     )
@@ -114,13 +114,13 @@ def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
         racks_of=ledger.site.racks_of,
         fullest_rack_kw=rack / 1e3,
         rack_limit_kw=rack_limit(ledger.design, ledger.owned) / 1e3,
-        rack_amperes_54v=rack / BUSBAR_V,
-        rack_amperes_800v=rack / HIGH_V,
+        rack_amperes_54v=rack / _BUSBAR_V,
+        rack_amperes_800v=rack / _HIGH_V,
         rack_area_m2=area,
         floor_m2=ledger.site.racks * area if area is not None else None,
         liquid_share=liquid / rated if rated else 0.0,
         liquid_kw=liquid,
-        coolant_l_min=liquid * COOLANT_L_MIN_PER_KW / COOLANT_RISE_K,
+        coolant_l_min=liquid * _COOLANT_L_MIN_PER_KW / _COOLANT_RISE_K,
         energy_mwh_year=float(year.energy_mwh),
         peak_energy_mwh_year=float(facility_power(training, pue)) * HOURS_PER_YEAR / 1e3,
         carbon_t_year=float(year.carbon_t),
@@ -152,7 +152,7 @@ def _energy_of_use(ledger: Ledger, v: Values) -> Any:
     return run_energy(HOURS_PER_YEAR, training - idle, v["pue"]) * 1e3 * v["electricity"]
 
 
-def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
+def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     """Return the offers of the accelerator and their prices, those of the rent book in a currency with a rate."""
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
@@ -162,7 +162,7 @@ def offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     return [(name, booked(book, book.offers[name].price, rate)) for name in offers_for(book, accelerator.id)]
 
 
-def rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount) -> out.RentRow:
+def _rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount) -> out.RentRow:
     """Return owning against one offer.
 
     Args:
@@ -253,7 +253,7 @@ def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow
     """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost."""
     if ledger.owned.rent is not None or ledger.left_out:
         return ()
-    rows = [rent_row(ledger, name, found, v, year) for name, found in offers_of(ledger)]
+    rows = [_rent_row(ledger, name, found, v, year) for name, found in _offers_of(ledger)]
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 
@@ -271,7 +271,7 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
     offers = ledger.owned.rents.offers
     hourly = [
         (found.likely, name)
-        for name, found in offers_of(ledger)
+        for name, found in _offers_of(ledger)
         if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
     ]
     if not hourly:
@@ -291,7 +291,7 @@ def _waiting(lead: float, commissioning: float, value: float | None, basis: str)
     )
 
 
-FORGIVEN = 1e-9
+_FORGIVEN = 1e-9
 """Noise of a number of months [month]."""
 Purchase = tuple[float, float, float, float]
 """Month of the delivery, month of the first job, part of the running costs from then on [1], price [currency]."""
@@ -310,8 +310,8 @@ def cash_flow(
         rate: cost of capital a year [1].
     """
     bought = list(purchases)
-    last = round(max(ready for _, ready, _, _ in bought)) + math.ceil(months - FORGIVEN)
-    short = math.ceil(months - FORGIVEN) - months
+    last = round(max(ready for _, ready, _, _ in bought)) + math.ceil(months - _FORGIVEN)
+    short = math.ceil(months - _FORGIVEN) - months
     rows, total, discounted = [], 0.0, 0.0
     for month in range(last + 1):
         capex = sum(price for delivery, _, _, price in bought if month == round(delivery))
@@ -330,4 +330,4 @@ def network_share(bom: out.Bom | None) -> float | None:
     """Return what switches, links and side networks are of the bill [1]."""
     if bom is None or not bom.total:
         return None
-    return sum(line.total for line in bom.lines if line.kind in NETWORKS) / bom.total
+    return sum(line.total for line in bom.lines if line.kind in _NETWORKS) / bom.total

@@ -25,12 +25,12 @@ def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | 
         catalog: where its profile, prices and side networks are looked up.
     """
     try:
-        return site_summary(design, catalog), ""
+        return _site_summary(design, catalog), ""
     except InputError as error:
         return None, error.findings[0].message
 
 
-def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
+def _site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
     """Return purchase, power and racks of the whole site, with every input at its likely value: those of `study_cost`.
 
     None of a design without accelerators.

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 DRIVERS = 3
 """Inputs named as what decides a figure [1]."""
-LOOKED_AT = 8
+_LOOKED_AT = 8
 """Inputs, of those that move a figure most, among which recalled ones are named [1]."""
-LEAST_SHARE = 0.005
+_LEAST_SHARE = 0.005
 """Recalled part of a bill from which it is named [1]."""
-TRILLION, BILLION = 1e12, 1e9
+_TRILLION, _BILLION = 1e12, 1e9
 
 
-def tokens_words(tokens: float) -> str:
+def _tokens_words(tokens: float) -> str:
     """Return a number of tokens, such as `2 T tokens`."""
-    if tokens >= TRILLION:
-        return f"{number(tokens / TRILLION)} T tokens"
-    if tokens >= BILLION:
-        return f"{number(tokens / BILLION)} bn tokens"
+    if tokens >= _TRILLION:
+        return f"{number(tokens / _TRILLION)} T tokens"
+    if tokens >= _BILLION:
+        return f"{number(tokens / _BILLION)} bn tokens"
     return plural(round(tokens), "token")
 
 
@@ -44,7 +44,7 @@ def money(value: float, currency: str) -> str:
     return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
 
 
-def band_words(found: Band, unit: str) -> str:
+def _band_words(found: Band, unit: str) -> str:
     """Return a figure as headlines have it: its median with P10 and P90; the likely value where nothing is drawn."""
     return ranged(found.p50, found.p10, found.p90, unit)
 
@@ -55,16 +55,16 @@ def run_words(run: RunReport) -> str:
     without = f", without the power of {parts}, which is unknown" if parts else ""
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
-        each = band_words(run.cost_per_million_tokens, run.currency)
-        costs = f", costs {band_words(run.cost, run.currency)}, {each} for a million tokens,"
+        each = _band_words(run.cost_per_million_tokens, run.currency)
+        costs = f", costs {_band_words(run.cost, run.currency)}, {each} for a million tokens,"
     return (
-        f"{run.model} on {tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
-        f"{band_words(run.days, 'days')}{costs} and uses "
-        f"{band_words(run.energy_mwh, 'MWh')} and {band_words(run.carbon_t, 't CO2e')}{without}."
+        f"{run.model} on {_tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
+        f"{_band_words(run.days, 'days')}{costs} and uses "
+        f"{_band_words(run.energy_mwh, 'MWh')} and {_band_words(run.carbon_t, 't CO2e')}{without}."
     )
 
 
-def driver_words(found: Uncertainty) -> str:
+def _driver_words(found: Uncertainty) -> str:
     """Return what decides a figure in a sentence; nothing where nothing is uncertain."""
     if not found.tornado:
         return ""
@@ -81,14 +81,14 @@ def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) ->
         inputs: the inputs with their evidence.
     """
     status = {row.label: row.status for row in inputs}
-    return [row.label for row in islice(tornado, LOOKED_AT) if status.get(row.label) == RECALLED]
+    return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
 
 
 def _recalled_words(study: CostStudy) -> str:
     """Return what of the answer rests on recalled figures; nothing where nothing does."""
     found = []
     share = study.bom.recalled_share if study.bom is not None else None
-    if share is not None and share >= LEAST_SHARE:
+    if share is not None and share >= _LEAST_SHARE:
         found.append(f"{percent(share)} of the bill of materials")
     if study.uncertainty is not None:
         names = recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
@@ -182,15 +182,15 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
         partial += _priced_elsewhere(study)
-    hour = band_words(tco.per_accelerator_hour, currency)
+    hour = _band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
     else:
         base = (
-            f"The cluster costs {band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour in use, "
-            f"{money(tco.year, currency)} a year over {number(tco.years)} years."
+            f"The cluster costs {_band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
+            f"in use, {money(tco.year, currency)} a year over {number(tco.years)} years."
         )
-    drivers = driver_words(study.uncertainty) if study.uncertainty else ""
+    drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
     outlives = _outlives(study.run, tco) if study.run else ""
     edge = _memory_edge(study.run) if study.run else ""

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
 
-MONTHS = 24
+_MONTHS = 24
 """Age of a price from which it is stale [month]."""
-WIDE = 2.0
+_WIDE = 2.0
 """Highest over lowest known value from which a range is wide [1]."""
-SOLD = ("server", "storage-server", "switch", "nic", "link")
+_SOLD = ("server", "storage-server", "switch", "nic", "link")
 """Kinds of parts that a price book should price."""
-PRICED_BY = ("price-book", "rent-book")
+_PRICED_BY = ("price-book", "rent-book")
 """Kinds of files whose figures grow old."""
 
 
@@ -40,10 +40,10 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
         yield _finding("recalled", part, path, "recalled, unverified")
     elif status == "VS":
         yield _finding("second-hand", part, path, source.title)
-    if part.kind in PRICED_BY:
+    if part.kind in _PRICED_BY:
         yield from _age_findings(part, path, figure, newest, months)
     low, high = (plain_amount(value) for value in figure.range)
-    if low > 0 and high / low >= WIDE:
+    if low > 0 and high / low >= _WIDE:
         ends = f"{number(low)} to {number(high)}"
         yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")
 
@@ -79,18 +79,18 @@ def _peak_findings(part: Part) -> Iterator[AuditFinding]:
         if wide is None or narrow is None:
             continue
         ratio = narrow.value / wide.value
-        if min(abs(ratio - 2), abs(ratio - 1)) > PEAK_TOLERANCE:
+        if min(abs(ratio - 2), abs(ratio - 1)) > _PEAK_TOLERANCE:
             yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {one}")
 
 
-PEAK_TOLERANCE = 0.05
+_PEAK_TOLERANCE = 0.05
 """Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
 
 
 def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
     """Yield parts without a price, and parts that two books of one currency price apart."""
     for part in parts:
-        if part.kind in SOLD and not any(part.id in book.items for book in books):
+        if part.kind in _SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
             words = "announced, and in no price book" if part.announced else "in no price book"
             words += f": {why}" if why else ""
@@ -106,7 +106,7 @@ def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[Audit
                     yield _finding("contradicted", one, f"items.{name}", words)
 
 
-def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> AuditReport:
+def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
     """Return figures of the catalogue that need a second look.
 
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.
@@ -134,9 +134,9 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
     books = [part for part in parts if isinstance(part, PriceBook)]
     wanted = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
     found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
-    order = {name: at for at, name in enumerate(KINDS_OF_FINDING)}
+    order = {name: at for at, name in enumerate(_KINDS_OF_FINDING)}
     found.sort(key=lambda item: (order[item.kind], item.part, item.path))
-    counts = {name: sum(1 for item in found if item.kind == name) for name in KINDS_OF_FINDING}
+    counts = {name: sum(1 for item in found if item.kind == name) for name in _KINDS_OF_FINDING}
     return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
 
 
@@ -146,12 +146,12 @@ def _not_sold(part: Part) -> bool:
         return True
     if not isinstance(part, Server | StorageServer) and part.kind != "nic":
         return False
-    return part.vendor.split()[0] in CLOUDS
+    return part.vendor.split()[0] in _CLOUDS
 
 
-CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
+_CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
 """First words of vendors whose machines are rented out."""
-KINDS_OF_FINDING = (
+_KINDS_OF_FINDING = (
     "out-of-range",
     "contradicted",
     "unpriced",

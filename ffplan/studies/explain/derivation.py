@@ -21,12 +21,16 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
     from ffplan.studies.explain.input_places import Places
 
-SIZING = "ffplan.fabric.sizing.formulas"
-ROLES = {"leaf": f"{SIZING}:leaf_switches", "spine": f"{SIZING}:two_tier_spines", "core": f"{SIZING}:core_equal_stripe"}
+_SIZING = "ffplan.fabric.sizing.formulas"
+ROLES = {
+    "leaf": f"{_SIZING}:leaf_switches",
+    "spine": f"{_SIZING}:two_tier_spines",
+    "core": f"{_SIZING}:core_equal_stripe",
+}
 POLICIES = {
-    "minimal": f"{SIZING}:core_minimal",
-    "per-rail-whole-pods": f"{SIZING}:core_per_rail_whole_pods",
-    "equal-stripe": f"{SIZING}:core_equal_stripe",
+    "minimal": f"{_SIZING}:core_minimal",
+    "per-rail-whole-pods": f"{_SIZING}:core_per_rail_whole_pods",
+    "equal-stripe": f"{_SIZING}:core_equal_stripe",
 }
 
 
@@ -56,25 +60,25 @@ def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: Places 
     )
 
 
-NETWORK = ("switches", "endpoint-links", "inter-switch-links")
-COSTS = {
+_NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+_COSTS = {
     "total": None,
-    "network": NETWORK,
+    "network": _NETWORK,
     "servers": ("servers",),
     "storage": ("storage",),
     "per_accelerator": None,
 }
 
 
-def cost_parts(found: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
+def _cost_parts(found: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
     """Return the lines of a sum of money, and how they make it."""
-    if found.cost is None or field not in COSTS:
+    if found.cost is None or field not in _COSTS:
         return (), ""
     how = "sum of the lines"
-    return _lines(found.cost, COSTS[field], places), f"{how} over accelerators" if field == "per_accelerator" else how
+    return _lines(found.cost, _COSTS[field], places), f"{how} over accelerators" if field == "per_accelerator" else how
 
 
-def collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
+def _collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
     """Return the parts of an allreduce's time, and the terms of its bound."""
     row = next((row for row in report.scales if row.gpus == report.ranks), None)
     parts = []
@@ -88,7 +92,7 @@ def collective_parts(report: CollectiveReport, places: Places | None) -> tuple[D
         steps = tuple(given(name, s, "s", how=how, binds=s == longest) for name, s, how in pieces)
         parts.append(derived("time", report.time_s, "s", "ffplan.collectives.latency:transfer_time", steps))
     size = "`communication.message_size` of the design"
-    parts.append(given("message", report.message_bytes, "byte", source=size, place=_at(places, *MESSAGE)))
+    parts.append(given("message", report.message_bytes, "byte", source=size, place=_at(places, *_MESSAGE)))
     least = min(term.gbyte_s for term in report.bound.terms)
     terms = tuple(
         given(term.label, term.gbyte_s, "GB/s", how=term.derivation, binds=term.gbyte_s == least)
@@ -112,7 +116,7 @@ def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
     )
 
 
-MESSAGE = ("communication", "message_size")
+_MESSAGE = ("communication", "message_size")
 
 
 def _at(places: Places | None, *path: str) -> str:
@@ -120,7 +124,7 @@ def _at(places: Places | None, *path: str) -> str:
     return places.stated(*path) if places else ""
 
 
-def switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the switches by role with the rule of each."""
     fabric, parts = found.fabric, []
     counts, at = fabric.switches, _at(places, "fabric", "inter_zone")
@@ -130,9 +134,9 @@ def switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, 
             continue
         place = POLICIES.get(fabric.core_policy or "", ROLES["core"]) if role == "core" else ROLES.get(role, "")
         if role == "leaf" and fabric.family in ("rail-optimised", "top-of-rack"):
-            place = f"{SIZING}:rail_leaves"
+            place = f"{_SIZING}:rail_leaves"
         if role == "spine" and fabric.tiers == 3:
-            place = f"{SIZING}:pod_spines"
+            place = f"{_SIZING}:pod_spines"
         if role == "router":
             place = "ffplan.fabric.sizing.dragonfly:dragonfly_groups"
         if place:
@@ -144,7 +148,7 @@ def switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, 
     return tuple(parts)
 
 
-def power_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _power_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the powers that a cluster's adds up to."""
     power = found.power
     nodes = [
@@ -211,10 +215,10 @@ def run_parts(
     return tuple(parts)
 
 
-BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
-    "fabric.switches.total": switch_parts,
-    "power.it_kw": lambda found, places: power_parts(found, places)[:-1],
-    "power.facility_kw": power_parts,
+_BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
+    "fabric.switches.total": _switch_parts,
+    "power.it_kw": lambda found, places: _power_parts(found, places)[:-1],
+    "power.facility_kw": _power_parts,
 }
 """Parts of assessed figures by their path."""
 
@@ -232,13 +236,13 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
     how = ""
     head, _, field = path.partition(".")
     if head == "cost":
-        inner, how = cost_parts(found, field, places)
+        inner, how = _cost_parts(found, field, places)
         unit = found.cost.currency if found.cost else unit
     elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
-        inner = collective_parts(found.communication[int(match[1])], places)
+        inner = _collective_parts(found.communication[int(match[1])], places)
         how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:
-        make = BY_PATH.get(path)
+        make = _BY_PATH.get(path)
         inner = make(found, places) if make else ()
         how = "sum of the parts" if inner else ""
     return declared(path, value, unit, figure_at(found, path), inner, how)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @record
-class FigureKind:
+class _FigureKind:
     """A figure, and which way it gets better."""
 
     name: str
@@ -37,22 +37,22 @@ class FigureKind:
 
 
 FIGURES = (
-    FigureKind(name="nodes", label="compute nodes", path=("nodes", "compute")),
-    FigureKind(name="accelerators", label="accelerators", path=("accelerators",)),
-    FigureKind(name="switches", label="switches", path=("fabric", "switches", "total")),
-    FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
+    _FigureKind(name="nodes", label="compute nodes", path=("nodes", "compute")),
+    _FigureKind(name="accelerators", label="accelerators", path=("accelerators",)),
+    _FigureKind(name="switches", label="switches", path=("fabric", "switches", "total")),
+    _FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
     *(
-        FigureKind(
+        _FigureKind(
             name=f"network_{at + 1}_switches",
             label=f"switches of network {at + 1}",
             path=("networks", at, "fabric", "switches", "total"),
         )
         for at in range(3)
     ),
-    FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
-    FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
-    FigureKind(name="oversubscription", label="oversubscription", better=-1, path=("fabric", "oversubscription")),
-    FigureKind(
+    _FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
+    _FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
+    _FigureKind(name="oversubscription", label="oversubscription", better=-1, path=("fabric", "oversubscription")),
+    _FigureKind(
         name="bisection",
         label="bisection",
         unit="GB/s",
@@ -60,7 +60,7 @@ FIGURES = (
         better=1,
         path=("fabric", "bisection_gbyte_s"),
     ),
-    FigureKind(
+    _FigureKind(
         name="allreduce",
         label="allreduce, algbw",
         unit="GB/s",
@@ -68,8 +68,8 @@ FIGURES = (
         better=1,
         path=("communication", 0, "algbw_gbyte_s"),
     ),
-    FigureKind(name="it_power", label="IT power", unit="kW", kind="power", better=-1, path=("power", "it_kw")),
-    FigureKind(
+    _FigureKind(name="it_power", label="IT power", unit="kW", kind="power", better=-1, path=("power", "it_kw")),
+    _FigureKind(
         name="facility_peak",
         label="facility power, peak",
         unit="kW",
@@ -77,7 +77,7 @@ FIGURES = (
         better=-1,
         path=("site", "facility_peak_kw"),
     ),
-    FigureKind(
+    _FigureKind(
         name="facility_training",
         label="facility power, training",
         unit="kW",
@@ -85,18 +85,18 @@ FIGURES = (
         better=-1,
         path=("site", "facility_training_kw"),
     ),
-    FigureKind(name="capex", label="purchase", kind="cost", better=-1, path=("site", "purchase")),
-    FigureKind(
+    _FigureKind(name="capex", label="purchase", kind="cost", better=-1, path=("site", "purchase")),
+    _FigureKind(
         name="cost_per_accelerator",
         label="purchase per accelerator",
         kind="cost",
         better=-1,
         path=("site", "per_accelerator"),
     ),
-    FigureKind(name="step", label="step of the workload", unit="s", kind="time", better=-1),
-    FigureKind(name="tokens_s", label="tokens a second", unit="1/s", kind="time", better=1),
-    FigureKind(name="run_days", label="days of the run", unit="days", kind="time", better=-1),
-    FigureKind(name="cost_per_million_tokens", label="a million tokens", kind="cost", better=-1),
+    _FigureKind(name="step", label="step of the workload", unit="s", kind="time", better=-1),
+    _FigureKind(name="tokens_s", label="tokens a second", unit="1/s", kind="time", better=1),
+    _FigureKind(name="run_days", label="days of the run", unit="days", kind="time", better=-1),
+    _FigureKind(name="cost_per_million_tokens", label="a million tokens", kind="cost", better=-1),
 )
 """Figures in the order of a report."""
 
@@ -132,7 +132,7 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
     return found
 
 
-def _verdict(kind: FigureKind, change: float) -> str:
+def _verdict(kind: _FigureKind, change: float) -> str:
     return "" if not change or not kind.better else "better" if change * kind.better > 0 else "worse"
 
 
@@ -167,7 +167,7 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
     return tuple(rows)
 
 
-def moved(rows: tuple[FigureChange, ...], least: float = 1e-9) -> tuple[FigureChange, ...]:
+def _moved(rows: tuple[FigureChange, ...], least: float = 1e-9) -> tuple[FigureChange, ...]:
     """Return the figures that changed.
 
     Args:
@@ -183,7 +183,7 @@ def _has_moved(row: FigureChange, least: float) -> bool:
     return abs(row.relative) > least
 
 
-MOST_STEPS = 40
+_MOST_STEPS = 40
 """Most changes that are attributed one by one; more are taken section by section."""
 _ABSENT = object()
 
@@ -241,7 +241,7 @@ def _applied(data: Any, change: _Change) -> Any:
 
 def _grouped(changes: list[_Change], before: Any, after: Any) -> list[_Change]:
     """Return changes few enough to attribute: whole sections, where there are many."""
-    if len(changes) <= MOST_STEPS:
+    if len(changes) <= _MOST_STEPS:
         return changes
     heads = dict.fromkeys(change.path[0] for change in changes)
     return [_Change((head,), before.get(head, _ABSENT), after.get(head, _ABSENT)) for head in heads]
@@ -268,7 +268,7 @@ def _effects(
             now = after.figures if number == len(changes) else assess(json.dumps(data, ensure_ascii=False).encode())
         except InputError:
             continue
-        yield ChangeEffect(tuple(item.row() for item in waiting), moved(figure_changes(last, now)))
+        yield ChangeEffect(tuple(item.row() for item in waiting), _moved(figure_changes(last, now)))
         last, waiting = now, []
 
 
@@ -294,14 +294,14 @@ def difference(
         changes = list(_changes(one, two))
         rows = tuple(change.row() for change in changes)
         effects = tuple(_effects(_grouped(changes, one, two), before, after, assess, step))
-        if len(changes) > MOST_STEPS:
-            said.append(f"{len(changes)} changes are more than {MOST_STEPS}: their effects are given by section.")
+        if len(changes) > _MOST_STEPS:
+            said.append(f"{len(changes)} changes are more than {_MOST_STEPS}: their effects are given by section.")
         if len(effects) > 1:
             said.append("Effects are of one change after the other, in this order; in another order they may differ.")
     else:
         said.append(UNKNOWN_CHANGES)
     figures = figure_changes(before.figures, after.figures)
-    if not rows and moved(figures) and before.document is not None and after.document is not None:
+    if not rows and _moved(figures) and before.document is not None and after.document is not None:
         said.append("The designs are the same; catalogue or program differ.")
     return DesignDifference(
         schema_version=SCHEMA_VERSION,

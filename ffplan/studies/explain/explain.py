@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Entry
 
 TENTH = 0.1
-LEAST = 1e-7
+_LEAST = 1e-7
 """Relative change from which an input counts as moving a value [1]."""
 
 
@@ -152,7 +152,7 @@ def moves_it(changes: list[float | None]) -> bool:
     Args:
         changes: relative changes [1]; None where the design cannot stand.
     """
-    return any(change is not None and abs(change) > LEAST for change in changes)
+    return any(change is not None and abs(change) > _LEAST for change in changes)
 
 
 def of_part(
@@ -280,9 +280,9 @@ def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ..
         tried: inputs, and whether they move it.
     """
     moving = [item for item, moves in tried if moves]
-    return tuple(sorted(moving, key=strength)), len(tried) - len(moving)
+    return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
 
 
-def strength(item: Influence) -> tuple[float, str]:
+def _strength(item: Influence) -> tuple[float, str]:
     """Return what influences are sorted by: the strongest first, those of one strength by name."""
     return -max(abs(change) for change in (item.less or 0.0, item.more or 0.0)), item.input

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
 
-ERRORS, TABLE = "accuracy.md", "| stack left out |"
+_ERRORS, _TABLE = "accuracy.md", "| stack left out |"
 """Page that lists the runs behind the model's errors, and the start of the table that they are in."""
-SITE = {"pue": "pue", "electricity": "electricity_price"}
+_SITE = {"pue": "pue", "electricity": "electricity_price"}
 """Inputs that `site` of a design states, by the name in the account."""
 
 
@@ -59,7 +59,7 @@ def figure_at(entry: Entry, *path: str | int) -> str:
     return figure_at(entry.base, *path) if entry.base is not None else entry.document.file
 
 
-def grade_of(entry: Entry, *path: str | int) -> str:
+def _grade_of(entry: Entry, *path: str | int) -> str:
     """Return the grade of a figure of a part, or of its source; an empty text where there is no such figure.
 
     Args:
@@ -83,13 +83,13 @@ class Stand:
 
 
 def _stand(entry: Entry, *path: str | int) -> Stand:
-    return Stand(figure_at(entry, *path), grade_of(entry, *path))
+    return Stand(figure_at(entry, *path), _grade_of(entry, *path))
 
 
 def _errors_at() -> str:
     """Return page and line of the errors of software that no constant was fitted to."""
-    lines = (data_folder("docs") / ERRORS).read_text(encoding="utf-8").splitlines()
-    return f"docs/{ERRORS}:{next(at for at, line in enumerate(lines, 1) if line.startswith(TABLE))}"
+    lines = (data_folder("docs") / _ERRORS).read_text(encoding="utf-8").splitlines()
+    return f"docs/{_ERRORS}:{next(at for at, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
 
 
 def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
@@ -105,7 +105,7 @@ def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
         if own or rent is None:
             return Stand(own)
         return _stand(catalog.entry(rent.book), "offers", str(rent.offer), "price")
-    own = stated_at(document, "ownership", name) or stated_at(document, "site", SITE.get(name, name))
+    own = stated_at(document, "ownership", name) or stated_at(document, "site", _SITE.get(name, name))
     if own:
         return Stand(own)
     if name == "effective" and item.status == "D":

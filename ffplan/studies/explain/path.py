@@ -32,16 +32,16 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainReport
 
-TRAINING = {
+_TRAINING = {
     "training.step_s": ("step", "s", "Time of a step of the workload."),
     "training.tokens_s": ("tokens a second", "1/s", "Tokens trained in a second."),
     "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
 }
-RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
+_RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
 """Paths of a run in money, which `explain_run` takes apart."""
-NOT_MOVED = ("measurement", "rent-book", "model")
+_NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
-KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
+_KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
 """What a reader should know of changed inputs of a step."""
 
 
@@ -81,7 +81,7 @@ def _explanation(
 def _entries(catalog: Catalog) -> list[Entry]:
     used = catalog.used
     below = {id(entry.base) for entry in used if entry.base is not None}  # their prices are in the book above
-    return [entry for entry in used if entry.part.kind not in NOT_MOVED and id(entry) not in below]
+    return [entry for entry in used if entry.part.kind not in _NOT_MOVED and id(entry) not in below]
 
 
 def explain(
@@ -102,9 +102,9 @@ def explain(
         UsageError: where the design has no such figure.
         InputError: where the design cannot be assessed.
     """
-    if question.path in TRAINING:
+    if question.path in _TRAINING:
         return _of_training(question, keep, step)
-    if question.path in RUN:
+    if question.path in _RUN:
         return _of_run(question, keep, step)
     return _of_assessment(question, meanings, step)
 
@@ -132,7 +132,7 @@ def _of_assessment(
     except UsageError:  # it is no path at all
         value = None
     if value is None:
-        known = [*known_paths(found), *TRAINING, *RUN]
+        known = [*_known_paths(found), *_TRAINING, *_RUN]
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(found, path)
@@ -149,7 +149,7 @@ def _of_assessment(
     return _explanation(question, design, meaning, root, moved)
 
 
-def known_paths(found: Any) -> list[str]:
+def _known_paths(found: Any) -> list[str]:
     """Return the paths of an assessment's numbers."""
     return [path for path in numbers(plain(found)) if not path.startswith("findings")]
 
@@ -216,7 +216,7 @@ def _of_training(
 ) -> Explanation:
     timed = _step(question, keep)
     field = question.path.partition(".")[2]
-    label, unit, meaning = TRAINING[question.path]
+    label, unit, meaning = _TRAINING[question.path]
     row, inner = timed.report.rows[0], training_parts(timed.report)
     value = float(getattr(row, field))
     root = declared(label, value, unit, figure_of(row, field), inner)
@@ -227,7 +227,7 @@ def _of_training(
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     tried = [*timed.of_parts(field, step), *of_design(subject, value, ("workload",)), *timed.of_job(field)]
-    return _explanation(question, timed.design, meaning, root, sorted_out(tried), (KEPT,))
+    return _explanation(question, timed.design, meaning, root, sorted_out(tried), (_KEPT,))
 
 
 def _of_run(
@@ -238,5 +238,5 @@ def _of_run(
 
     timed = _step(question, keep)
     found = explain_run(timed, question.path, step)
-    moved, notes = (found.influences, found.idle), (NOTE, KEPT)
+    moved, notes = (found.influences, found.idle), (NOTE, _KEPT)
     return _explanation(question, timed.design, MEANINGS[question.path][2], found.root, moved, notes)

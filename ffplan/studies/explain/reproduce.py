@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from ffplan.results.design import Assessment
 
-DIGEST = 12
+_DIGEST = 12
 """Letters shown of a SHA-256."""
-LEFT_OUT = ("training", "verdicts")
+_LEFT_OUT = ("training", "verdicts")
 """Parts of a comparison that need options which the report does not hold."""
-MOST_DEPTH, MOST_DESIGNS, MOST_DIGITS = 40, 50, 20
+_MOST_DEPTH, _MOST_DESIGNS, _MOST_DIGITS = 40, 50, 20
 """Levels of a report, designs that it names, and digits of its whole numbers."""
 _NAMES = r"tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?|findings\[\d+\]\.file"
 _IDENTITY = re.compile(rf"(designs\[\d+\]\.)?({_NAMES})$")
@@ -39,7 +39,7 @@ class NoReportError(Exception):
 
 
 @record
-class Saved:
+class _Saved:
     """A saved report."""
 
     kind: str
@@ -48,7 +48,7 @@ class Saved:
     """Assessments in it."""
 
 
-def read_report(text: str) -> Saved:
+def read_report(text: str) -> _Saved:
     """Return a saved report.
 
     Args:
@@ -73,9 +73,9 @@ def read_report(text: str) -> Saved:
         and value.get("baseline") in labels
     ):
         raise NoReportError("this comparison does not name its designs and its baseline: see `labels` and `baseline`")
-    if len(designs) > MOST_DESIGNS:
-        raise NoReportError(f"{len(designs):,} designs are more than {MOST_DESIGNS}; save them as several comparisons")
-    return Saved(kind, value, tuple(designs))
+    if len(designs) > _MOST_DESIGNS:
+        raise NoReportError(f"{len(designs):,} designs are more than {_MOST_DESIGNS}; save them as several comparisons")
+    return _Saved(kind, value, tuple(designs))
 
 
 def _json(text: str) -> Any:
@@ -92,7 +92,7 @@ def _json(text: str) -> Any:
         return value
 
     def whole(found: str) -> int:
-        if len(found) > MOST_DIGITS:
+        if len(found) > _MOST_DIGITS:
             raise ValueError(f"a number of {len(found):,} digits")
         return int(found)
 
@@ -110,11 +110,11 @@ def _json(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise NoReportError(f"this is no JSON: {error}") from None
     level = [value]
-    for _ in range(MOST_DEPTH):
+    for _ in range(_MOST_DEPTH):
         level = [item for holder in level if isinstance(holder, dict | list) for item in _held(holder)]
         if not level:
             return value
-    raise NoReportError(f"this report has more than {MOST_DEPTH} levels")
+    raise NoReportError(f"this report has more than {_MOST_DEPTH} levels")
 
 
 def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
@@ -141,10 +141,10 @@ def _names_its_inputs(value: Any) -> bool:
 
 def _changed(what: str, then: str | None, now: str | None) -> Iterator[Cause]:
     if then != now:
-        yield Cause(what, then and then[:DIGEST], now and now[:DIGEST])
+        yield Cause(what, then and then[:_DIGEST], now and now[:_DIGEST])
 
 
-def _causes(saved: Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
+def _causes(saved: _Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
     """Yield everything that the report rests on and that is no longer the same, each once."""
     yield from _changed("ffplan", saved.designs[0]["tool"]["version"], again[0]["tool"]["version"])
     yield from _changed("schema_version", str(saved.value.get("schema_version")), SCHEMA_VERSION)
@@ -181,7 +181,7 @@ def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Differen
         yield Difference(path, one, two, change if change is not None and isfinite(change) else None)
 
 
-def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
+def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
     """Return a saved report against the same one made today.
 
     Args:
@@ -197,7 +197,7 @@ def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> 
     left_out: tuple[str, ...] = ()
     now = again[0]
     if saved.kind == "comparison":
-        left_out = LEFT_OUT if saved.value.get("training") else ()
+        left_out = _LEFT_OUT if saved.value.get("training") else ()
         labels = tuple(saved.value["labels"])
         now = plain(compare(assessed, labels, labels.index(saved.value["baseline"])))
     then = _values(saved.value, left_out)

@@ -37,12 +37,12 @@ RUN = {
 }
 """Label, unit and meaning by path; an amount of money has the currency of the account."""
 NOTE = "Inputs of the account and of the step; `ffplan explain` of `training.step_s` takes the step apart."
-OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
+_OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 """Sections of a design whose numbers are inputs of the account, or of the job."""
 
 
 @record
-class RunExplained:
+class _RunExplained:
     """A figure of a run, taken apart."""
 
     root: Derivation
@@ -52,7 +52,7 @@ class RunExplained:
     """Inputs that do not [1]."""
 
 
-def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunExplained:
+def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _RunExplained:
     """Return a figure of a design's run, taken apart.
 
     Args:
@@ -101,9 +101,9 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> RunE
         return found.value({})
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
-    of_file = of_design(subject, account.likely, OF_ACCOUNT)
+    of_file = of_design(subject, account.likely, _OF_ACCOUNT)
     found, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
-    return RunExplained(root=root, influences=found, idle=idle)
+    return _RunExplained(root=root, influences=found, idle=idle)
 
 
 @record

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @record
-class Pace:
+class _Pace:
     """A plan on a machine with its pace."""
 
     stand: TrainSetup
@@ -59,7 +59,7 @@ def _row(run: TrainRun) -> dict[str, Any]:
     return pace(one_plan(run), float(step_time(parts)[0]))  # type: ignore[index]
 
 
-def paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: Pace | None = None) -> Pace | None:
+def _paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: _Pace | None = None) -> _Pace | None:
     """Return the pace of a plan of a transformer; None where it has no room, or cannot be laid out.
 
     Args:
@@ -80,7 +80,7 @@ def paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: 
     room, time = _alike(known.stand, stand) if known else (False, False)
     if not room and fault_of(stand, made) is not None:
         return None
-    return Pace(stand, known.row if known and time else _row(run))
+    return _Pace(stand, known.row if known and time else _row(run))
 
 
 @record
@@ -99,8 +99,8 @@ class KeptPlan:
     """Accelerators that it uses [1]."""
 
     def pace(
-        self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: Pace | None = None
-    ) -> Pace | None:
+        self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: _Pace | None = None
+    ) -> _Pace | None:
         """Return the pace of the plan; None where it cannot run.
 
         Args:
@@ -111,7 +111,7 @@ class KeptPlan:
         fixed = frozenset(self.plan.model_fields_set)
         asked = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
         try:
-            return paced(design, parts, asked, known)
+            return _paced(design, parts, asked, known)
         except RefusedError:
             return None
 
@@ -127,14 +127,14 @@ class Reach:
     job: KeptPlan
     system: Cluster
     """The machine as it is, with the times of its collectives."""
-    base: Pace | None
+    base: _Pace | None
     """The pace as it is; None where the plan cannot run."""
     beside: frozenset[Place]
     """Figures of the catalogue that are read otherwise than for the times of collectives."""
     of_system: frozenset[Place]
     """Those that the machine reads."""
 
-    def changed(self, entry: Entry, path: tuple[str | int, ...]) -> Pace | None:
+    def changed(self, entry: Entry, path: tuple[str | int, ...]) -> _Pace | None:
         """Return the pace with one figure of the catalogue changed; None where the design cannot stand.
 
         Args:
@@ -180,11 +180,11 @@ def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
     return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))
 
 
-NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
+_NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
 """Kinds of parts whose figures are no inputs of a step."""
-LENGTHS = 128
+_LENGTHS = 128
 """Tokens that the lengths tried are multiples of, on every rank of a sequence [1]."""
-USUAL = "not stated: about 4 million tokens a step"
+_USUAL = "not stated: about 4 million tokens a step"
 
 
 @record
@@ -222,7 +222,7 @@ class Step:
 
     def entries(self) -> list[Entry]:
         """Return the parts whose figures are inputs of the step."""
-        return [entry for entry in self.used.used if entry.part.kind not in NOT_OF_STEPS]
+        return [entry for entry in self.used.used if entry.part.kind not in _NOT_OF_STEPS]
 
     def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
         """Yield what every figure of the parts does to a figure of the step.
@@ -264,8 +264,8 @@ class Step:
             row.data * row.micro_batch * row.pipeline
         )  # a batch fills the pipeline of every rank a whole number of times
         places = {
-            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or USUAL),
-            "sequence": (row.sequence, LENGTHS * row.context, length or figure_at(model, "transformer", "sequence")),
+            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or _USUAL),
+            "sequence": (row.sequence, _LENGTHS * row.context, length or figure_at(model, "transformer", "sequence")),
         }
         for name, (now, unit, place) in places.items():
             tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]

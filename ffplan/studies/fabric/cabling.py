@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ffplan.studies.fabric.wired import WiredDesign
 
 
-COMPUTE = "compute"
+_COMPUTE = "compute"
 """What lists call the compute fabric, beside the names of the other networks."""
 
 
 def _tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]]:
     """Return the compute fabric and the networks beside it: name, the design of each, and its cables."""
-    every = [(COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
+    every = [(_COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
     return [(name, net, cables(net.design, net.fabric)) for name, net in every]
 
 

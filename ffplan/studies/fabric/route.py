@@ -72,7 +72,7 @@ def _beside(
     )
 
 
-REDUCING = ("ring", "tree", "library-tree")
+_REDUCING = ("ring", "tree", "library-tree")
 """Traffic of an allreduce."""
 
 
@@ -100,7 +100,7 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
 
 
-def holds_for(wired: WiredDesign, routing: str) -> str:
+def _holds_for(wired: WiredDesign, routing: str) -> str:
     """Return what a routing is, and how switches and engines may differ, in words.
 
     Args:
@@ -149,14 +149,14 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     load, lost = loads(query.routing)
     even = load if query.routing == "adaptive" else loads("adaptive")[0]
     result, known = outcome(network, load, lost), query.flows is None
-    reduces = known and query.traffic in REDUCING
+    reduces = known and query.traffic in _REDUCING
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         traffic=query.traffic,
         routing=query.routing,
-        holds_for=holds_for(wired, query.routing),
+        holds_for=_holds_for(wired, query.routing),
         order=query.order,
         nodes=len(job.ports),
         bytes_per_node=query.size if known else 0.0,

@@ -62,7 +62,7 @@ def message_bytes(design: ResolvedDesign) -> float:
     return wanted.message_size if wanted else float(2**30)
 
 
-def port_name(network: Network, names: Names, device: int, port: int) -> str:
+def _port_name(network: Network, names: Names, device: int, port: int) -> str:
     """Return a port as printed: `leaf-01/p3`, `leaf-01/p3/2` of a split one, or `compute-0001/nic0`."""
     first = len(network.switches)
     if device >= first:
@@ -70,17 +70,17 @@ def port_name(network: Network, names: Names, device: int, port: int) -> str:
     return f"{names.switch(device)}/p{names.printed.name(device, port)}"
 
 
-def link_name(network: Network, names: Names, link: int) -> str:
+def _link_name(network: Network, names: Names, link: int) -> str:
     """Return the two ports that a link joins, the lower one first."""
     k = network.links
-    lower = port_name(network, names, int(k.a[link]), int(k.a_port[link]))
-    return f"{lower} - {port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
+    lower = _port_name(network, names, int(k.a[link]), int(k.a_port[link]))
+    return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
 
 
 def link_load(network: Network, names: Names, item: TierLoad) -> LinkLoad:
     """Return the busiest link of a tier with its name."""
     return LinkLoad(
-        link=link_name(network, names, item.link),
+        link=_link_name(network, names, item.link),
         tier=item.tier,
         direction=item.direction,
         bytes=item.bytes,

@@ -41,12 +41,12 @@ if TYPE_CHECKING:
     from ffplan.studies.cost.request import Asked
     from ffplan.studies.goodput.levers import JobMoney
 
-HOUR = 3_600.0
-SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
+_HOUR = 3_600.0
+_SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
 """Accelerators at which goodput is shown beside the job's own [1]."""
 
 
-def hazard_rows(
+def _hazard_rows(
     basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
 ) -> tuple[out.HazardRow, ...]:
     """Return the kinds of failure, the largest first."""
@@ -80,7 +80,7 @@ def hazard_rows(
     return tuple(sorted(rows, key=lambda row: -row.share))
 
 
-def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
+def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
     """Return the mean time between interruptions of a job by the profile that stands beside its own [h]; None without.
 
     Args:
@@ -90,10 +90,10 @@ def beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
         return None
     other = replace(basis, hazards=basis.beside, beside=None)
     found = job_on(other, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
-    return float(recovery(other, found).outcome.mtbf_s) / HOUR
+    return float(recovery(other, found).outcome.mtbf_s) / _HOUR
 
 
-def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
+def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
     """Return the scale-up domains of the job; None where one is a node or less."""
     if job.domain_nodes < 2:
         return None
@@ -125,7 +125,7 @@ def domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out
     )
 
 
-def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
+def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
     """Return a checkpoint of the job."""
     save = float(outcome.persist_s)
     size = float(outcome.checkpoint_bytes)
@@ -146,7 +146,7 @@ def checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport
     )
 
 
-def interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tuple[out.IntervalRow, ...]:
+def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tuple[out.IntervalRow, ...]:
     """Return goodput by rule for the interval; an interval that a save outlasts counts as the save's own time."""
     v = likely(inputs)
     base = job_outcome(replace(job, interval=None), v)
@@ -167,11 +167,11 @@ def interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tupl
     return tuple(rows)
 
 
-def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
+def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
     """Return goodput by size of the job, the job itself among them."""
     most = basis.design.accelerators
     each = basis.design.compute.accelerators_per_node
-    wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in SIZES)})
+    wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in _SIZES)})
     known: Known = {}
     rows = []
     for gpus in wanted:
@@ -184,7 +184,7 @@ def size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed:
             out.SizeRow(
                 gpus=gpus,
                 beyond=gpus > most,
-                mtbf_hours=float(one.mtbf_s) / HOUR,
+                mtbf_hours=float(one.mtbf_s) / _HOUR,
                 interval_s=float(one.interval_s),
                 ettr=band(one.ettr, many.ettr),
                 goodput=band(one.goodput, many.goodput),
@@ -214,15 +214,15 @@ def _reliability(
         nodes=int(job.nodes),
         restart=job.restart,
         short_of_nodes=hazards.section.short_of_nodes,
-        hazards=hazard_rows(basis, job, one, likely(inputs)),
-        mtbf_hours=band(one.mtbf_s / HOUR, many.mtbf_s / HOUR),
+        hazards=_hazard_rows(basis, job, one, likely(inputs)),
+        mtbf_hours=band(one.mtbf_s / _HOUR, many.mtbf_s / _HOUR),
         beside=basis.beside.profile.id if basis.beside else None,
-        beside_mtbf_hours=beside_mtbf_hours(basis, job),
+        beside_mtbf_hours=_beside_mtbf_hours(basis, job),
         interruptions_per_day=band(DAY_S / one.mtbf_s, DAY_S / many.mtbf_s),
-        checkpoint=checkpoint_report(job, one),
+        checkpoint=_checkpoint_report(job, one),
         restart_s=band(one.restart_s, many.restart_s),
         interval_s=float(one.interval_s),
-        intervals=interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
+        intervals=_interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
         ettr=band(one.ettr, many.ettr),
         path_lost=job.path_lost if job.survives else None,
         stragglers=band(one.stragglers, many.stragglers),
@@ -237,7 +237,7 @@ def _reliability(
         ),
         nodes_in_repair=float(one.in_repair),
         spares=job.spares,
-        domain=domain_report(basis, job, one),
+        domain=_domain_report(basis, job, one),
         short_chance=float(one.short.chance),
         spares_for_99=enough(float(one.in_repair), 0.99),
         silent_per_year=found,
@@ -286,7 +286,7 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
         catalog=files_read(catalog),
         headline=goodput_headline(reliability),
         reliability=reliability,
-        sizes=size_rows(basis, job, replica_gpus(asked.report), money.draws, money.seed),
+        sizes=_size_rows(basis, job, replica_gpus(asked.report), money.draws, money.seed),
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
         inputs=input_rows(tuple(item for item in inputs if _used(item, job))),
         simulation=None,

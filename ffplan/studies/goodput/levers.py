@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from ffplan.reliability.job import JobOutcome
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-STORAGE = ("storage", "storage-network")
+_STORAGE = ("storage", "storage-network")
 """Categories of the bill that storage is bought in."""
 
 
 @record
-class Bought:
+class _Bought:
     """Parts bought beside a cluster."""
 
     price: float | None
@@ -57,7 +57,7 @@ class JobMoney:
         """Currency of every amount."""
         return str(self.ledger.owned.currency)
 
-    def bought(self, parts: dict[str, float]) -> Bought:
+    def bought(self, parts: dict[str, float]) -> _Bought:
         """Return what parts would add to the account.
 
         Args:
@@ -69,17 +69,17 @@ class JobMoney:
         """
         ledger = self.ledger
         if not parts:
-            return Bought(price=0.0, year=0.0, why=None)
+            return _Bought(price=0.0, year=0.0, why=None)
         if ledger.owned.rent is not None:
-            return Bought(price=None, year=None, why="the fleet is rented")
+            return _Bought(price=None, year=None, why="the fleet is rented")
         lacking = sorted(part for part in parts if part not in ledger.prices)
         if lacking:
-            return Bought(price=None, year=None, why=f"the price book has no `{lacking[0]}`")
+            return _Bought(price=None, year=None, why=f"the price book has no `{lacking[0]}`")
         account, v = ledger.account, likely(ledger.inputs)
         more = replace(account, parts=(*account.parts, *parts.items()))
         one, two = account_year(account, v), account_year(more, v)
         price, year = float(two.capex) - float(one.capex), float(two.year) - float(one.year)
-        return Bought(price=price, year=year, why=None)
+        return _Bought(price=price, year=year, why=None)
 
 
 def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney | None:
@@ -98,7 +98,7 @@ def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney |
     return JobMoney(ledger=ledger, year=year * gpus / design.accelerators)
 
 
-def storage_again(money: JobMoney) -> dict[str, float] | None:
+def _storage_again(money: JobMoney) -> dict[str, float] | None:
     """Return the parts of the storage and of a network of its own, once more; None where the bill has none.
 
     Args:
@@ -106,12 +106,12 @@ def storage_again(money: JobMoney) -> dict[str, float] | None:
     """
     found: dict[str, float] = {}
     for item in (*money.ledger.planned, *money.ledger.around):
-        if item.category in STORAGE:
+        if item.category in _STORAGE:
             found[item.part] = found.get(item.part, 0.0) + float(item.quantity)
     return found or None
 
 
-def leaf_layer(money: JobMoney) -> dict[str, float]:
+def _leaf_layer(money: JobMoney) -> dict[str, float]:
     """Return the endpoint links and leaf switches of the fabric, once more: the least that a second port needs.
 
     Args:
@@ -130,13 +130,13 @@ def leaf_layer(money: JobMoney) -> dict[str, float]:
     return found
 
 
-LEAST_GAIN = 1e-5
+_LEAST_GAIN = 1e-5
 """Gain of a lever below which it is left out [1]."""
-SERVICE = "software or service, which no price book has"
+_SERVICE = "software or service, which no price book has"
 
 
 @record
-class Lever:
+class _Lever:
     """A change, and what it takes."""
 
     name: str
@@ -146,36 +146,36 @@ class Lever:
     """Inputs that it changes."""
     parts: dict[str, float] | None = None
     """Parts that it buys, by catalogue id; None where it is none that a price book has."""
-    why: str = SERVICE
+    why: str = _SERVICE
     """Why it has no parts."""
 
 
-def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[Lever]:
+def _restarts(basis: GoodputBasis, job: JobCase) -> Iterator[_Lever]:
     if job.restart == "requeue":
         changed = replace(job, restart="reschedule")
-        yield Lever(name="reschedule", words="a restart that replaces lost nodes", job=changed)
+        yield _Lever(name="reschedule", words="a restart that replaces lost nodes", job=changed)
     if job.restart != "standby" and job.spares:
         changed = replace(job, restart="standby")  # the spares are there
-        yield Lever(name="standby", words="restart onto warm standby nodes", job=changed, parts={})
+        yield _Lever(name="standby", words="restart onto warm standby nodes", job=changed, parts={})
     profile = basis.hazards.profile
     seen, quick = float(profile.hang.range[0]), float(profile.repair.range[0])
-    yield Lever(name="monitor", words=f"a monitor that sees hangs in {span(seen)}", job=job, inputs={"hang": seen})
-    yield Lever(name="repair", words=f"repair within {span(quick)}", job=job, inputs={"repair": quick})
+    yield _Lever(name="monitor", words=f"a monitor that sees hangs in {span(seen)}", job=job, inputs={"hang": seen})
+    yield _Lever(name="repair", words=f"repair within {span(quick)}", job=job, inputs={"repair": quick})
 
 
-def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[Lever]:
+def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
     if job.checkpoints == "synchronous":
         changed = replace(job, checkpoints="asynchronous")
-        yield Lever(name="asynchronous", words="asynchronous checkpoints", job=changed)
+        yield _Lever(name="asynchronous", words="asynchronous checkpoints", job=changed)
     if job.checkpoints != "in-memory" and job.clients_gbyte_s:
-        yield Lever(
+        yield _Lever(
             name="in-memory",
             words="checkpoints in other nodes' memory",
             job=replace(job, checkpoints="in-memory"),
             why="host memory and software",
         )
     if job.write_gbyte_s:
-        yield Lever(
+        yield _Lever(
             name="storage",
             words="twice the storage servers",
             job=replace(
@@ -183,23 +183,23 @@ def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[Lever]:
                 read_gbyte_s={name: 2 * rate for name, rate in job.read_gbyte_s.items()},
                 write_gbyte_s={name: 2 * rate for name, rate in job.write_gbyte_s.items()},
             ),
-            parts=storage_again(money) if money else None,
+            parts=_storage_again(money) if money else None,
             why="the bill of materials leaves storage out",
         )
 
 
-def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterator[Lever]:
+def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
     paths = frozenset(rate.name for rate in basis.hazards.rates if rate.unit in PATHS)
     links = [rate for rate in basis.hazards.rates if rate.unit == "endpoint-link" and rate.name not in job.survives]
     if links:
-        yield Lever(
+        yield _Lever(
             name="second-port",
             words="a second NIC port on another leaf",  # one of the two lost leaves the rate of now
             job=replace(job, survives=job.survives | paths),
-            parts=leaf_layer(money) if money else None,
+            parts=_leaf_layer(money) if money else None,
             why="the bill of materials leaves the fabric out",
         )
-        yield Lever(
+        yield _Lever(
             name="links",
             words="links at the best rate known",
             job=job,
@@ -207,7 +207,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
             why="no price book has optics by their rate of failures",
         )
     if job.units.get("bridge"):
-        yield Lever(
+        yield _Lever(
             name="bridge",
             words="no NVLink bridges (longer steps)",
             job=replace(job, units={**job.units, "bridge": 0.0}),
@@ -215,7 +215,7 @@ def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterat
         )
 
 
-def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMoney | None) -> Iterator[Lever]:
+def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMoney | None) -> Iterator[_Lever]:
     """Yield every change worth a try."""
     yield from _restarts(basis, job)
     yield from _checkpoints(job, money)
@@ -225,7 +225,7 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
         whole = size * max(1, enough(float(outcome.domains_in_repair), 0.99))
         if whole + job.spares % size > job.spares:
             wanted = whole + job.spares % size
-            yield Lever(
+            yield _Lever(
                 name="spare-domain",
                 words=f"{wanted // size:,} whole spare domain{'s' if wanted >= 2 * size else ''}",
                 job=replace(job, spares=wanted),
@@ -234,7 +234,7 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
     spares = enough(float(outcome.in_repair), 0.99)
     if spares > job.spares:
         parts = {basis.design.compute.server.id: float(spares - job.spares)}
-        yield Lever(name="spares", words=plural(spares, "spare node"), job=replace(job, spares=spares), parts=parts)
+        yield _Lever(name="spares", words=plural(spares, "spare node"), job=replace(job, spares=spares), parts=parts)
 
 
 def lever_rows(
@@ -254,12 +254,12 @@ def lever_rows(
     for lever in _levers(basis, job, outcome, money):
         found = float(job_outcome(lever.job, {**v, **lever.inputs}).goodput)
         gain = found / base - 1
-        if abs(gain) >= LEAST_GAIN:
+        if abs(gain) >= _LEAST_GAIN:
             rows.append(_row(lever, found, gain, money))
     return tuple(sorted(rows, key=lambda row: -row.tokens))
 
 
-def _row(lever: Lever, found: float, gain: float, money: JobMoney | None) -> out.LeverRow:
+def _row(lever: _Lever, found: float, gain: float, money: JobMoney | None) -> out.LeverRow:
     worth = None if money is None else money.year * gain
     price = year = None
     why: str | None = lever.why

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from ffplan.studies.fabric.wired import WiredDesign
     from ffplan.studies.operate.reliability import Hazards
 
-EVENT_S = 1.5e-4
+_EVENT_S = 1.5e-4
 """Time to simulate an interruption, measured on one core [s]."""
-ERRORS = 3.0
+_ERRORS = 3.0
 """Standard errors that a simulation may lie from the formulas [1]."""
-FEW = 5
+_FEW = 5
 """Runs below which no verdict is given [1]."""
-LOSSES = {"leaf-switch": ("leaf",), "upper-switch": ("spine", "core"), "upper-link": ("link",)}
+_LOSSES = {"leaf-switch": ("leaf",), "upper-switch": ("spine", "core"), "upper-link": ("link",)}
 """Parts of the fabric that a hazard takes, by their kinds in `ffplan faults`."""
 
 
@@ -60,10 +60,10 @@ def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationA
     v = likely(inputs)
     one, rates = job_outcome(job, v), hazard_rates(job, v)
     lost = sum(float(job.units[name] * rates[name]) for name in job.survives) / YEAR_S
-    return EVENT_S * asked.runs * asked.days * DAY_S * (1 / float(one.mtbf_s) + lost)
+    return _EVENT_S * asked.runs * asked.days * DAY_S * (1 / float(one.mtbf_s) + lost)
 
 
-def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
+def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     """Return a job in the numbers of a simulation, every input at its likely value."""
     v = likely(inputs)
     one = job_outcome(job, v)
@@ -75,7 +75,7 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         rates=stopping,
         removes={name: min(1.0, float(v[f"removes.{name}"]) / float(v[f"stops.{name}"])) for name in stopping},
         removals=sum(whole[name] * float(v[f"removes.{name}"]) for name in passing),
-        harmless={name: whole[name] for name in LOSSES if name in passing and whole[name]},
+        harmless={name: whole[name] for name in _LOSSES if name in passing and whole[name]},
         paths={name: (whole[name], float(v[f"path.{name}"])) for name in sorted(job.survives) if whole[name]},
         path_lost=job.path_lost,
         interval_s=float(one.interval_s),
@@ -104,7 +104,7 @@ def simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
 
 def _part(event: Interruption, job: JobCase, hazards: Hazards, losses: FabricLosses | None) -> tuple[str, float | None]:
     """Return which part failed, and what that leaves of the fabric."""
-    kinds = LOSSES.get(event.hazard, ())
+    kinds = _LOSSES.get(event.hazard, ())
     if losses is not None:
         pool = [(kind, name) for kind in kinds for name in losses.names.get(kind, ())]
         if pool:
@@ -165,7 +165,7 @@ def simulate(
         ImportError: without SimPy.
         KeyboardInterrupt: in the first run.
     """
-    found = simulated_job(job, inputs)
+    found = _simulated_job(job, inputs)
     seconds = asked.days * DAY_S
     runs, stopped = [], False
     for number in range(asked.runs):
@@ -188,7 +188,7 @@ def simulate(
         goodput_low=None if one else max(0.0, mean - half),
         goodput_high=None if one else min(1.0, mean + half),
         expected=expected,
-        agrees=None if len(runs) < FEW else abs(mean - expected) <= ERRORS * error,
+        agrees=None if len(runs) < _FEW else abs(mean - expected) <= _ERRORS * error,
         interruptions=sum(run.interruptions for run in runs) / len(runs),
         interruptions_expected=seconds * sum(found.rates.values()),
         stopped=stopped,
@@ -196,8 +196,8 @@ def simulate(
     )
 
 
-KINDS = ("leaf", "spine", "core")
-SAMPLES = 3
+_KINDS = ("leaf", "spine", "core")
+_SAMPLES = 3
 """Draws of each loss [1]."""
 
 
@@ -212,9 +212,9 @@ def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> 
     from ffplan.studies.fabric.faults import FaultRequest, faults
 
     roles = wired.fabric.network.switches.role
-    pools = {kind: np.flatnonzero(roles == ROLE_NUMBERS[kind]) for kind in KINDS}
+    pools = {kind: np.flatnonzero(roles == ROLE_NUMBERS[kind]) for kind in _KINDS}
     names = {kind: tuple(wired.names.switch(int(at)) for at in pool) for kind, pool in pools.items() if len(pool)}
     kinds = [*names, *(["link"] if bool((wired.fabric.network.links.tier > 0).any()) else [])]
-    report = faults(wired, FaultRequest(tuple(kinds), "adaptive", SAMPLES, 0), step)
+    report = faults(wired, FaultRequest(tuple(kinds), "adaptive", _SAMPLES, 0), step)
     left = {kind: loss.allreduce_share for kind, loss in zip(kinds, report.losses, strict=True)}
     return FabricLosses(left, names)

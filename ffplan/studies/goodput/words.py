@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 HOUR = 3_600.0
-FEW = 3
+_FEW = 3
 """Kinds of failure that a sentence names."""
 
 
@@ -30,7 +30,7 @@ def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
     mtbf = found.mtbf_hours.likely
     often = f"every {span(mtbf * HOUR)}"
-    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:FEW] if row.share > 0)
+    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:_FEW] if row.share > 0)
     saved = found.checkpoint
     lines = [
         f"{found.model} on {plural(found.gpus, 'accelerator')} keeps {_share(found.goodput)} of its time.",

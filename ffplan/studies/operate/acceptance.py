@@ -35,25 +35,25 @@ if TYPE_CHECKING:
     from ffplan.studies.basis.job_layout import Placement
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
+_SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
 """Messages that collectives are checked at [byte]."""
 OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
-PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
+_PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
 
 
-RECALLED = (
+_RECALLED = (
     "The summary of `ibdiagnet2.log` is read in its recalled form, since no published log has it: see that every stage "
     "is among the values."
 )
 
 
-SPREAD = (
+_SPREAD = (
     "Where a log lists its ranks, they are expected on as many nodes as it has, and to send by the NICs nearest to the "
     "accelerators that it names."
 )
 
 
-TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
+_TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
 """Benchmarks of collectives by library."""
 
 
@@ -159,7 +159,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
     part = host.accelerator
     if part is None:
         return
-    for precision in PRECISIONS:
+    for precision in _PRECISIONS:
         figure = part.gemm.get(precision)  # type: ignore[call-overload]
         if figure is not None:
             basis = part.sources[figure.source].title
@@ -192,7 +192,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
         sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how=_tool(part, "nvbandwidth"), basis=basis)
 
 
-def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
+def _scales_of(design: ResolvedDesign) -> tuple[int, ...]:
     """Return the ranks that collectives are checked at: a node, two, and all that one job spans [1]."""
     domain = node_of(design).domain_gpus
     most = most_gpus(design) // domain * domain
@@ -224,9 +224,9 @@ def collective_points(
 
 
 def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
-    scales = scales_of(design)
+    scales = _scales_of(design)
     for operation in OPERATIONS:
-        sizes = SIZES if operation == "allreduce" else SIZES[2:3]
+        sizes = _SIZES if operation == "allreduce" else _SIZES[2:3]
         points = collective_points(design, catalog, operation, scales, sizes)
         for (gpus, size), rate in sorted(points.items()):
             bound = collective_bound(operation, gpus, node_of(design))
@@ -236,7 +236,7 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
                 "job",
                 "GB/s",
                 rate,
-                how=TESTS.get(own_library(design), "the vendor's benchmark"),
+                how=_TESTS.get(own_library(design), "the vendor's benchmark"),
                 basis=f"`ffplan collective`, {own_library(design)}",
                 gpus=gpus,
                 size=size,
@@ -321,9 +321,9 @@ def study_acceptance(
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
-            *([RECALLED] if ERRORS in seen else []),
+            *([_RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
-            *([SPREAD] if any(placement_of(item, host) for item in measured) else []),
+            *([_SPREAD] if any(placement_of(item, host) for item in measured) else []),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Collectives = Callable[[str, int, tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
     """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
-ROUNDING = 1e-3
+_ROUNDING = 1e-3
 """Part by which a value may exceed its bound: programs round what they print [1]."""
 
 
@@ -114,20 +114,20 @@ def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
     return found
 
 
-FLEET = 5
+_FLEET = 5
 """Least values of one kind that make a fleet [1]."""
-SCORE = -3.5
+_SCORE = -3.5
 """Robust standard deviations below the median from which a part is named [1]."""
-LEAST_GAP = 0.02
+_LEAST_GAP = 0.02
 """Part below the median that is worth naming, however even the fleet [1]."""
-TO_SIGMA = 1.4826
+_TO_SIGMA = 1.4826
 """Standard deviation of a normal distribution over its median absolute deviation [1]."""
-NAMED = 5
+_NAMED = 5
 """Nodes that a sentence names [1]."""
-ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
+_ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
 ERRORS = "ibdiagnet-errors"
 """Check of a fabric's own diagnosis: errors of a stage, of which none is the least and the most."""
-SLOWED = {
+_SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),
     "allreduce": ("gradients",),
     "all-gather": ("parameters",),
@@ -139,7 +139,7 @@ SLOWED = {
     "pcie-width": ("offload", "swaps"),
 }
 """Parts of a step that a check slows, by the beginning of its name; those that other work hides are not in them."""
-BETWEEN_NODES = ("nic-link",)
+_BETWEEN_NODES = ("nic-link",)
 """Checks of what a job of one scale-up domain does not use."""
 
 
@@ -156,7 +156,7 @@ def _verdict(item: Measured, expected: float, least: float, most: float | None, 
     exact = not of
     if item.check == ERRORS and item.value:
         verdict, why = "fail", plural(round(item.value), "error")
-    elif most is not None and item.value > most * (1 + ROUNDING):
+    elif most is not None and item.value > most * (1 + _ROUNDING):
         words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
         verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
     elif item.doubt:
@@ -245,7 +245,7 @@ def judge(
         else:
             found.append(_of_nodes(item, row, tolerance, basis, bounds.get(item.check)))
     found += _of_collectives(rows, collectives, tolerance, more, host)
-    return tuple(sorted(found, key=lambda item: ORDER[item.verdict]))
+    return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
 
 
 def robust_score(value: float, values: list[float]) -> tuple[float, float]:
@@ -265,7 +265,7 @@ def robust_score(value: float, values: list[float]) -> tuple[float, float]:
         Iglewicz and Hoaglin, How to detect and handle outliers, 1993: below -3.5 is an outlier.
     """
     middle = median(values)
-    spread = TO_SIGMA * median(abs(item - middle) for item in values)
+    spread = _TO_SIGMA * median(abs(item - middle) for item in values)
     if spread:
         return middle, (value - middle) / spread
     return middle, 0.0 if value >= middle else float("-inf")
@@ -276,9 +276,9 @@ def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) 
     if job is None or not job.rows or ratio <= 0:
         return None
     plan = job.rows[0].plan
-    if check in BETWEEN_NODES and plan.tensor * plan.pipeline * plan.context * plan.data <= domain:
+    if check in _BETWEEN_NODES and plan.tensor * plan.pipeline * plan.context * plan.data <= domain:
         return None
-    names = next((parts for name, parts in SLOWED.items() if check.startswith(name)), ())
+    names = next((parts for name, parts in _SLOWED.items() if check.startswith(name)), ())
     share = sum(part.share for part in job.rows[0].parts if part.name in names)
     return share * (1 / ratio - 1) if share else None
 
@@ -298,11 +298,11 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: 
     for items in groups.values():
         check = items[0].check
         values = [item.value for item in items]
-        if len(values) < FLEET or check == ERRORS:
+        if len(values) < _FLEET or check == ERRORS:
             continue
         for item in items:
             middle, score = robust_score(item.value, values)
-            if score < SCORE and item.value < middle * (1 - LEAST_GAP):
+            if score < _SCORE and item.value < middle * (1 - _LEAST_GAP):
                 found.append(
                     SlowRow(
                         check=check,
@@ -328,7 +328,7 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     """
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
-    counts = {verdict: sum(item.verdict == verdict for item in judged) for verdict in ORDER}
+    counts = {verdict: sum(item.verdict == verdict for item in judged) for verdict in _ORDER}
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
         + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
@@ -337,10 +337,10 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     ]
     unjudged = list(dict.fromkeys(item.why for item in judged if item.verdict == "not judged" and item.measured.gpus))
     if unjudged:
-        lines.append(f"Not judged: {first_few(unjudged, NAMED)}.")
+        lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
     failing = list(dict.fromkeys(item.measured.host for item in judged if item.verdict == "fail"))
     if failing:
-        lines.append(f"Failing: {first_few(failing, NAMED)}.")
+        lines.append(f"Failing: {first_few(failing, _NAMED)}.")
     if slow:
         names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
         lines.append(

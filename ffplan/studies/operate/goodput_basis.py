@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Nic
     from ffplan.catalog.store import Catalog
 
-OWN = ("both", "storage")
+_OWN = ("both", "storage")
 """Networks of NICs that carry storage."""
 
 
@@ -68,7 +68,7 @@ def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: f
     port = design.port_gbyte_s * design.stripes
     total = 0.0
     for slot, (place, nic) in enumerate(zip(group.server.nics, group.nics, strict=True)):
-        if place.network in OWN:
+        if place.network in _OWN:
             total += _line(nic, port if slot in group.fabric_nics else nic.rate.value)
     if total:
         return total, False
@@ -103,7 +103,7 @@ def _terms(server: StorageServer, count: int, each: float) -> StorageRates:
     )
 
 
-def storage_basis(
+def _storage_basis(
     design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
 ) -> StorageBasis | None:
     """Return the storage of a design; None where it plans none and none stands for it.
@@ -226,12 +226,12 @@ def goodput_basis(
         fabric=fabric,
         hazards=hazards,
         beside=hazards_beside(design, catalog, hazards) if beside else None,
-        storage=storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
+        storage=_storage_basis(design, fabric, sizing.storage, sizing.storage_gbyte_s),
         bought_spares=sizing.spare_nodes,
     )
 
 
-def spares_there(basis: GoodputBasis, nodes: float) -> int:
+def _spares_there(basis: GoodputBasis, nodes: float) -> int:
     """Return the spares that the ownership buys, and nodes that a job leaves [1].
 
     Args:
@@ -248,4 +248,4 @@ def spares_of(basis: GoodputBasis, nodes: float) -> int:
         nodes: nodes of the job [1].
     """
     own = basis.hazards.section.spare_nodes
-    return own if own is not None else spares_there(basis, nodes)
+    return own if own is not None else _spares_there(basis, nodes)

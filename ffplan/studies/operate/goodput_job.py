@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 DRAWS = 2_000
 """Draws behind the goodput that a cost takes [1]."""
-ROUNDED_UP = 1.006
+_ROUNDED_UP = 1.006
 """What a number that is written with three digits is raised by, so that it is never below [1]."""
-ENDS = (0.05, 0.95)
+_ENDS = (0.05, 0.95)
 """Quantiles that a cost takes as the ends of goodput [1]."""
 
 
@@ -159,7 +159,7 @@ def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
     )
 
 
-def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
+def _refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
     """Refuse an interval of checkpoints that a save outlasts.
 
     Raises:
@@ -172,7 +172,7 @@ def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, .
     if job.interval >= least:
         return
     message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
-    remedy = f"write {least * ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
+    remedy = f"write {least * _ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
     path = ("reliability", "checkpoint_interval")
     raise InputError(design.document.finding("design-reliability", path, message, remedy))
 
@@ -222,7 +222,7 @@ def job_recovery(
     left = path_lost(design, report)
     job = job_on(basis, gpus, parameters, replica_gpus(report), replicated=replicated, path_lost=left)
     found = recovery(basis, job)
-    refuse_interval(design, found.job, found.inputs)
+    _refuse_interval(design, found.job, found.inputs)
     return found
 
 
@@ -249,7 +249,7 @@ def _ends(found: JobRecovery) -> tuple[float, float]:
     """Return the goodput that a cost takes as the ends of its range [1]."""
     import numpy as np
 
-    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, ENDS)
+    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, _ENDS)
     return float(low), float(high)
 
 

@@ -181,7 +181,7 @@ def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple
         yield document.finding("catalog-reliability", (*path, "over"), message, remedy)
 
 
-TIMES: dict[str, tuple[str, str]] = {
+_TIMES: dict[str, tuple[str, str]] = {
     "detect": ("time to detect a failure", "s"),
     "hang": ("time to detect a hang", "s"),
     "hangs": ("interruptions that hang", "1"),
@@ -193,8 +193,8 @@ TIMES: dict[str, tuple[str, str]] = {
     "checkpoint_bytes": ("checkpoint for a parameter", "byte"),
 }
 """Inputs of a profile beside its rates: label and unit."""
-A_YEAR = "events a year of one scale-up domain"
-PARTS = ("hangs", "reschedule", "standby", "together")
+_A_YEAR = "events a year of one scale-up domain"
+_PARTS = ("hangs", "reschedule", "standby", "together")
 """Inputs that are parts of a whole."""
 
 
@@ -264,7 +264,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     found = []
     for name, drain in hazards.drains.items():
         part = profile.domain_parts[name]
-        found.append(estimate_input(f"rate.{name}", f"rate of {part.label}", A_YEAR, drain, profile))
+        found.append(estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
         found.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
         found += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
     if profile.tray_swap is not None:
@@ -287,8 +287,8 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
         found.append(estimate_input("relative", label, "1", relative, profile))
     else:
         found.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
-    for name, (label, unit) in TIMES.items():
-        found.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in PARTS))
+    for name, (label, unit) in _TIMES.items():
+        found.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
     found.append(_stragglers(hazards, gpus))
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
     found.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
-PIB = 2.0**50
-SENDERS = (1, 2, 4, 8, 16, 32, 64)
+_PIB = 2.0**50
+_SENDERS = (1, 2, 4, 8, 16, 32, 64)
 """Servers that one client reads from, in the table of incast [1]."""
 
 
@@ -54,7 +54,7 @@ def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...
     return tuple(rows)
 
 
-def incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
+def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
     """Return what one client receives from several servers.
 
     Args:
@@ -63,7 +63,7 @@ def incast_rows(requests: GrantedRequests, client: float, sender: float, most: f
         sender: rate of a server's NICs [GB/s].
         most: what a node reads, however many servers send [GB/s].
     """
-    counts = np.array(SENDERS)
+    counts = np.array(_SENDERS)
     limited = incast(
         counts,
         client=client,
@@ -153,7 +153,7 @@ def study_storage(
         clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
         bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
         tiers=_tiers(basis, summary),
-        incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
+        incast=_incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
         burst=burst,
         reads=_reads(basis, asked, summary.read_gbyte_s, client) if asked is not None else None,
         images=pictures,
@@ -184,7 +184,7 @@ def _headline(
     first = "" if found.planned else "The design plans no storage. As its ownership profile sizes it, "
     lines = [
         f"{first}{plural(found.servers, 'server')} hold {number(usable, 3)} PB "
-        f"({number(found.usable_bytes / PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
+        f"({number(found.usable_bytes / _PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
         f"Together they read {number(found.read_gbyte_s, 3)} GB/s, bound by {found.read_binds}, and write "
         f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
         f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",

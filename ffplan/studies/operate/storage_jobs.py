@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
 
-LANE = 0.5
+_LANE = 0.5
 """Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
 
 
@@ -72,7 +72,7 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
     save = _save(basis, job)
     each = save.size / save.writers / save.seconds / 1e9
     share = each / storage.client_gbyte_s
-    lane = min(share, LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
+    lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
     cycle = save.interval + save.stop
     daily = save.size * storage.copies * DAY_S / cycle
     server = storage.groups[0].server

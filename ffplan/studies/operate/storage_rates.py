@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ffplan.reliability.storage import ServiceRates, Way
     from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
 
-LABELS = {
+_LABELS = {
     "client": "the client of one node {way}",
     "whole": "all clients together {way}",
     "checkpoint": "a checkpoint is {way}",
@@ -44,7 +44,7 @@ def _efficiency(basis: GoodputBasis, storage: StorageBasis) -> tuple[Figure, Par
 
 
 @record
-class StorageFigure:
+class _StorageFigure:
     """One rate of a design's storage, as its file has it."""
 
     name: str
@@ -56,7 +56,7 @@ class StorageFigure:
     """Part whose sources the figure names."""
 
 
-def storage_figures(basis: GoodputBasis) -> tuple[StorageFigure, ...]:
+def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
     """Return the rates of a design's file system; none of a design without storage.
 
     Args:
@@ -69,15 +69,15 @@ def storage_figures(basis: GoodputBasis) -> tuple[StorageFigure, ...]:
     assert system is not None
     figure, owner = _efficiency(basis, storage)
     label = "storage service over its NICs"
-    rates = [StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
-    for kind, words in LABELS.items():
+    rates = [_StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
+    for kind, words in _LABELS.items():
         both = getattr(system, kind)
         if both is None:
             continue
         for way, word in zip(("read", "write"), WAYS[kind], strict=True):
             label = f"{system.id}: {words.format(way=word)}"
             rates.append(
-                StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
+                _StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
             )
     return tuple(rates)
 
@@ -94,7 +94,7 @@ def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
 
     return tuple(
         estimate_input(item.name, item.label, item.unit, item.figure, item.owner, part=item.unit == "1")
-        for item in storage_figures(basis)
+        for item in _storage_figures(basis)
     )
 
 
@@ -106,7 +106,7 @@ def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> Service
         way: read or write.
         least: take the low end of each rate in place of the likely one.
     """
-    figures = ((item.name, item.figure) for item in storage_figures(basis))
+    figures = ((item.name, item.figure) for item in _storage_figures(basis))
     return service_rates({name: float(item.range[0] if least else item.value) for name, item in figures}, way)
 
 

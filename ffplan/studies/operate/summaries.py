@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ffplan.catalog.ownership import PlainEstimate
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-YEAR_HOURS = YEAR_S / 3_600.0
-NAMED = 3
+_YEAR_HOURS = YEAR_S / 3_600.0
+_NAMED = 3
 """Kinds of failure that a report names [1]."""
 
 
@@ -80,7 +80,7 @@ class _Expected:
     def mtbf_hours(self, factor: float | None = None) -> float:
         """Return the mean time between interruptions of a fleet [h]; of the likely one without a factor."""
         found = self.events(float(self.fleet.value) if factor is None else factor)
-        return YEAR_HOURS / sum(found[rate.name] * float(rate.stops.value) for rate in self.stopped)
+        return _YEAR_HOURS / sum(found[rate.name] * float(rate.stops.value) for rate in self.stopped)
 
     @property
     def fleet(self) -> PlainEstimate:
@@ -112,7 +112,7 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
         beside=beside.hazards.profile.id if beside else None,
         beside_mtbf_hours=beside.mtbf_hours() if beside else None,
         interruptions_per_day=24 / hours,
-        largest=tuple(rate.label for rate in by[:NAMED] if likely[rate.name] * float(rate.stops.value) > 0),
+        largest=tuple(rate.label for rate in by[:_NAMED] if likely[rate.name] * float(rate.stops.value) > 0),
         nodes_in_repair=down,
         spares=spares_of(basis, nodes),
         spares_for_99=enough(down, 0.99),

@@ -28,15 +28,15 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-ENOUGH = 6
+_ENOUGH = 6
 """Runs from which the interval of a mean takes less than three standard errors [1]."""
-WARM = 0.2
+_WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
-JOB_S = 8e-6
+_JOB_S = 8e-6
 """Time to simulate a job, measured on one core [s]."""
-MOST_JOBS = 20_000_000
+_MOST_JOBS = 20_000_000
 """Jobs of a run that memory holds in less than a gigabyte [1]."""
-LOOK_S = 4e-6
+_LOOK_S = 4e-6
 """Time of a look at the queue, which time-sharing takes once a quantum, measured on one core [s]."""
 
 
@@ -61,7 +61,7 @@ class UtilizationRequest:
     load_s: float
 
 
-def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
+def _cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
     """Return a design as a scheduler sees it.
 
     Args:
@@ -84,7 +84,7 @@ def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str
     )
 
 
-def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> JobTable:
+def _job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> JobTable:
     """Return the jobs of a run: those given, or drawn from the mix.
 
     Args:
@@ -125,10 +125,10 @@ def jobs_of_a_run(design: ResolvedDesign, asked: UtilizationRequest) -> int:
     if asked.table is not None:
         return len(asked.table.gpus)
     count = job_count(_draw(design, asked), _work(design, asked))
-    if count > MOST_JOBS:
-        days = floor(10 * asked.days * MOST_JOBS / count) / 10
+    if count > _MOST_JOBS:
+        days = floor(10 * asked.days * _MOST_JOBS / count) / 10
         message = f"--days {asked.days:g} is {count:,} jobs a run of `{asked.name}` on this design"
-        raise UsageError(f"ffplan utilization: {message}, above {MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
+        raise UsageError(f"ffplan utilization: {message}, above {_MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
     return count
 
 
@@ -152,7 +152,7 @@ def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     crowded = asked.table is None or asked.table.gpus.sum() > design.accelerators
     looks = asked.days * DAY_S / asked.quantum_s if crowded and "time-sharing" in asked.policies else 0.0
-    return (JOB_S * jobs_of_a_run(design, asked) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
+    return (_JOB_S * jobs_of_a_run(design, asked) * len(asked.policies) + _LOOK_S * looks) * asked.runs * zonings
 
 
 def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:
@@ -224,14 +224,14 @@ def study_utilization(
     settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
     found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
     seconds, stopped, done = asked.days * DAY_S, False, 0
-    warm = WARM if asked.table is None else 0.0  # a trace counts from its first job on
-    first = job_table(design, asked, asked.seed)
+    warm = _WARM if asked.table is None else 0.0  # a trace counts from its first job on
+    first = _job_table(design, asked, asked.seed)
     try:
         for number in range(asked.runs):
-            table = first if not number else job_table(design, asked, asked.seed + number)
+            table = first if not number else _job_table(design, asked, asked.seed + number)
             for policy, zoned in settings:
                 step(done, asked.runs * len(settings))
-                rules = cluster_rules(design, asked, policy, zoned=zoned)
+                rules = _cluster_rules(design, asked, policy, zoned=zoned)
                 found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
                 done += 1
     except KeyboardInterrupt:
@@ -270,10 +270,10 @@ def study_utilization(
 
 def _few_runs(runs: int, asked: UtilizationRequest) -> tuple[str, ...]:
     """Return how wide intervals of few runs are, and what narrows them."""
-    if asked.table is not None or runs >= ENOUGH:
+    if asked.table is not None or runs >= _ENOUGH:
         return ()
     narrow = (
-        f"`--runs {ENOUGH}` takes {number(student(ENOUGH), 3)}, and about {number(ENOUGH / runs, 2)} times as long."
+        f"`--runs {_ENOUGH}` takes {number(student(_ENOUGH), 3)}, and about {number(_ENOUGH / runs, 2)} times as long."
     )
     if runs < 2:
         return (f"A single run has no interval; {narrow}",)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
 
-DAY_S = 86_400.0
+_DAY_S = 86_400.0
 """Seconds of a day [s]."""
-SHARDED = 64
+_SHARDED = 64
 """Data-parallel ranks from which ZeRO 3 was measured to be slower than modelled."""
 
 
@@ -157,7 +157,7 @@ def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, 
         f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
         f"{f' and one {unit} ahead' if ahead else ''}; embeddings before and after everything.",
     )
-    if calls or not any(plan.data >= SHARDED for plan in fully):
+    if calls or not any(plan.data >= _SHARDED for plan in fully):
         return found
     return (
         *found,
@@ -177,7 +177,7 @@ def drives_assumption(rows: Sequence[TrainRow], each: int) -> tuple[str, ...]:
     if row is None:
         return ()
     ranks = min(each, row.plan.gpus)
-    written = row.offloaded_gib * GIB * ranks / row.step_s * DAY_S
+    written = row.offloaded_gib * GIB * ranks / row.step_s * _DAY_S
     first = f" on {plural(row.plan.gpus, 'accelerator')}" if len(rows) > 1 else ""
     return (
         "States on drives pass through host memory in pieces, read, updated and written side by side; a drive reads or "

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
 
 
-def usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
+def _usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
     """Return the batch that comes near a usual step: a multiple of the accelerators [1].
 
     Args:
@@ -50,7 +50,7 @@ def with_usual_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
     """Return a plan with a usual batch where it has none."""
     if plan.batch is not None or model.transformer is None:
         return plan
-    return plan.model_copy(update={"batch": usual_batch(model, plan.sequence, gpus)})
+    return plan.model_copy(update={"batch": _usual_batch(model, plan.sequence, gpus)})
 
 
 def job_report(
@@ -117,7 +117,7 @@ class TimedJob:
     model: str
 
 
-def short_of_a_step(report: TrainReport, tokens: float) -> str | None:
+def _short_of_a_step(report: TrainReport, tokens: float) -> str | None:
     """Return that a run has fewer tokens than one step of it, in words; None where it has enough.
 
     Args:
@@ -141,7 +141,7 @@ def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
         UsageError: where they do not fill a step.
     """
     row = report.rows[0]
-    if why := short_of_a_step(report, tokens):
+    if why := _short_of_a_step(report, tokens):
         raise UsageError(f"ffplan: tokens: {why}")
     job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
     return TimedJob(report, job, report.model)
@@ -324,7 +324,7 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
     plan = with_usual_batch(_plan(design, workload), model, gpus)
     searching = workload.plan is None or workload.search
     report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains, sure=gains)
-    if workload.tokens is not None and (why := short_of_a_step(report, workload.tokens)):
+    if workload.tokens is not None and (why := _short_of_a_step(report, workload.tokens)):
         raise InputError(_fault(design, ("tokens",), why, "write tokens with their unit, such as `2T`"))
     return report
 

@@ -28,7 +28,7 @@ class Diagnosis:
     """Part by which device memory exceeds its limit [1]; 0 of other reasons."""
 
 
-WORDS_OF = {
+_WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
     "optimizer": "optimizer states",
@@ -69,7 +69,7 @@ def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) 
     named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
     words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
-    remedy = f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}"
+    remedy = f"most of it, {gib(sizes[biggest])}, are {_WORDS_OF[biggest]}"
     return Diagnosis("memory", words, remedy, over=most / limit - 1)
 
 

@@ -57,13 +57,13 @@ def widest(*bands: ErrorBand) -> ErrorBand:
     return max(bands, key=lambda band: band.mean)
 
 
-SIXTEEN = ("bf16", "fp16")
+_SIXTEEN = ("bf16", "fp16")
 """Precisions of 16 bits, the first that a part has counts."""
 
 
 def _peak(part: Accelerator, precision: str = "16") -> float | None:
     """Return the dense peak at a precision, 16 for both kinds of 16 bits [TFLOP/s]; None where it has none."""
-    names = SIXTEEN if precision == "16" else (precision,)
+    names = _SIXTEEN if precision == "16" else (precision,)
     known = {str(name): rate.value for name, rate in part.peak.items()}
     return next((known[name] for name in names if name in known), None)
 
@@ -165,7 +165,7 @@ def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float |
         of_any: of any source, in place of the search that other parts have, too.
     """
     if precision == "16":
-        return next((found for name in SIXTEEN if (found := _best(part, name, of_any=of_any)) is not None), None)
+        return next((found for name in _SIXTEEN if (found := _best(part, name, of_any=of_any)) is not None), None)
     rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
     if rate is None or peak is None:
         return None

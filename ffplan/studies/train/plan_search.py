@@ -150,12 +150,12 @@ def _as_found(asked: TrainRequest, plan: ParallelPlans) -> TrainRequest:
     return replace(asked, plan=asked.plan.model_copy(update=changes))
 
 
-OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
+_OFFLOADED = "No plan holds the optimizer's states on the accelerators: host memory does; `offload: none` refuses that."
 """What a search that offloads by itself says of it."""
 
 
 @record
-class Tried:
+class _Tried:
     """A space of plans that was searched."""
 
     asked: TrainRequest
@@ -175,7 +175,7 @@ def _refined(
     return fastest(stand.run, space, stand.limit, refinement, top, stand.host_limit, sure=sure)
 
 
-def _sure(tried: Tried, first: TrainRow) -> SurePlan | None:
+def _sure(tried: _Tried, first: TrainRow) -> SurePlan | None:
     """Return the fastest plan that fits beyond doubt, where the first of a search is at the edge of memory."""
     if first.memory_verdict != EDGE:
         return None
@@ -187,14 +187,14 @@ def _sure(tried: Tried, first: TrainRow) -> SurePlan | None:
     return SurePlan(row.plan, row.step_s, row.step_s / first.step_s - 1.0, row.memory_gib)
 
 
-def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer, top: int) -> Tried:
+def _tried(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer, top: int) -> _Tried:
     """Return the best plans of a space; none where none can run."""
     stand = train_setup(design, catalog, asked, transformer)
     found = evaluated(stand, asked, asked.gpus[0])
-    return Tried(asked, stand, found, _refined(asked, stand, found, top))
+    return _Tried(asked, stand, found, _refined(asked, stand, found, top))
 
 
-def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: Tried, transformer: Transformer, top: int) -> Tried:
+def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: _Tried, transformer: Transformer, top: int) -> _Tried:
     """Return the best plans with the optimizer's states in host memory, where no plan runs without.
 
     Raises:
@@ -245,7 +245,7 @@ def search(
     tried, count = _tried(design, catalog, asked, transformer, top), asked.gpus[0]
     moved: tuple[str, ...] = ()
     if not tried.winners:
-        tried, moved = _offloaded(design, catalog, tried, transformer, top), (OFFLOADED,)
+        tried, moved = _offloaded(design, catalog, tried, transformer, top), (_OFFLOADED,)
     asked, stand, found, winners = tried.asked, tried.stand, tried.found, tried.winners
     rows = train_rows(stand.run, winners, stand.limit, [count] * len(winners), compared=True, gains=gains)
     feasible = found.candidates - sum(found.refused.values())

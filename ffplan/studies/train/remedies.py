@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
     from ffplan.training.axes import ParallelPlans
 
-Change = dict[str, Any]
+_Change = dict[str, Any]
 """Fields of a plan, and `gpus`, with the values to write."""
 
-TRIED = 256
+_TRIED = 256
 """Values tried on each side of the one that does not run."""
 TOKENS = 4 * 2**20
 """Tokens of a step that a suggested batch comes near: what large models are trained with."""
-ROUNDS = 4
+_ROUNDS = 4
 """Micro-batches for every pipeline stage of a suggested batch: the bubble is then a fifth of the step."""
 OPTIONS = {axis.field: axis.option for axis in AXES} | {
     name: f"--{name}" for name in ("gpus", "batch", "zero", "schedule")
@@ -48,17 +48,17 @@ class Job:
 
 
 def _around(value: int, each: int, most: int) -> tuple[Iterator[int], Iterator[int]]:
-    """Return multiples of a number, from a value downwards and upwards, each side up to `TRIED` of them."""
+    """Return multiples of a number, from a value downwards and upwards, each side up to `_TRIED` of them."""
     low = value // each * each
     low -= each * (low == value)
-    return iter(range(low, 0, -each)[:TRIED]), iter(range((value // each + 1) * each, most + 1, each)[:TRIED])
+    return iter(range(low, 0, -each)[:_TRIED]), iter(range((value // each + 1) * each, most + 1, each)[:_TRIED])
 
 
-def _sides(name: str, value: int, each: int, most: int) -> list[Iterable[Change]]:
+def _sides(name: str, value: int, each: int, most: int) -> list[Iterable[_Change]]:
     return [({name: item} for item in side) for side in _around(value, each, most)]
 
 
-def _candidates(job: Job, made: ParallelPlans, reason: str) -> list[Iterable[Change]]:
+def _candidates(job: Job, made: ParallelPlans, reason: str) -> list[Iterable[_Change]]:
     """Return lists of changes that may heal a fault; of each list the first that runs is a remedy."""
     plan, shape, count = job.plan, job.stand.shape, job.count
     ways, batch = int(made.tensor * made.context * made.pipeline), int(made.batch)
@@ -69,12 +69,12 @@ def _candidates(job: Job, made: ParallelPlans, reason: str) -> list[Iterable[Cha
         return [*data, *_sides("gpus", count, ways * (plan.data or 1), job.most)]
     if reason in ("heads", "widths"):
         return _sides("tensor", int(made.tensor), 1, int(shape.heads))
-    found: dict[str, list[Iterable[Change]]] = {
-        "batch": _sides("batch", batch, unit, batch + TRIED * unit),
+    found: dict[str, list[Iterable[_Change]]] = {
+        "batch": _sides("batch", batch, unit, batch + _TRIED * unit),
         "stages": _sides("pipeline", int(made.pipeline), 1, int(shape.layers)),
         "chunks": _sides("chunks", int(made.chunks), 1, int(shape.layers)),
-        "rounds": [*_sides("batch", batch, unit * int(made.pipeline), batch * TRIED), [{"chunks": 1}]],
-        "schedule": [*_sides("batch", batch, unit, batch + TRIED * unit), [{"schedule": "1f1b"}]],
+        "rounds": [*_sides("batch", batch, unit * int(made.pipeline), batch * _TRIED), [{"chunks": 1}]],
+        "schedule": [*_sides("batch", batch, unit, batch + _TRIED * unit), [{"schedule": "1f1b"}]],
         "experts": _sides("expert", int(made.expert), 1, experts),
         "expert-ranks": [*_sides("expert", int(made.expert), 1, experts), [{"expert_tensor": 1}]],
         "context": _sides("context", int(made.context), 1, count),
@@ -84,7 +84,7 @@ def _candidates(job: Job, made: ParallelPlans, reason: str) -> list[Iterable[Cha
     return found.get(reason, [])
 
 
-def _runs(job: Job, change: Change) -> bool:
+def _runs(job: Job, change: _Change) -> bool:
     """Return whether the plan runs with some of its fields changed."""
     fields = {name: getattr(job.plan, name) for name in job.plan.model_fields_set}
     fields |= {name: value for name, value in change.items() if name != "gpus"}
@@ -98,7 +98,7 @@ def _runs(job: Job, change: Change) -> bool:
     return diagnose(job.stand.shape, made, job.stand.limit, job.stand.host_limit) is None
 
 
-def remedies(job: Job, made: ParallelPlans, reason: str) -> list[Change]:
+def remedies(job: Job, made: ParallelPlans, reason: str) -> list[_Change]:
     """Return changes of a plan with which it runs: of each kind, the nearest below and above.
 
     Args:
@@ -108,19 +108,19 @@ def remedies(job: Job, made: ParallelPlans, reason: str) -> list[Change]:
     """
     found = []
     for side in _candidates(job, made, reason):
-        first = next((change for change in islice(side, TRIED) if _runs(job, change)), None)
+        first = next((change for change in islice(side, _TRIED) if _runs(job, change)), None)
         found += [first] if first else []
     return found
 
 
-def typed(change: Change) -> str:
+def typed(change: _Change) -> str:
     """Return a change as it is typed: options, or the fields of a plan file that have none."""
     return " ".join(
         f"{OPTIONS[name]} {value}" if name in OPTIONS else f"`{name}: {value}`" for name, value in change.items()
     )
 
 
-def remedy_words(changes: list[Change]) -> str:
+def remedy_words(changes: list[_Change]) -> str:
     """Return remedies in words; an empty text where there are none."""
     return f"take {' or '.join(map(typed, changes))}" if changes else ""
 
@@ -140,7 +140,7 @@ def batch_for(stand: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> i
             return None
         units.append(int(made.data * made.micro))
     each = lcm(*units)
-    rounds = 1 if pipeline == 1 else pipeline * ROUNDS
+    rounds = 1 if pipeline == 1 else pipeline * _ROUNDS
     for number in (near_batch(stand, each * rounds) // each, rounds, pipeline, 1):
         batch = each * number
         if all(_runs(Job(stand, plan, count, count), {"batch": batch}) for count in counts):

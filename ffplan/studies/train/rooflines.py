@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
     from ffplan.training.train_run import TrainRun
 
-BELOW = {"leaf_uplinks": "leaf", "zone_links": "zone", "group_links": "group"}
+_BELOW = {"leaf_uplinks": "leaf", "zone_links": "zone", "group_links": "group"}
 """Level below a cut, by its name."""
-ABOVE = {"leaf_uplinks": "spine", "zone_links": "zones", "group_links": "groups"}
+_ABOVE = {"leaf_uplinks": "spine", "zone_links": "zones", "group_links": "groups"}
 """Level that joins what lies below a cut, by its name."""
-PEAKS = ("bf16", "fp16")
+_PEAKS = ("bf16", "fp16")
 """Precisions at whose peak a roofline is drawn; the first that an accelerator has."""
 
 
 @record
-class Level:
+class _Level:
     """A level of switches."""
 
     name: str
@@ -47,7 +47,7 @@ class Level:
     """Bandwidth that it passes on [GB/s]."""
 
 
-def inside_rate(system: Cluster) -> float:
+def _inside_rate(system: Cluster) -> float:
     """Return the rate from an accelerator to the others of its node [GB/s]: the specified scale-up links, or PCIe."""
     host, part = system.host, system.host.accelerator
     if host.joined and part is not None and part.nvlink is not None:
@@ -55,7 +55,7 @@ def inside_rate(system: Cluster) -> float:
     return host.pcie[1] if host.pcie else 0.0
 
 
-def levels_of(system: Cluster, gpus: float) -> list[Level]:
+def _levels_of(system: Cluster, gpus: float) -> list[_Level]:
     """Return the levels of switches that a job spans, from the inside out.
 
     Args:
@@ -69,7 +69,7 @@ def levels_of(system: Cluster, gpus: float) -> list[Level]:
         "How to Scale Your Model", chapter on GPUs, beyond the node level.
     """
     host, domain = system.host, float(min(system.domain, gpus))
-    levels = [Level("node", domain, 1.0, domain * inside_rate(system))]
+    levels = [_Level("node", domain, 1.0, domain * _inside_rate(system))]
     if gpus <= domain:
         return levels
     nodes, inner = gpus / domain, domain
@@ -77,10 +77,10 @@ def levels_of(system: Cluster, gpus: float) -> list[Level]:
     crossed = sorted((cut for cut in every if float(cut.sets) > 1), key=lambda cut: cut.below)
     below = [min(gpus, float(cut.below) / host.domain_nodes * domain) for cut in crossed]
     first = below[0] if below else gpus
-    name = BELOW.get(crossed[0].name, "network") if crossed else "network"
-    levels.append(Level(name, first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
+    name = _BELOW.get(crossed[0].name, "network") if crossed else "network"
+    levels.append(_Level(name, first, inner, first / domain * sum(host.nic_gbyte_s) * host.domain_nodes))
     for cut, inner, size in zip(crossed, below, (*below, gpus)[1:], strict=True):
-        levels.append(Level(ABOVE.get(cut.name, cut.label), size, inner, size / inner * float(cut.gbyte_s) / 2))
+        levels.append(_Level(_ABOVE.get(cut.name, cut.label), size, inner, size / inner * float(cut.gbyte_s) / 2))
     return levels
 
 
@@ -91,14 +91,14 @@ def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow,
         catalog: where its libraries are.
     """
     accelerator = design.compute.accelerator
-    precision = next((name for name in PEAKS if accelerator and name in accelerator.peak), None)
+    precision = next((name for name in _PEAKS if accelerator and name in accelerator.peak), None)
     if accelerator is None or precision is None:
         return ()
     flops = accelerator.peak[precision].value * 1e12
     gpus = design.compute.group.count * design.compute.accelerators_per_node
     rows: list[LevelRow] = []
     rate = float("inf")
-    for level in levels_of(cluster_of(design, catalog), float(gpus)):
+    for level in _levels_of(cluster_of(design, catalog), float(gpus)):
         rate = min(rate, float(sharded_rate(1.0, level.size, level.inner, level.gbyte_s)))
         rows.append(
             LevelRow(
@@ -114,7 +114,7 @@ def level_rooflines(design: ResolvedDesign, catalog: Catalog) -> tuple[LevelRow,
     return tuple(rows)
 
 
-NEAR = 0.01
+_NEAR = 0.01
 """Relative difference from which the plan's own roofline is listed next to the book's [1]."""
 
 
@@ -129,8 +129,8 @@ def _reduces_at(run: TrainRun, ways: float) -> tuple[float, bool]:
     ranks = p.sharing if p.zero else p.reducing
     nodes = placement_of(run, ranks, inner_stride(p)).nodes
     if float(nodes) <= 1:
-        return inside_rate(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
-    levels = levels_of(run.system, float(p.gpus))
+        return _inside_rate(run.system), host.joined and host.rates is not None and host.rates.nvls is not None
+    levels = _levels_of(run.system, float(p.gpus))
     spanned = [level for level in levels if ways < level.size] or levels[-1:]
     return float(min(sharded_rate(ways, level.size, level.inner, level.gbyte_s) for level in spanned)), False
 
@@ -179,7 +179,7 @@ def _data(run: TrainRun) -> list[Roofline]:
             computing_binds=tokens >= book,
         )
     ]
-    if abs(here / book - 1) > NEAR:
+    if abs(here / book - 1) > _NEAR:
         found.append(
             Roofline(
                 name=f"{name}-here",
@@ -202,7 +202,7 @@ def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
     p, shape, peak, found = run.plans, run.shape, run.speeds.peak, _data(run)
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
-        most = float(tensor_parallel_ways(width, peak, inside_rate(run.system), run.system.domain))
+        most = float(tensor_parallel_ways(width, peak, _inside_rate(run.system), run.system.domain))
         found.append(
             Roofline(
                 name="tensor",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ffplan.training.memory_margins import MemoryMargins
     from ffplan.training.train_run import TrainRun
 
-FITS, EDGE = "fits", "edge"
+_FITS, EDGE = "fits", "edge"
 """Verdicts on plans that are not refused."""
 
 
@@ -51,15 +51,15 @@ def memory_fields(
     low, high = ((1.0 + share) * allocated / GIB for share in margins.reserved or (0.0, 0.0))
     edge = max(worst, allocated) > limit
     return {
-        "memory_verdict": EDGE if edge else FITS,
-        "memory_words": edge_words(margins, limit, allocated, temporary) if edge else None,
+        "memory_verdict": EDGE if edge else _FITS,
+        "memory_words": _edge_words(margins, limit, allocated, temporary) if edge else None,
         "reserved_low_gib": low if margins.reserved else None,
         "reserved_high_gib": high if margins.reserved else None,
         "transient_gib": temporary / GIB,
     }
 
 
-def edge_words(margins: MemoryMargins, limit: float, allocated: float, temporary: float) -> str:
+def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporary: float) -> str:
     """Return why a plan may run out of memory, in words."""
     if allocated > limit:
         return (
@@ -75,7 +75,7 @@ def edge_words(margins: MemoryMargins, limit: float, allocated: float, temporary
 
 MORE = 1.1
 """Factor by which a resource is made faster to find its gain."""
-SHOWN = 16
+_SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
 
@@ -136,7 +136,7 @@ def _memory(run: TrainRun) -> _Memory:
     shape, plan = run.shape, run.plans
     count = int(plan.pipeline)
     fullest = {int(at) for at in fullest_candidates(shape, plan).values()}
-    numbers = list(range(count)) if count <= SHOWN else sorted({0, 1, count - 1} | fullest)
+    numbers = list(range(count)) if count <= _SHOWN else sorted({0, 1, count - 1} | fullest)
     parts = plan_bytes(shape, plan, numbers)
     held = np.asarray(stage_layers(shape.layers, plan, np.array(numbers, dtype=float)))
     sizes = {f"{name}_gib": (parts[name] / GIB).tolist() for name in (*MEMORY_PARTS, "total")}

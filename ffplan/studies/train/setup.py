@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.training.memory_margins import MemoryMargins
 
-EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
+_EXPERT_FIELDS = ("expert_tensor", "imbalance", "routing", "dispatcher", "dispatch_dtype", "dispatch_sms")
 """Fields of a plan that mean nothing to a model without experts."""
 
 
@@ -86,9 +86,9 @@ class TrainSetup:
     run: TrainRun
 
 
-MOST_KNOWN = 2000
+_MOST_KNOWN = 2000
 """Times of collectives that a machine that is kept may hold before it is made anew [1]."""
-HOST_SHARE = 0.8
+_HOST_SHARE = 0.8
 """Part of the host memory, or of the drives, that may hold what is offloaded [1]; the rest is left to others."""
 
 
@@ -112,9 +112,9 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
                 infeasible=False,
                 fields=("offload_to",),
             )
-        return HOST_SHARE * drives.count.value * drives.capacity.value / each
+        return _HOST_SHARE * drives.count.value * drives.capacity.value / each
     held = memory_bytes(node.server)
-    return float("inf") if held is None else HOST_SHARE * held / each
+    return float("inf") if held is None else _HOST_SHARE * held / each
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
@@ -136,7 +136,7 @@ def _machine(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> C
         return cluster_of(design, catalog, asked.plan.reducer)
     name = reducer_of(design, asked.plan.reducer)
     made = asked.machines.get(name)
-    if made is None or len(made.known) > MOST_KNOWN:
+    if made is None or len(made.known) > _MOST_KNOWN:
         made = asked.machines[name] = cluster_of(design, catalog, asked.plan.reducer)
     for library in (made.library, made.reducer):
         catalog.get(Library, library.id, design.document, ())
@@ -206,7 +206,7 @@ def _refuse_expert_fields(plan: PlanFields) -> None:
     """
     preset, fields = PRESETS.get(plan.preset or "", {}), type(plan).model_fields
     without = {"expert_tensor": (None, plan.tensor)}
-    for name in EXPERT_FIELDS:
+    for name in _EXPERT_FIELDS:
         value = getattr(plan, name)
         if value not in (*without.get(name, ()), fields[name].default, preset.get(name)):
             message = f"{name} {value} of a model without experts; leave it out"

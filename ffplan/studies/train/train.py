@@ -73,7 +73,7 @@ def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Tr
         check_memory(replace(run, plans=made), limit)
         return made
 
-    plans, skipped = tried(asked.gpus, plan)
+    plans, skipped = _tried(asked.gpus, plan)
     rows = conv_rows(run, list(plans.values()), limit)
     assumptions = conv_assumptions(run, asked.plan, given=asked.memory is not None)
     size = gradient_bytes(run.layers, 1.0)
@@ -115,7 +115,7 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
             )
         return made
 
-    plans, skipped = tried(asked.gpus, plan)
+    plans, skipped = _tried(asked.gpus, plan)
     rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False, gains=gains)
     size = float(parameters(stand.shape))
     return train_report(
@@ -171,7 +171,7 @@ def _ways_out(
     yield _nearest(stand, asked.plan, made, count)
 
 
-def tried(
+def _tried(
     counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
 ) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
     """Return plans by numbers of accelerators, and the numbers on which there is none.
@@ -205,12 +205,12 @@ def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: i
         near = None if at is None else single(found.plans, found.step.shape, at)
         if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
             continue
-        words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
+        words = [*(f"without `{name}`" for name in left_out), *_changed(plan, asked, near)]
         return f"the nearest plan that runs: {' '.join(words)}"
     return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
 
 
-def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list[str]:
+def _changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list[str]:
     """Return the options that make one plan of another: those above one, and whatever differs.
 
     Args:

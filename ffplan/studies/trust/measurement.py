@@ -22,7 +22,7 @@ BANDS = (
 """Bands of message sizes [byte]."""
 
 
-KINDS = (
+_KINDS = (
     ("predicted", "rows not used in a fit"),
     ("fitted", "rows used in a fit"),
     ("assumed", "rows that rest on a setting their source does not state"),
@@ -72,7 +72,7 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
     """
     by_source = [score(name, title, [row for row in rows if row.source == name]) for name, title in titles.items()]
     sized = [row for row in rows if row.size_bytes is not None]
-    kinds = [score(name, title, [row for row in rows if row.kind == name]) for name, title in KINDS]
+    kinds = [score(name, title, [row for row in rows if row.kind == name]) for name, title in _KINDS]
     bands = [
         score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
         for name, title, low, high in BANDS
