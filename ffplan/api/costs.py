@@ -53,7 +53,7 @@ def costs(
     """
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
@@ -64,7 +64,7 @@ def costs(
         fields = {"batch": batch} if batch is not None else {}
         wanted = read_plan(None if plan is None else str(plan), fields)
         timed = _timed(given, parts, model, float(tokens), (gpus, wanted), searching=search or plan is None)
-    return study_cost(given.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
+    return study_cost(given.resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
 
 
 def _timed(

@@ -76,7 +76,7 @@ def goodput(
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: where there is no job, or it is too large.
     """
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
 
     given = load(design)
@@ -84,7 +84,7 @@ def goodput(
     asked = _job(given, parts, model, gpus, "goodput")
     if asked is None:
         raise UsageError("goodput: no job: give a model, or the design a `workload`")
-    return study_goodput(_profiled(given, profile), parts, asked, Asked(draws=draws, seed=seed)).report
+    return study_goodput(_profiled(given, profile), parts, asked, CostRequest(draws=draws, seed=seed)).report
 
 
 def storage(

@@ -206,7 +206,7 @@ def collective(
         raise UsageError(f"collective: tokens have no effect on {name}; leave them out")
     for key in tokens or {}:
         _one_of(key, (*DEEPSEEK_V3, "sms"), "field")
-    libraries = [library or study.usual_library(name, given.resolved)]
+    libraries = [library or study.default_library(name, given.resolved)]
     fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
     routing = Routing(**fields) if name in OF_TOKENS else None
     wanted = study.CollectiveRequest(

@@ -98,11 +98,11 @@ class Examined:
         if workload is None or self.timed is None or workload.tokens is None:
             return None
         from ffplan.studies.cost.cost import study_run
-        from ffplan.studies.cost.request import Asked
+        from ffplan.studies.cost.request import CostRequest
         from ffplan.studies.train.default_job import timed_job, workload_gpus
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
-        return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
+        return study_run(self.study.design, self.catalog.fork(), CostRequest(draws=0, seed=0, years=None), timed)
 
     @cached_property
     def recovery(self) -> JobRecovery | None:

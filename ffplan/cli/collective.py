@@ -53,11 +53,11 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the libraries to time: those asked for, or the design's first that has the operation."""
-    from ffplan.studies.collective.collective import LIBRARIES, usual_library
+    from ffplan.studies.collective.collective import LIBRARIES, default_library
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
-    return [usual_library(operation, design)]
+    return [default_library(operation, design)]
 
 
 def collective(

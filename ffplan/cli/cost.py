@@ -167,7 +167,7 @@ def cost(
         raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
     from ffplan.report.cost import cost_document
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import DRAWS, Asked
+    from ffplan.studies.cost.request import DRAWS, CostRequest
 
     design, parts = resolved_design(file, catalog, profile)
     if rent is not None:
@@ -178,6 +178,6 @@ def cost(
         wanted: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, wanted=wanted, plan=plan, gpus=gpus, search=search)
-    asked = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    asked = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
     document = cost_document(study_cost(design, parts, asked, timed))
     emit(with_extras(document, form, [file], catalog, "cost"), form, output)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport, SimulationReport
     from ffplan.studies.goodput.goodput import GoodputStudy
-    from ffplan.studies.goodput.simulation import FabricLosses, SimulationAsked
+    from ffplan.studies.goodput.simulation import FabricLosses, SimulationRequest
 
 MOST_ENDPOINTS = 600_000
 """Endpoints of a fabric whose losses a simulation joins [1]."""
@@ -76,7 +76,7 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
         progress.end()
 
 
-def _simulated(study: GoodputStudy, asked: SimulationAsked) -> SimulationReport:
+def _simulated(study: GoodputStudy, asked: SimulationRequest) -> SimulationReport:
     """Return simulated runs of the job.
 
     Raises:
@@ -128,9 +128,9 @@ def goodput(
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.goodput.simulation import SimulationAsked
+    from ffplan.studies.goodput.simulation import SimulationRequest
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
@@ -138,7 +138,7 @@ def goodput(
     if asked is None:
         raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
     try:
-        study = study_goodput(design, parts, asked, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+        study = study_goodput(design, parts, asked, CostRequest(draws=DRAWS if draws is None else draws, seed=seed))
     except InputError as error:
         found = error.findings[0]
         if interval is None or found.rule != "design-reliability":
@@ -146,5 +146,5 @@ def goodput(
         raise UsageError(f"ffplan goodput: --interval {interval}: {found.message}; {found.remedy}") from None
     report: GoodputReport = study.report
     if simulate:
-        report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))
+        report = replace(report, simulation=_simulated(study, SimulationRequest(days, runs, seed)))
     emit(with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)

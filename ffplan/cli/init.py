@@ -223,7 +223,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     from ffplan.results.design import SCHEMA_VERSION
     from ffplan.results.first_designs import InitReport
     from ffplan.studies.choose.first_designs import NoDesignError, first_designs
-    from ffplan.studies.choose.relaxed_targets import NearSearch
+    from ffplan.studies.choose.relaxed_targets import RelaxedSearch
 
     parts, prefix, unmet = Catalog(catalogs or ()), name or wishes.accelerator, None
     progress = Progress("sizing designs")
@@ -231,7 +231,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     try:
         built, left, fewer = first_designs(wishes, parts, prefix)
         if not built:
-            search = NearSearch(wishes, parts, prefix)
+            search = RelaxedSearch(wishes, parts, prefix)
             near = search.smaller()
             unmet = search.unmet(near)
             built, left = (near[1], near[2]) if near else ([], left)

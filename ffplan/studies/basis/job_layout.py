@@ -46,61 +46,71 @@ def nics_near(host: Host, devices: Sequence[int]) -> float:
     near: set[str] = set()
     for device in devices:
         port = host.port_of(host.gpus[device])
-        own = port.nics if port else ()
-        on_socket = [name for other in host.ports if port and other.socket == port.socket for name in other.nics]
-        near |= set(own or on_socket or host.nic_ids)
-    each = max(1.0, len(host.nics) / len(host.gpus))
-    return max(1.0, min(float(len(near)), each * len(devices)))
+        port_nics = port.nics if port else ()
+        on_socket = [
+            name for root_port in host.ports if port and root_port.socket == port.socket for name in root_port.nics
+        ]
+        near |= set(port_nics or on_socket or host.nic_ids)
+    per_gpu = max(1.0, len(host.nics) / len(host.gpus))
+    return max(1.0, min(float(len(near)), per_gpu * len(devices)))
 
 
-def placement_fault(item: Measured, host: Host) -> str:
+def placement_fault(measured: Measured, host: Host) -> str:
     """Return why a design says nothing of a measured collective; empty where it does.
 
     Args:
-        item: the value, with what the log says of its ranks.
+        measured: the value, with what the log says of its ranks.
         host: a compute node of the design.
     """
     part = host.accelerator
-    others = [name for name in item.accelerators if part is not None and is_another(name, part)]
+    others = [name for name in measured.accelerators if part is not None and is_another(name, part)]
     if others and part is not None:
         return f"measured on {others[0]}, and the design has `{part.id}`"
-    if item.most_ranks > len(host.gpus):
-        return f"{item.most_ranks} ranks on a node, and a node of the design has {len(host.gpus)} accelerators"
-    if item.fewest_ranks != item.most_ranks:
-        return f"between {item.fewest_ranks} and {item.most_ranks} ranks on a node: the model spreads them evenly"
-    if item.devices and max(item.devices) >= len(host.gpus):
-        return f"device {max(item.devices)}, and a node of the design has {len(host.gpus)} accelerators"
+    if measured.most_ranks > len(host.gpus):
+        return f"{measured.most_ranks} ranks on a node, and a node of the design has {len(host.gpus)} accelerators"
+    if measured.fewest_ranks != measured.most_ranks:
+        return (
+            f"between {measured.fewest_ranks} and {measured.most_ranks} ranks on a node: the model spreads them evenly"
+        )
+    if measured.devices and max(measured.devices) >= len(host.gpus):
+        return f"device {max(measured.devices)}, and a node of the design has {len(host.gpus)} accelerators"
     return ""
 
 
-def placement_of(item: Measured, host: Host) -> Placement | None:
+def placement_of(measured: Measured, host: Host) -> Placement | None:
     """Return how the ranks of a measured collective sat; None where they fill node after node, or nothing is said.
 
     Args:
-        item: the value, with what the log says of its ranks.
+        measured: the value, with what the log says of its ranks.
         host: a compute node of the design.
     """
-    if placement_fault(item, host):
+    if placement_fault(measured, host):
         return None
-    if item.nodes < 2 or not item.most_ranks or item.most_ranks == len(host.gpus):
+    if measured.nodes < 2 or not measured.most_ranks or measured.most_ranks == len(host.gpus):
         return None
-    devices = item.devices or tuple(range(0, len(host.gpus), max(1, len(host.gpus) // item.most_ranks)))
-    return Placement(item.nodes, nics_near(host, devices[: item.most_ranks]))
+    devices = measured.devices or tuple(range(0, len(host.gpus), max(1, len(host.gpus) // measured.most_ranks)))
+    return Placement(measured.nodes, nics_near(host, devices[: measured.most_ranks]))
 
 
-def fills_nodes(item: Measured, host: Host) -> bool:
+def fills_nodes(measured: Measured, host: Host) -> bool:
     """Return whether the ranks of a measured collective fill nodes of the design one after the other.
 
     Args:
-        item: the value, with what the log says of its ranks.
+        measured: the value, with what the log says of its ranks.
         host: a compute node of the design.
     """
-    return not placement_fault(item, host) and placement_of(item, host) is None
+    return not placement_fault(measured, host) and placement_of(measured, host) is None
 
 
-def ranks_key(item: Measured) -> tuple[object, ...]:
+def ranks_key(measured: Measured) -> tuple[object, ...]:
     """Return what tells the ranks of a measured collective from others: how many, where, and of which accelerators."""
-    return (item.gpus, item.nodes if item.gpus else 0, item.most_ranks, item.devices, item.accelerators)
+    return (
+        measured.gpus,
+        measured.nodes if measured.gpus else 0,
+        measured.most_ranks,
+        measured.devices,
+        measured.accelerators,
+    )
 
 
 def node_of(design: ResolvedDesign, nic_gbyte_s: float | None = None) -> Host:
@@ -146,13 +156,13 @@ def job_layout(
     domains = ceil_div(boxes, node.domain_nodes) if by_domain else boxes
     spanned = zones_of(design, boxes) if zones is None else boxes * 0 + zones
     filled = by_domain and node.domain_nodes > 1 and placement is None
-    each = minimum(ranks, node.domain_gpus) if filled else ranks / domains
+    per_node = minimum(ranks, node.domain_gpus) if filled else ranks / domains
     return RankLayout(
         host=node,
         nodes=domains,
-        per_node=each,
+        per_node=per_node,
         zones=spanned,
         cuts=fabric_cuts(design, plan, boxes, spanned),
         sent_by=None if placement is None else boxes / domains * placement.nics,
-        last=ranks - (domains - 1) * each if filled else None,
+        last=ranks - (domains - 1) * per_node if filled else None,
     )

@@ -44,8 +44,8 @@ def files_read(catalog: Catalog) -> tuple[CatalogFile, ...]:
 
 def files_of(catalogs: Iterable[Catalog]) -> tuple[CatalogFile, ...]:
     """Return every catalogue file that several catalogues have read so far, by id, each once."""
-    found = {(file.id, file.path, file.sha256): file for catalog in catalogs for file in files_read(catalog)}
-    return tuple(found[key] for key in sorted(found))
+    files = {(file.id, file.path, file.sha256): file for catalog in catalogs for file in files_read(catalog)}
+    return tuple(files[key] for key in sorted(files))
 
 
 def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str]:
@@ -58,8 +58,8 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
     elif spec.zones > 1:
         yield "The zones are separate: no traffic passes between them, and an allreduce stays within one."
     if spec.tiers == 3:
-        words = policy_words(spec.core_policy, switches_by_policy(design))
-        yield f"Core switches follow the policy `{spec.core_policy}`." if not words else f"{words}."
+        policy = policy_words(spec.core_policy, switches_by_policy(design))
+        yield f"Core switches follow the policy `{spec.core_policy}`." if not policy else f"{policy}."
     shape = plan.dragonfly
     if shape is not None:
         join = "links join" if shape.each > 1 else "link joins"
@@ -88,7 +88,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
     group = design.compute
     planned = {network.network.name for network in design.networks}
-    slots = [slot for at, slot in enumerate(group.server.nics) if at not in group.fabric_nics]
+    slots = [slot for slot_number, slot in enumerate(group.server.nics) if slot_number not in group.fabric_nics]
     left = sum(slot.network not in planned for slot in slots)
     if left:
         yield (
@@ -113,8 +113,8 @@ def announced(catalog: Catalog) -> tuple[str, ...]:
     names = [entry.part.id for entry in catalog.used if entry.part.announced]
     if not names:
         return ()
-    words = listed(f"`{name}`" for name in names)
-    return (f"Announced, not yet sold: {words}; figures and prices of such parts are their makers' and analysts'.",)
+    parts = listed(f"`{name}`" for name in names)
+    return (f"Announced, not yet sold: {parts}; figures and prices of such parts are their makers' and analysts'.",)
 
 
 def _rails(design: ResolvedDesign, plan: FabricPlan) -> str:
@@ -137,8 +137,8 @@ def _rails(design: ResolvedDesign, plan: FabricPlan) -> str:
 
 
 def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str, ...]) -> Iterator[str]:
-    wanted = design.spec.communication
-    if wanted is None:
+    communication = design.spec.communication
+    if communication is None:
         return
     several = sum(group.group.role == "compute" for group in design.groups) > len(design.job_groups)
     group = f" of the largest kind, `{design.compute.server.id}`; the others take no part" if several else ""
@@ -154,12 +154,12 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
             "NICs, through which as much passes as through the others. Over whole domains it is a job of "
             f"{most - last:,}."
         )
-    for name, library in zip(wanted.libraries, design.libraries, strict=True):
+    for name, library in zip(communication.libraries, design.libraries, strict=True):
         if name == "nccl" and library.id != name:
             yield f"`{library.id}` stands for `nccl`: it is the library of these accelerators' maker."
     yield from left_out
     if any(library.method == "hfreduce" for library in design.libraries):
-        yield f"HFReduce returns results to the GPUs with {wanted.hfreduce.h2d}."
+        yield f"HFReduce returns results to the GPUs with {communication.hfreduce.h2d}."
 
 
 def _cost(design: ResolvedDesign) -> Iterator[str]:
@@ -229,14 +229,14 @@ def design_assumptions(
 
 def _overridden(catalog: Catalog) -> set[tuple[str, str]]:
     """Return (file, part) of prices in place of which a book that extends theirs has its own."""
-    found = set()
+    prices = set()
     for entry in catalog.used:
-        own = entry.document.data.get("items", ()) if entry.base else ()
+        extended = entry.document.data.get("items", ()) if entry.base else ()
         base = entry.base
         while base is not None:
-            found |= {(base.document.file, part) for part in own}
+            prices |= {(base.document.file, part) for part in extended}
             base = base.base
-    return found
+    return prices
 
 
 def recalled_figures(catalog: Catalog) -> tuple[UnverifiedFigure, ...]:

@@ -16,7 +16,7 @@ from ffplan.results.design import Assessment
 from ffplan.studies.cost.cost import ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.parts import bom_report, power_report
-from ffplan.studies.cost.request import Asked
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ POWERS = {
 """What a wished power may bound, the strictest first, in words."""
 
 
-NO_DRAWS = Asked(draws=0)
+NO_DRAWS = CostRequest(draws=0)
 
 
 def _drawn(power: SitePower, power_of: str) -> float:

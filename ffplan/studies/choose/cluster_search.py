@@ -137,8 +137,8 @@ class ClusterSearch:
             idea: the way to build the fabric.
             first: nodes to begin with [1].
         """
-        found, slow = smallest(self._sizes(idea), first, days)
-        full = self.tried(idea, found) if found else None
+        nodes, slow = smallest(self._sizes(idea), first, days)
+        full = self.tried(idea, nodes) if nodes else None
         return full, self.tried(idea, slow) if slow and full is None else None
 
     def _sizes(self, idea: Idea) -> Sizes:
@@ -167,26 +167,26 @@ class ClusterSearch:
             return taken[nodes]
 
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)
-        found, _ = smallest(sizes, whole.nodes * whole.days / days, days)
-        nodes = found or whole.nodes
+        size, _ = smallest(sizes, whole.nodes * whole.days / days, days)
+        nodes = size or whole.nodes
         nodes = rounder_size(sizes, nodes, days) or nodes
         return nodes, of(nodes) or whole.days
 
-    def rounder(self, found: SizedCluster) -> SizedCluster | None:
+    def rounder(self, cluster: SizedCluster) -> SizedCluster | None:
         """Return the smallest round size below a design that is in time too; None where there is none.
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
         """
-        nodes = rounder_size(self._sizes(found.built.idea), found.nodes, self.target.days)
-        return self.tried(found.built.idea, nodes) if nodes else None
+        nodes = rounder_size(self._sizes(cluster.built.idea), cluster.nodes, self.target.days)
+        return self.tried(cluster.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
         """Return the smallest design of an idea where it may come near the best; None where it cannot."""
         trial = self.tried(idea, nodes)
         if trial is None or aim_of(trial, self.target) * trial.days / self.target.days > best * (1 + self.target.slack):
             return trial if trial is not None and trial.days <= self.target.days else None
-        found, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
-        return found
+        cluster, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
+        return cluster
 
     def variants(self, full: SizedCluster) -> list[SizedCluster]:
         """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs.
@@ -206,13 +206,13 @@ class ClusterSearch:
             if aim_of(fewer, self.target) >= aim_of(best, self.target):
                 break
             best, idea = fewer, fewer.built.idea
-        for other in IDEAS[1:]:
-            if best.built.design.spec.fabric.tiers == 1 and not other.other:
+        for alternative in IDEAS[1:]:
+            if best.built.design.spec.fabric.tiers == 1 and not alternative.other:
                 continue  # nothing to make leaner
-            way = with_nics(other, idea.nics) if idea.nics and not other.other else other
-            made = self._resized(way, best.nodes, aim_of(best, self.target))
-            if made is not None:
-                found.append(made)
+            way = with_nics(alternative, idea.nics) if idea.nics and not alternative.other else alternative
+            resized = self._resized(way, best.nodes, aim_of(best, self.target))
+            if resized is not None:
+                found.append(resized)
         return found
 
 
@@ -222,6 +222,6 @@ def with_nics(idea: Idea, nics: int) -> Idea:
     Args:
         nics: NICs of a node on the fabric [1].
     """
-    own = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
-    words = f"{plural(nics, 'NIC')} in a node; {own}"
-    return replace(idea, name=f"{idea.name}-{nics}nic", words=words, nics=nics)
+    rate = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
+    text = f"{plural(nics, 'NIC')} in a node; {rate}"
+    return replace(idea, name=f"{idea.name}-{nics}nic", words=text, nics=nics)

@@ -72,13 +72,13 @@ def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, 
     """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
     links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
-    found = []
+    pairs = []
     for reach in (_RACK_REACH, _HALL_REACH):
         far = [link for link in fitting if link.reach.value >= reach]
         if not far:
             return None
-        found.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
-    return found[0], found[1]
+        pairs.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
+    return pairs[0], pairs[1]
 
 
 def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
@@ -91,11 +91,11 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded:
         NoDesignError: where there is none.
     """
     parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
-    found = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
-    if not found:
+    servers = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
+    if not servers:
         remedy = "add one with `--catalog`, or choose another accelerator"
         raise NoDesignError(f"`{book.id}` prices no server with `{accelerator}`; {remedy}")
-    return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
+    return min(servers, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
 
 
 def fabric_slots(server: Server) -> list[NicSlot]:
@@ -257,8 +257,8 @@ class Builder:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        made = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
-        return next((built for built in made if built is not None), None)
+        candidates = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
+        return next((built for built in candidates if built is not None), None)
 
     def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
         """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
@@ -294,21 +294,21 @@ def why_not(built: Draft | Built, wishes: Wishes) -> str:
     Args:
         wishes: what is wanted.
     """
-    found = []
+    reasons = []
     if wishes.budget is not None and built.cost > wishes.budget:
-        found.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+        reasons.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
     drawn = built.drawn(wishes.power_of)
     if wishes.watts is not None and drawn > wishes.watts:
-        found.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
-    return " and ".join(found)
+        reasons.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
+    return " and ".join(reasons)
 
 
 def _surplus(built: Built, first: Built) -> str:
     """Return why an idea adds nothing to the first; an empty text where it does."""
-    one, two = built.assessment, first.assessment
+    mine, two = built.assessment, first.assessment
     if built.idea.other:
         return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
-    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
+    if mine.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
         return f"it saves nothing over {two.design.name} at this size"
     return ""
 
@@ -333,11 +333,11 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
         raise NoDesignError("say how large: --gpus, --budget or --power")
     builder = Builder(wishes, catalog, prefix)
     step = builder.step
-    found: list[Built] = []
+    designs: list[Built] = []
     left: list[str] = []
     rounded: dict[str, str] = {}
     for idea in IDEAS:
-        first = found[0] if found else None
+        first = designs[0] if designs else None
         if idea.other and first is None:
             continue
 
@@ -348,8 +348,8 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             built = builder.largest(idea, first)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
-                built, words = rounder_design(built, build, step, catalog)
-                rounded |= {built.assessment.design.name: words} if words else {}
+                built, reason = rounder_design(built, build, step, catalog)
+                rounded |= {built.assessment.design.name: reason} if reason else {}
         else:
             built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
             why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
@@ -357,7 +357,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             why = _surplus(built, first)
         if built is None or why:
             left.append(f"{idea.name}: {why}")
-        elif len(found) < MOST_DESIGNS:
-            found.append(built)
-    kept = {item.assessment.design.name for item in found}
-    return found, left, {name: words for name, words in rounded.items() if name in kept}
+        elif len(designs) < MOST_DESIGNS:
+            designs.append(built)
+    kept = {design.assessment.design.name for design in designs}
+    return designs, left, {name: words for name, words in rounded.items() if name in kept}

@@ -44,39 +44,39 @@ def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int |
     """
     step = sizes.step
     low, nodes = 0, min(max(step, round_up(first / step) * step), sizes.most)
-    found: int | None = None
+    fitting: int | None = None
     slow: int | None = None
     high = sizes.most + step
     for _ in range(_MOST_TRIALS):
         taken = sizes.days(nodes)
         if taken is not None and taken <= days:
-            found = high = nodes
+            fitting = high = nodes
         else:
             slow, low = (nodes if taken is not None else slow), nodes
         if high - low <= max(step, _CLOSE * high) or low >= sizes.most:
             break
         guess = nodes * taken / days if taken is not None else 2.0 * nodes
-        wanted = round_up(guess * (1.002 if low == nodes else 1.0) / step) * step
+        next_size = round_up(guess * (1.002 if low == nodes else 1.0) / step) * step
         middle = (low + high) // 2 // step * step
-        nodes = wanted if low < wanted < high else max(middle, low + step)
-    return found, slow
+        nodes = next_size if low < next_size < high else max(middle, low + step)
+    return fitting, slow
 
 
-def rounder_size(sizes: Sizes, found: int, days: float) -> int | None:
+def rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
     """Return the smallest round size below another that is in time too [1]; None where there is none.
 
     A search by halves may stop at a size that divides badly.
 
     Args:
         sizes: what to search.
-        found: a size that is in time [1].
+        size: a size that is in time [1].
         days: the days [day].
     """
     unit = sizes.step
-    while (1 - _SMALLEST) * found > _ROUND_SIZES * unit:
+    while (1 - _SMALLEST) * size > _ROUND_SIZES * unit:
         unit *= 2
-    first = -(-int(_SMALLEST * found) // unit) * unit
-    for nodes in range(max(first, unit), found, unit):
+    first = -(-int(_SMALLEST * size) // unit) * unit
+    for nodes in range(max(first, unit), size, unit):
         taken = sizes.days(nodes)
         if taken is not None and taken <= days:
             return nodes
@@ -137,16 +137,19 @@ def rounder_design(
     nodes = most.assessment.nodes["compute"]
     fewer = {nodes // (unit * step) * unit * step for unit in _ROUND}
     tried = [most, *(build(count) for count in sorted(fewer, reverse=True) if _LEAST_PART * nodes <= count < nodes)]
-    rates = [(rate, item) for item in tried if item is not None and (rate := _tokens_s(item, catalog)) is not None]
+    rates = [
+        (rate, design) for design in tried if design is not None and (rate := _tokens_s(design, catalog)) is not None
+    ]
     fastest = max((rate for rate, _ in rates), default=0.0)
-    least = next((_GAIN * rate / item.cost for rate, item in rates if item is most), 0.0)
-    better = [item for rate, item in rates if rate >= _AS_FAST * fastest and rate / item.cost >= least]
-    found = min(better, key=lambda item: item.cost, default=most)
-    if found is most:
+    least = next((_GAIN * rate / design.cost for rate, design in rates if design is most), 0.0)
+    better = [design for rate, design in rates if rate >= _AS_FAST * fastest and rate / design.cost >= least]
+    chosen = min(better, key=lambda candidate: candidate.cost, default=most)
+    if chosen is most:
         return most, ""
-    own = next((f"{rate:,.0f}" for rate, item in rates if item is most), "none")
-    reached = next(rate for rate, item in rates if item is found)
-    return found, (
-        f"{most.assessment.accelerators:,} accelerators would fit the wishes; {found.design.stated_workload.model} has "
-        f"{reached:,.0f} tokens/s on {found.assessment.accelerators:,}, and {own} on all"
+    on_all = next((f"{rate:,.0f}" for rate, design in rates if design is most), "none")
+    reached = next(rate for rate, design in rates if design is chosen)
+    return chosen, (
+        f"{most.assessment.accelerators:,} accelerators would fit the wishes; "
+        f"{chosen.design.stated_workload.model} has "
+        f"{reached:,.0f} tokens/s on {chosen.assessment.accelerators:,}, and {on_all} on all"
     )

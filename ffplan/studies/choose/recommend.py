@@ -16,7 +16,7 @@ from ffplan.studies.choose.cluster_search import ClusterSearch
 from ffplan.studies.choose.first_designs import NoDesignError, priced_server
 from ffplan.studies.choose.recommend_target import Grown, KeptLimit, SizedCluster, Stage, Target, aim_of, broken
 from ffplan.studies.cost.cost import study_cost
-from ffplan.studies.cost.request import Asked
+from ffplan.studies.cost.request import CostRequest
 from ffplan.training.accelerator_rates import UncalibratedError
 
 if TYPE_CHECKING:
@@ -51,44 +51,46 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
     return tuple(stages) if later else (), stages[-1].days
 
 
-def _sized(item: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:
+def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:
     """Return what stands after each purchase; what stands never shrinks."""
-    found: list[Grown] = []
+    sizes: list[Grown] = []
     for stage in target.stages:
-        nodes, days = item.nodes, item.days
+        nodes, days = cluster.nodes, cluster.days
         if stage is not target.stages[-1]:
-            nodes, days = search.part(item, stage.days)
-        if found and nodes < found[-1].nodes:
-            nodes, days = found[-1].nodes, found[-1].days
-        alone = search.draft(item.built.idea, nodes)
-        found.append(Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else item.capex))
-    return found
+            nodes, days = search.part(cluster, stage.days)
+        if sizes and nodes < sizes[-1].nodes:
+            nodes, days = sizes[-1].nodes, sizes[-1].days
+        alone = search.draft(cluster.built.idea, nodes)
+        sizes.append(
+            Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.capex)
+        )
+    return sizes
 
 
-def _grown(item: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
+def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
     """Return a design whose file says what is bought when.
 
     The fabric is that of the last purchase: nodes, leaf switches and their links come with each, the switches above
     them with the first. A purchase that the nodes of an earlier one already serve is left out of the file.
 
     Args:
-        item: the design, sized for the last purchase.
+        cluster: the design, sized for the last purchase.
         search: what sized it.
         target: what is wanted.
     """
-    growth = _sized(item, search, target)
-    bought = [now for at, now in enumerate(growth) if at == 0 or now.nodes > growth[at - 1].nodes]
+    growth = _sized(cluster, search, target)
+    bought = [now for number, now in enumerate(growth) if number == 0 or now.nodes > growth[number - 1].nodes]
     if len(bought) == 1:
-        return replace(item, growth=tuple(growth))
+        return replace(cluster, growth=tuple(growth))
     rows = [
-        f"  - {{name: purchase-{at}, after: {now.stage.after:g} months, nodes: [{now.nodes}]}}"
+        f"  - {{name: purchase-{number}, after: {now.stage.after:g} months, nodes: [{now.nodes}]}}"
         f"  # {target.model} in {now.days:.1f} days"
-        for at, now in enumerate(bought, start=1)
+        for number, now in enumerate(bought, start=1)
     ]
-    built = built_from("\n".join((item.built.text, "phases:", *rows, "")), item.built.idea, catalog)
-    assert built is not None, item.built.text
-    study = study_cost(built.design, catalog.fresh(), Asked(draws=0), item.timed)
-    return replace(item, built=built, study=study, growth=tuple(growth))
+    built = built_from("\n".join((cluster.built.text, "phases:", *rows, "")), cluster.built.idea, catalog)
+    assert built is not None, cluster.built.text
+    study = study_cost(built.design, catalog.fresh(), CostRequest(draws=0), cluster.timed)
+    return replace(cluster, built=built, study=study, growth=tuple(growth))
 
 
 _FIRST_MFU = 0.4
@@ -150,7 +152,7 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
 
 
 def _order(target: Target) -> Callable[[SizedCluster], tuple[float, str, str]]:
-    return lambda item: (aim_of(item, target), item.accelerator, item.built.assessment.design.name)
+    return lambda cluster: (aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
 
 
 class _Pool:
@@ -165,7 +167,7 @@ class _Pool:
 
     def best(self, target: Target) -> list[SizedCluster]:
         """Return what meets a target, the best first."""
-        return sorted((item for item in self.found if not broken(item, target)), key=_order(target))
+        return sorted((cluster for cluster in self.found if not broken(cluster, target)), key=_order(target))
 
     def add(self, name: str, peak: float) -> None:
         """Size clusters of an accelerator.
@@ -200,7 +202,7 @@ class _Pool:
 
     def lean(self) -> None:
         """Try leaner ways to build the best clusters, accelerator by accelerator; those in time come before others."""
-        fulls = sorted(self.found, key=lambda item: (item.days > self.target.days, *_order(self.target)(item)))
+        fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
             best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
@@ -215,13 +217,15 @@ class _Pool:
         target = self.target
         if not target.stages:
             return
-        early = sorted((item for item in self.found if item.days <= target.days), key=_order(target))
+        early = sorted((cluster for cluster in self.found if cluster.days <= target.days), key=_order(target))
         best = self.best(target) or early
-        first = {item.accelerator: item for item in reversed(early)}
-        near = [item for item in early if aim_of(item, target) <= aim_of(best[0], target) * (1 + target.slack)]
-        apart = [item for item in first.values() if not any(item is other for other in near)]
-        made = [_grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
-        self.found = [item for item in self.found if item.days > target.days] + made
+        first = {cluster.accelerator: cluster for cluster in reversed(early)}
+        near = [cluster for cluster in early if aim_of(cluster, target) <= aim_of(best[0], target) * (1 + target.slack)]
+        apart = [cluster for cluster in first.values() if not any(cluster is neighbour for neighbour in near)]
+        grown = [
+            _grown(cluster, self.searches[cluster.accelerator], target, self.catalog) for cluster in (*near, *apart)
+        ]
+        self.found = [cluster for cluster in self.found if cluster.days > target.days] + grown
 
     def _hopeless(self, least: float, search: ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
@@ -234,23 +238,23 @@ class _Pool:
         """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
         target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
-            found = self.best(target)
-            return LooserLimit(limit, found[0] if found else None)
+            best = self.best(target)
+            return LooserLimit(limit, best[0] if best else None)
         again = list(self.best(target)[:1])
         for first in self._leaders(target):
             nodes = round_up(first.nodes / LOOSER)
-            made, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
-            if made is not None and target.stages:
-                made = _grown(made, self.searches[first.accelerator], target, self.catalog)
-            again += [made] if made is not None and not broken(made, target) else []
+            smaller, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
+            if smaller is not None and target.stages:
+                smaller = _grown(smaller, self.searches[first.accelerator], target, self.catalog)
+            again += [smaller] if smaller is not None and not broken(smaller, target) else []
         return LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
     def _leaders(self, target: Target) -> list[SizedCluster]:
         """Return the best designs of the accelerators to size again, one of each."""
         leaders: dict[str, SizedCluster] = {}
-        for item in sorted(self.found, key=_order(target)):
-            if item.accelerator in self.searches:
-                leaders.setdefault(item.accelerator, item)
+        for cluster in sorted(self.found, key=_order(target)):
+            if cluster.accelerator in self.searches:
+                leaders.setdefault(cluster.accelerator, cluster)
         return list(leaders.values())[:_RESOLVED]
 
 
@@ -278,7 +282,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     pool.grow()
     return Recommendation(
         meet=pool.best(target),
-        miss=[item for item in pool.found if broken(item, target)],
+        miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
         looser=[pool.looser(limit) for limit in target.limits],
     )

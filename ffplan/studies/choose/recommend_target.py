@@ -170,16 +170,16 @@ class SizedCluster:
         return self.built.assessment.nodes["compute"]
 
 
-def _floor(item: SizedCluster) -> float:
+def _floor(cluster: SizedCluster) -> float:
     """Return the floor of the racks [m2].
 
     Raises:
         UsageError: where the ownership profile does not say what a rack takes.
     """
-    found = item.study.power.floor_m2
-    if found is None:
+    area = cluster.study.power.floor_m2
+    if area is None:
         raise UsageError("a limit of floor: the ownership profile has no `rack_area`; state the area of a rack")
-    return found
+    return area
 
 
 AIMS: dict[str, Callable[[SizedCluster], float]] = {

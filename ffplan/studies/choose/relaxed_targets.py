@@ -20,7 +20,7 @@ _DIGITS = 3
 """Digits that a raised budget and a raised power are rounded up to [1]."""
 
 
-class NearSearch:
+class RelaxedSearch:
     """Looks for wishes near some that no design meets."""
 
     def __init__(self, wishes: Wishes, catalog: Catalog, prefix: str) -> None:
@@ -44,7 +44,7 @@ class NearSearch:
         """Return the most accelerators with which three ideas, or else the most, meet budget and power; the designs,
         and why other ideas do not. None where no size does.
         """
-        sizes = {item.assessment.accelerators for idea in IDEAS if (item := self._largest(idea)) is not None}
+        sizes = {largest.assessment.accelerators for idea in IDEAS if (largest := self._largest(idea)) is not None}
         best: tuple[int, list[Built], list[str]] | None = None
         for size in sorted(sizes, reverse=True):
             built, left, _ = first_designs(self._noted(size), self.catalog, self.prefix)
@@ -57,16 +57,16 @@ class NearSearch:
     def unmet(self, near: tuple[int, list[Built], list[str]] | None) -> UnmetWishes:
         """Return what the wishes take, and wishes that can be met."""
         wishes = self.wishes
-        found = [NearWishes(f"--gpus {near[0]}", self._kept("budget", "watts"), len(near[1]))] if near else []
-        found += self._raised()
+        relaxed = [NearWishes(f"--gpus {near[0]}", self._kept("budget", "watts"), len(near[1]))] if near else []
+        relaxed += self._raised()
         return UnmetWishes(
             accelerators=wishes.gpus,
             budget=wishes.budget,
             power_kw=None if wishes.watts is None else wishes.watts / 1e3,
             power_of=wishes.power_of,
             pue=wishes.pue,
-            designs=tuple(self._wished(item) for item in self._as_wished()),
-            near=tuple(found),
+            designs=tuple(self._wished(built) for built in self._as_wished()),
+            near=tuple(relaxed),
         )
 
     @property
@@ -91,22 +91,22 @@ class NearSearch:
 
     def _kept(self, *names: str) -> str:
         """Return wishes in words."""
-        wishes, words = self.wishes, []
+        wishes, kept = self.wishes, []
         if "gpus" in names and wishes.gpus is not None:
-            words.append(f"{wishes.gpus:,} accelerators")
+            kept.append(f"{wishes.gpus:,} accelerators")
         if "budget" in names and wishes.budget is not None:
-            words.append(f"{amount(wishes.budget)} {self.currency}")
+            kept.append(f"{amount(wishes.budget)} {self.currency}")
         if "watts" in names and wishes.watts is not None:
-            words.append(f"{kilowatts(wishes.watts / 1e3)} {POWERS[wishes.power_of]}")
-        return listed(words)
+            kept.append(f"{kilowatts(wishes.watts / 1e3)} {POWERS[wishes.power_of]}")
+        return listed(kept)
 
     def _as_wished(self) -> list[Built]:
         """Return every idea that can be built at the wished size, whatever it takes."""
-        found: list[Built] = []
+        designs: list[Built] = []
         for idea in IDEAS:
-            built = self.builder.build(idea, self._nodes, found[0] if found else None)
-            found += [built] if built is not None else []
-        return found
+            built = self.builder.build(idea, self._nodes, designs[0] if designs else None)
+            designs += [built] if built is not None else []
+        return designs
 
     def _wished(self, built: Built) -> WishedDesign:
         power, assessment = built.study.power, built.assessment
@@ -137,24 +137,24 @@ class NearSearch:
         free, _, _ = first_designs(replace(sized, budget=None, watts=None), self.catalog, self.prefix)
         if not free:
             return []
-        cost = max(item.cost for item in free)
+        cost = max(built.cost for built in free)
         options: list[str] = []
         if sized.budget is not None and cost > sized.budget:
             budget = _rounded_up(cost)
             options.append(f"--budget {_money(budget, self.currency)}")
             sized = replace(sized, budget=budget)
-        drawn = max(item.drawn(sized.power_of) for item in free)
+        drawn = max(built.drawn(sized.power_of) for built in free)
         kept = "gpus" if self.wishes.gpus is not None else ""
         if sized.watts is None or drawn <= sized.watts:
             return [self._tried(sized, options, kept, "watts")]
         power = _rounded_up(drawn)
-        found = [self._tried(replace(sized, watts=power), [*options, f"--power {power / 1e6:g}MW"], kept)]
+        relaxed = [self._tried(replace(sized, watts=power), [*options, f"--power {power / 1e6:g}MW"], kept)]
         for power_of in POWERS:
-            if max(item.drawn(power_of) for item in free) <= sized.watts:
+            if max(built.drawn(power_of) for built in free) <= sized.watts:
                 meant = replace(sized, power_of=power_of)
-                found.append(self._tried(meant, [*options, f"--power-of {power_of}"], kept))
+                relaxed.append(self._tried(meant, [*options, f"--power-of {power_of}"], kept))
                 break
-        return found
+        return relaxed
 
     def _tried(self, wishes: Wishes, options: list[str], *kept: str) -> NearWishes:
         """Return wishes with the number of designs that meet them."""

@@ -39,24 +39,24 @@ def studied(
     """
     from ffplan.studies.design.design import study_design
 
-    wanted = {name.split(".")[0].split("[")[0] for name in metrics}
+    sections = {name.split(".")[0].split("[")[0] for name in metrics}
     assessment = study_design(design, catalog, all_scales=False).assessment
-    found = numbers(plain(assessment))
+    figures = numbers(plain(assessment))
     unpriced: tuple[str, ...] = ()
     if assessment.cost is not None and assessment.cost.missing:
-        unpriced = tuple(item.part for item in assessment.cost.missing)
-        found = {path: value for path, value in found.items() if not path.startswith("cost.")}
-    if wanted & {"bom", "tco", "run"}:
-        found |= _money(design, catalog, run="run" in wanted, priced=not unpriced)
-    if wanted & {"train", "goodput"}:
-        found |= _workload(design, catalog, goodput="goodput" in wanted)
-    return found, unpriced
+        unpriced = tuple(gap.part for gap in assessment.cost.missing)
+        figures = {path: value for path, value in figures.items() if not path.startswith("cost.")}
+    if sections & {"bom", "tco", "run"}:
+        figures |= _money(design, catalog, run="run" in sections, priced=not unpriced)
+    if sections & {"train", "goodput"}:
+        figures |= _workload(design, catalog, goodput="goodput" in sections)
+    return figures, unpriced
 
 
 def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
     """Return the numbers of the design's cost, and of its workload's run; no money without every price."""
     from ffplan.studies.cost.cost import study_cost
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.train.default_job import timed_workload
 
     timed = None
@@ -64,7 +64,7 @@ def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool)
         if design.workload is None or design.workload.tokens is None:
             raise UsageError("`run` metrics are of the design's `workload` with its `tokens`, which it does not have")
         timed = timed_workload(design, catalog, design.workload)
-    cost = numbers(plain(study_cost(design, catalog, Asked(draws=0), timed)))
+    cost = numbers(plain(study_cost(design, catalog, CostRequest(draws=0), timed)))
     kinds = ("bom", "tco", "run") if priced else ()
     return {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
 
@@ -78,7 +78,7 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
     if not goodput:
         report = workload_report(design, catalog, design.workload)
         return {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
     from ffplan.studies.operate.goodput_basis import goodput_basis
     from ffplan.studies.operate.goodput_job import goodput_job
@@ -86,11 +86,11 @@ def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dic
 
     job = goodput_job(design, catalog, None, None)
     assert job is not None
-    found = {} if job.report is None else numbers(plain(job.report.rows[0]))
-    found = {f"train.{path}": value for path, value in found.items()}
+    figures = {} if job.report is None else numbers(plain(job.report.rows[0]))
+    figures = {f"train.{path}": value for path, value in figures.items()}
     left = numbers(plain(reliability_summary(goodput_basis(design, catalog))))
-    left |= numbers(plain(study_goodput(design, catalog, job, Asked(draws=0)).report.reliability))
-    return found | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(_DRAWN)}
+    left |= numbers(plain(study_goodput(design, catalog, job, CostRequest(draws=0)).report.reliability))
+    return figures | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(_DRAWN)}
 
 
 _MOST_POINTS = 1_000_000_000
@@ -129,15 +129,15 @@ class SweptAxis:
 
 def _range(text: str, path: str) -> Any:
     """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None where the text is no range."""
-    found = _RANGE.fullmatch(text)
-    if found is None:
+    match = _RANGE.fullmatch(text)
+    if match is None:
         return None
-    start, stop, how = float(found[1]), float(found[2]), found[3]
-    by = float(found[4]) if how else 1.0
+    start, stop, how = float(match[1]), float(match[2]), match[3]
+    by = float(match[4]) if how else 1.0
     if max(abs(start), abs(stop), abs(by)) > _LARGEST or (how == "*" and 0 < start < 1 / _LARGEST):
         raise UsageError(f"--vary {path}={text}: a number is too large or too small for a range")
     if stop < start:
-        raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{found[2]}..{found[1]}`")
+        raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{match[2]}..{match[1]}`")
     if how == "#":
         if by != int(by) or by < 2:
             raise UsageError(f"--vary {path}={text}: give a whole number of values, at least 2, such as `#11`")
@@ -189,11 +189,11 @@ def axis(text: str) -> SweptAxis:
     texts = tuple(part.strip() for part in values.split(","))
     if not all(texts):
         raise UsageError(f"--vary {text}: a value is empty")
-    twice = next((one for at, one in enumerate(texts) if one in texts[:at]), None)
+    twice = next((value for index, value in enumerate(texts) if value in texts[:index]), None)
     if twice is not None:
         raise UsageError(f"--vary {text}: `{twice}` stands twice")
-    found = [_ratio(one) for one in texts]
-    return SweptAxis(path, texts, None if None in found else np.array(found, float))
+    ratios = [_ratio(value) for value in texts]
+    return SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
 
 
 class Points:
@@ -218,14 +218,14 @@ class Points:
             raise UsageError("give at least one --vary PATH=VALUES")
         if zipped and sample is not None:
             raise UsageError("--zip pairs values and --sample draws them: give one of the two")
-        paths = [steps(item.path) for item in axes]  # `nodes.0.count` is `nodes[0].count`
-        twice = next((at for at, path in enumerate(paths) if path in paths[:at]), None)
+        paths = [steps(axis.path) for axis in axes]  # `nodes.0.count` is `nodes[0].count`
+        twice = next((index for index, path in enumerate(paths) if path in paths[:index]), None)
         if twice is not None:
             raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
         self.axes, self.zipped, self.sample, self.seed = axes, zipped, sample, seed
-        lengths = [len(item) for item in axes]
+        lengths = [len(axis) for axis in axes]
         if zipped and len(set(lengths)) > 1:
-            words = ", ".join(f"{item.path} {len(item):,}" for item in axes)
+            words = ", ".join(f"{axis.path} {len(axis):,}" for axis in axes)
             raise UsageError(f"--zip: axes of one length are paired; these have {words}")
         self.count = sample if sample is not None else lengths[0] if zipped else prod(lengths)
         if self.count > _MOST_POINTS:
@@ -241,9 +241,9 @@ class Points:
         assert self.sample is not None
         random = np.random.default_rng(self.seed)
         found = []
-        for item in self.axes:
+        for axis in self.axes:
             strata = random.permutation(self.sample)
-            found.append((strata * len(item) // self.sample).astype(np.int32))
+            found.append((strata * len(axis) // self.sample).astype(np.int32))
         return found
 
     def indices(self, first: int, last: int) -> list[Ints]:
@@ -253,8 +253,8 @@ class Points:
         number = np.arange(first, last)
         if self.zipped:
             return [number] * len(self.axes)
-        found: list[Ints] = []
-        for item in reversed(self.axes):
-            found.insert(0, number % len(item))
-            number = number // len(item)
-        return found
+        columns: list[Ints] = []
+        for axis in reversed(self.axes):
+            columns.insert(0, number % len(axis))
+            number = number // len(axis)
+        return columns

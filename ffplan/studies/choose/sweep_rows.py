@@ -37,32 +37,32 @@ def front(values: Floats) -> Ints:
         and strikes out what it beats.
     """
     known = np.flatnonzero(~np.isnan(values).any(axis=1))
-    own = values[known]
+    points = values[known]
     if values.shape[1] == 2:
-        order = np.lexsort((own[:, 1], own[:, 0]))
-        second = own[order, 1]
+        order = np.lexsort((points[:, 1], points[:, 0]))
+        second = points[order, 1]
         before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
         chosen: Ints = known[order[second < before]]
         return chosen
     kept: list[int] = []
-    order = np.lexsort((*own.T[::-1], own.argsort(axis=0).argsort(axis=0).sum(axis=1)))
-    own, known = own[order], known[order]
-    while len(own):
-        best = own[0]
+    order = np.lexsort((*points.T[::-1], points.argsort(axis=0).argsort(axis=0).sum(axis=1)))
+    points, known = points[order], known[order]
+    while len(points):
+        best = points[0]
         kept.append(int(known[0]))
-        left = (own < best).any(axis=1)
-        own, known = own[left], known[left]
-    found = np.array(kept, np.int64)
-    found = found[~_beaten(values[found])]
-    return found[np.lexsort((found, values[found, 0]))]
+        left = (points < best).any(axis=1)
+        points, known = points[left], known[left]
+    on_front = np.array(kept, np.int64)
+    on_front = on_front[~_beaten(values[on_front])]
+    return on_front[np.lexsort((on_front, values[on_front, 0]))]
 
 
 def _beaten(values: Floats) -> Bools:
     """Return which points another one beats, shape (points,)."""
-    found = np.zeros(len(values), bool)
+    beaten = np.zeros(len(values), bool)
     for row in values:
-        found |= (row <= values).all(axis=1) & (row < values).any(axis=1)
-    return found
+        beaten |= (row <= values).all(axis=1) & (row < values).any(axis=1)
+    return beaten
 
 
 def knee(values: Floats) -> int | None:
@@ -102,8 +102,8 @@ def sampled(count: int) -> Ints:
     Args:
         count: points of the sweep [1].
     """
-    found: Ints = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(np.int64))
-    return found
+    numbers: Ints = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(np.int64))
+    return numbers
 
 
 @record
@@ -125,7 +125,7 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
         names: metrics of the sweep.
         directions: min or max of each metric of the front; its first metric is shown, else the sweep's first.
     """
-    fitting = [at for at, item in enumerate(points.axes) if len(item) > 1]
+    fitting = [index for index, axis in enumerate(points.axes) if len(axis) > 1]
     metric = next(iter(directions), names[0] if names else None)
     if len(fitting) < 2 or metric is None or points.zipped:
         return None
@@ -143,14 +143,14 @@ def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
         return np.zeros((0, 0))
     points = sweep.points
     down, across = len(points.axes[axes.down]), len(points.axes[axes.across])
-    found = np.full((_cell_count(down), _cell_count(across)), np.nan)
+    grid = np.full((_cell_count(down), _cell_count(across)), np.nan)
     column = chunk.columns.get(axes.metric)
     if column is None:
-        return found
+        return grid
     indices = points.indices(chunk.first, chunk.first + len(chunk.reason))
     best = np.fmax if axes.largest else np.fmin
-    best.at(found, (_cell(indices[axes.down], down), _cell(indices[axes.across], across)), column)
-    return found
+    best.at(grid, (_cell(indices[axes.down], down), _cell(indices[axes.across], across)), column)
+    return grid
 
 
 def _cell_count(values: int) -> int:
@@ -166,21 +166,21 @@ def first_of_cells(values: int) -> list[int]:
 
 def _cell(index: Ints, values: int) -> Ints:
     """Return the cells of values along an axis."""
-    found: Ints = index.astype(np.int64) * _cell_count(values) // values
-    return found
+    cell: Ints = index.astype(np.int64) * _cell_count(values) // values
+    return cell
 
 
-def merged(one: Floats, two: Floats, axes: GridAxes | None) -> Floats:
+def merged(first: Floats, two: Floats, axes: GridAxes | None) -> Floats:
     """Return the better of two grids, cell by cell.
 
     Args:
         two: another of its shape.
         axes: the grid; None without one.
     """
-    if axes is None or not one.size:
+    if axes is None or not first.size:
         return two
-    found: Floats = np.fmax(one, two) if axes.largest else np.fmin(one, two)
-    return found
+    better: Floats = np.fmax(first, two) if axes.largest else np.fmin(first, two)
+    return better
 
 
 @record
@@ -248,17 +248,19 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
 
     count = len(chunk.reason)
     columns: dict[str, Any] = {}
-    for item, at in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
-        values = item.numbers if item.numbers is not None else np.array(item.texts, object)
-        columns[f"axis.{item.path}"] = pa.array(values[at], pa.float64() if item.numbers is not None else pa.string())
+    for axis, index in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
+        values = axis.numbers if axis.numbers is not None else np.array(axis.texts, object)
+        columns[f"axis.{axis.path}"] = pa.array(
+            values[index], pa.float64() if axis.numbers is not None else pa.string()
+        )
     none = np.full(count, np.nan)
     for name in names:
         columns[name] = pa.array(chunk.columns.get(name, none), pa.float64(), from_pandas=True)
     columns["reason"] = pa.array([reason or None for reason in chunk.reason], pa.string())
     target = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), target, compression="zstd")
-    found: bytes = target.getvalue().to_pybytes()
-    return found
+    data: bytes = target.getvalue().to_pybytes()
+    return data
 
 
 def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
@@ -271,11 +273,11 @@ def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     count = len(chunk.reason)
     indices = sweep.points.indices(chunk.first, chunk.first + count)
     axes = []
-    for item, column in zip(sweep.points.axes, indices, strict=True):
+    for axis, column in zip(sweep.points.axes, indices, strict=True):
         known, place = np.unique(column, return_inverse=True)
-        words = [item.text(int(at)) for at in known]
-        words = [plain_cell(word) for word in words] if form == "csv" else words
-        axes.append([words[at] for at in place.tolist()])
+        labels = [axis.text(int(number)) for number in known]
+        labels = [plain_cell(word) for word in labels] if form == "csv" else labels
+        axes.append([labels[number] for number in place.tolist()])
     none = np.full(count, np.nan)
     columns = [chunk.columns.get(name, none) for name in names]
     if form == "csv":
@@ -288,13 +290,13 @@ def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
         csv.writer(text, lineterminator="\n").writerows(zip(*texts, strict=True))
         return text.getvalue()
     rows = []
-    paths = [item.path for item in sweep.points.axes]
-    for at, values in enumerate(zip(*axes, strict=True)):
-        found = {
-            name: float(f"{v:.12g}") for name, column in zip(names, columns, strict=True) if (v := column[at]) == v
+    paths = [swept.path for swept in sweep.points.axes]
+    for index, values in enumerate(zip(*axes, strict=True)):
+        fields = {
+            name: float(f"{v:.12g}") for name, column in zip(names, columns, strict=True) if (v := column[index]) == v
         }
-        row = {"point": chunk.first + at, "axes": dict(zip(paths, values, strict=True)), "metrics": found}
-        rows.append(json.dumps(row | ({"reason": chunk.reason[at]} if chunk.reason[at] else {})) + "\n")
+        row = {"point": chunk.first + index, "axes": dict(zip(paths, values, strict=True)), "metrics": fields}
+        rows.append(json.dumps(row | ({"reason": chunk.reason[index]} if chunk.reason[index] else {})) + "\n")
     return "".join(rows)
 
 
@@ -304,7 +306,7 @@ def header(sweep: Sweep, names: Sequence[str], form: str) -> str:
         return ""
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerow(
-        [*(plain_cell(f"axis.{item.path}") for item in sweep.points.axes), *names, "reason"]
+        [*(plain_cell(f"axis.{axis.path}") for axis in sweep.points.axes), *names, "reason"]
     )
     return text.getvalue()
 
@@ -321,11 +323,11 @@ def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, dir
     for name, column in chunk.columns.items():
         known = np.flatnonzero(~np.isnan(column))
         if len(known):
-            own = column[known]
-            low, high = int(known[own.argmin()]), int(known[own.argmax()])
-            total = float(own.sum())
-            at = (chunk.first + low, chunk.first + high)
-            stats[name] = (len(known), total, float(column[low]), at[0], float(column[high]), at[1])
+            known_values = column[known]
+            low, high = int(known[known_values.argmin()]), int(known[known_values.argmax()])
+            total = float(known_values.sum())
+            rows = (chunk.first + low, chunk.first + high)
+            stats[name] = (len(known), total, float(column[low]), rows[0], float(column[high]), rows[1])
     refused: dict[str, tuple[int, int]] = {}
     for row, reason in enumerate(chunk.reason):
         if reason:

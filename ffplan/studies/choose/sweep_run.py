@@ -95,9 +95,9 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
     waiting: deque[Future[Kept] | Kept] = deque()
     number = first
     while number < sweep.chunks or waiting:
-        under_way = sum(isinstance(item, Future) and not item.done() for item in waiting)
+        under_way = sum(isinstance(future, Future) and not future.done() for future in waiting)
         room = min(ahead - under_way, sweep.chunks - number, _HELD + ahead - len(waiting))
-        waiting.extend(pool.submit(work, job, at) for at in range(number, number + max(0, room)))
+        waiting.extend(pool.submit(work, job, chunk_number) for chunk_number in range(number, number + max(0, room)))
         number += max(0, room)
         head = waiting[0] if waiting else None
         ready = isinstance(head, Kept) or (head is not None and head.done())
@@ -139,10 +139,10 @@ def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
         first: number of the first chunk [1].
         workers: workers that share the tasks, each a few [1].
     """
-    each = (sweep.chunks - first) // (_TASKS * workers)
-    each = max(1, min(_TOGETHER, each)) if any(sweep.by_array) else 1
-    for number in range(first, sweep.chunks, each):
-        yield range(number, min(number + each, sweep.chunks))
+    per_task = (sweep.chunks - first) // (_TASKS * workers)
+    per_task = max(1, min(_TOGETHER, per_task)) if any(sweep.by_array) else 1
+    for number in range(first, sweep.chunks, per_task):
+        yield range(number, min(number + per_task, sweep.chunks))
 
 
 def _told(error: BaseException) -> str:
@@ -188,13 +188,14 @@ def refuse_versions(client: Any, address: str) -> None:
             return "none"
         return found
 
-    found = client.run(version)
-    if not found:
+    versions = client.run(version)
+    if not versions:
         raise UsageError(f"--cluster {address}: the cluster has no workers; start some, then run again")
-    for worker, other in sorted(found.items()):
-        if other != __version__:
+    for worker, version_there in sorted(versions.items()):
+        if version_there != __version__:
             raise UsageError(
-                f"--cluster {address}: worker {worker} has ffplan {other}, this is {__version__}; install one version"
+                f"--cluster {address}: worker {worker} has ffplan {version_there}, this is {__version__}; "
+                "install one version"
             )
 
 

@@ -35,11 +35,11 @@ _OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
 """Algorithms of NCCL whose bounds are compared."""
 
 
-def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]:
+def bound_faults(design: ResolvedDesign, communication: Communication) -> list[Finding]:
     """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
 
     Args:
-        wanted: the libraries and message of the design.
+        communication: the libraries and message of the design.
     """
     group = design.compute
     document = design.document
@@ -60,7 +60,7 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
             f"`{library}` does not run on `{group.accelerator.id}`",
             f"use `{own}`",
         )
-        for position, library in enumerate(wanted.libraries)
+        for position, library in enumerate(communication.libraries)
         if library not in ("nccl", own) and not library.startswith("hfreduce")
     ] + [
         document.finding(
@@ -69,7 +69,7 @@ def bound_faults(design: ResolvedDesign, wanted: Communication) -> list[Finding]
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{group.server.id}` has none",
             "use `hfreduce`, or a server with NVLink pairs",
         )
-        for position, library in enumerate(wanted.libraries)
+        for position, library in enumerate(communication.libraries)
         if library == "hfreduce-nvlink"
         and (scale_up is None or not (scale_up.pairs or scale_up.switched or scale_up.mesh or scale_up.torus))
     ]
@@ -96,8 +96,12 @@ def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]
     if query.library.method == "hfreduce":
         lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
         return [_BoundLedger("hfreduce", lines, True, ledger)]
-    found = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in _OF_NCCL]
-    return [_BoundLedger(item.name, item.ledger("allreduce", job), at) for item, at in found if some(at)]
+    possible = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in _OF_NCCL]
+    return [
+        _BoundLedger(algorithm.name, algorithm.ledger("allreduce", job), runs)
+        for algorithm, runs in possible
+        if some(runs)
+    ]
 
 
 def allreduce_bound(
@@ -111,8 +115,8 @@ def allreduce_bound(
         size: message [byte].
     """
     known = resources(job.host, job.cuts)
-    found = [(item, solve(known, item.lines)) for item in bound_ledgers(query, job)]
-    best, result = max(found, key=lambda item: item[1].gbyte_s if item[1].terms else 0.0)  # the first of equals
+    solved = [(ledger, solve(known, ledger.lines)) for ledger in bound_ledgers(query, job)]
+    best, result = max(solved, key=lambda pair: pair[1].gbyte_s if pair[1].terms else 0.0)  # the first of equals
     if all(term.name == "hbm" for term in result.terms):
         return None
     algbw, runner_up = float(result.gbyte_s), result.runner_up
@@ -132,8 +136,8 @@ def allreduce_bound(
 
 def left_out(design: ResolvedDesign) -> tuple[str, ...]:
     """Return which terms the bounds leave out because the catalogue has no figure for them, one sentence each."""
-    wanted, group = design.spec.communication, design.compute
-    if wanted is None:
+    communication, group = design.spec.communication, design.compute
+    if communication is None:
         return ()
     node, accelerator = node_of(design), group.accelerator
     sentences = []
@@ -142,12 +146,12 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
         sentences.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
     if accelerator is not None and accelerator.pcie is None:
         sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
-    asked = (
+    hfreduce = (
         any(library.method == "nccl" for library in design.libraries)
         and group.group.count > 1
         and node.peer_through_cpu
     )
-    if asked and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
+    if hfreduce and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
         sentences.append(f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out.")
     return tuple(sentences)
 
@@ -165,13 +169,13 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
         library: constants of the library.
         name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
-    asked = design.spec.communication
+    communication = design.spec.communication
     return CollectiveQuery(
         operation="allreduce",
         library=library,
         name=name if library.method == "hfreduce" else library.id,
         nvlink=name == "hfreduce-nvlink",
-        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
+        memcpy_async=bool(communication and communication.hfreduce.h2d == "memcpy-async"),
     )
 
 
@@ -181,12 +185,12 @@ def scales(node: Host, most: int) -> tuple[int, ...]:
     Args:
         most: ranks of all nodes that one job can span [1].
     """
-    found, ranks = [], _LEAST_RANKS
+    counts, ranks = [], _LEAST_RANKS
     while ranks < most:
-        each = node.domain_gpus if ranks > node.domain_gpus else len(node.gpus)
-        found.append(-(-ranks // each) * each)
+        per_node = node.domain_gpus if ranks > node.domain_gpus else len(node.gpus)
+        counts.append(-(-ranks // per_node) * per_node)
         ranks *= _STEP
-    return tuple(dict.fromkeys((*(count for count in found if count < most), most)))
+    return tuple(dict.fromkeys((*(count for count in counts if count < most), most)))
 
 
 def rows_of(
@@ -200,20 +204,20 @@ def rows_of(
         size: message [byte].
     """
     by_domain = query.library.method != "hfreduce"
-    found = []
+    rows = []
     for count in ranks:
         row = timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size)
         if row is not None:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _report(
     query: CollectiveQuery, design: ResolvedDesign, plan: FabricPlan, node: Host, *, all_scales: bool
 ) -> CollectiveReport:
-    asked, group = design.spec.communication, design.compute
-    assert asked is not None
-    most, size = most_gpus(design), asked.message_size
+    communication, group = design.spec.communication, design.compute
+    assert communication is not None
+    most, size = most_gpus(design), communication.message_size
     job = job_layout(design, plan, node, most, by_domain=query.library.method != "hfreduce")
     bounded = allreduce_bound(query, job, size)
     if bounded is None:
@@ -256,13 +260,17 @@ def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
 
     None where the design has no bridged pairs, or names no library between accelerators.
     """
-    asked = design.spec.communication
-    library = next((item for item in design.libraries if item.method == "nccl"), None)
-    if asked is None or library is None or not (node := node_of(design)).pairs:
+    communication = design.spec.communication
+    library = next(
+        (candidate_library for candidate_library in design.libraries if candidate_library.method == "nccl"), None
+    )
+    if communication is None or library is None or not (node := node_of(design)).pairs:
         return None
     query = allreduce_query(design, library, library.id)
-    layouts = [RankLayout(host=item, nodes=1, per_node=2) for item in (node, replace(node, pairs=()))]
-    rows = [timed_row(query, layout, 2, asked.message_size) for layout in layouts]
+    layouts = [
+        RankLayout(host=candidate_library, nodes=1, per_node=2) for candidate_library in (node, replace(node, pairs=()))
+    ]
+    rows = [timed_row(query, layout, 2, communication.message_size) for layout in layouts]
     return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 
 
@@ -280,16 +288,16 @@ def allreduces(
     Raises:
         InputError: where a library cannot run on the compute nodes, or nothing bounds it.
     """
-    wanted = design.spec.communication
-    if wanted is None:
+    communication = design.spec.communication
+    if communication is None:
         return ()
-    faults = bound_faults(design, wanted)
+    faults = bound_faults(design, communication)
     if faults:
         raise InputError(*faults)
     if plan is None:
         return ()
     node = node_of(design)
-    named = zip(wanted.libraries, design.libraries, strict=True)
+    named = zip(communication.libraries, design.libraries, strict=True)
     return tuple(
         _report(allreduce_query(design, library, name), design, plan, node, all_scales=all_scales)
         for name, library in named

@@ -78,13 +78,13 @@ def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
     )
 
 
-def _limit(item: Bound, pick: Pick) -> tuple[str, str]:
+def _limit(bound: Bound, pick: Pick) -> tuple[str, str]:
     """Return what a row waits for most: latency, its protocol, or the tightest resource."""
     if pick.latency > pick.stream:
         return "latency", "latency"
-    if pick.stream > pick.size / (float(item.gbyte_s) * 1e9) * _MARGIN:
+    if pick.stream > pick.size / (float(bound.gbyte_s) * 1e9) * _MARGIN:
         return "protocol", "share or ceiling of the protocol"
-    return item.binding.name, item.binding.label
+    return bound.binding.name, bound.binding.label
 
 
 def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: float) -> float | None:
@@ -94,7 +94,7 @@ def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: f
     return float(algbw * expert_dispatch.counted_copies(job, query.routing, algorithm))
 
 
-def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, item: Bound) -> CollectiveRow:
+def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, bound: Bound) -> CollectiveRow:
     """Return the row of one time.
 
     Args:
@@ -102,11 +102,11 @@ def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pic
         job: the ranks, plain numbers.
         gpus: how many they are.
         pick: the choice, its size and time.
-        item: every term of the algorithm chosen.
+        bound: every term of the algorithm chosen.
     """
     algbw = pick.size / pick.time / 1e9
-    name, label = _limit(item, pick)
-    spare = item.runner_up
+    name, label = _limit(bound, pick)
+    spare = bound.runner_up
     return CollectiveRow(
         library=query.name,
         gpus=gpus,
@@ -140,18 +140,18 @@ def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -
         gpus: how many they are.
         size: message [byte].
     """
-    found = time_choices(query, job, size)
-    if not found:
+    times = time_choices(query, job, size)
+    if not times:
         return None
-    made, best = chosen(found), fastest(found)
+    choice, best = chosen(times), fastest(times)
     pick = Pick(
         size=size,
-        algorithm=made.algorithm,
-        protocol=made.protocol,
-        time=made.time,
-        latency=made.latency,
-        stream=made.stream,
+        algorithm=choice.algorithm,
+        protocol=choice.protocol,
+        time=choice.time,
+        latency=choice.latency,
+        stream=choice.stream,
         fastest=choice_name(best.algorithm, best.protocol),
         fastest_time=best.time,
     )
-    return collective_row(query, job, gpus, pick, bound_of(query, job, made.algorithm))
+    return collective_row(query, job, gpus, pick, bound_of(query, job, choice.algorithm))

@@ -24,20 +24,22 @@ class QueryError(ValueError):
     """The design cannot run the query."""
 
 
-def _at(value: Number, job: RankLayout, at: int) -> float:
-    return float(np.broadcast_to(value, np.shape(job.nodes))[at])
+def _at(value: Number, job: RankLayout, index: int) -> float:
+    return float(np.broadcast_to(value, np.shape(job.nodes))[index])
 
 
-def _single(job: RankLayout, at: int) -> RankLayout:
+def _single(job: RankLayout, index: int) -> RankLayout:
     """Return one of the jobs, with plain numbers."""
-    crossed = tuple(replace(cut, sets=_at(cut.sets, job, at), gbyte_s=_at(cut.gbyte_s, job, at)) for cut in job.cuts)
+    crossed = tuple(
+        replace(cut, sets=_at(cut.sets, job, index), gbyte_s=_at(cut.gbyte_s, job, index)) for cut in job.cuts
+    )
     return RankLayout(
         host=job.host,
-        nodes=_at(job.nodes, job, at),
-        per_node=_at(job.per_node, job, at),
-        zones=_at(job.zones, job, at),
+        nodes=_at(job.nodes, job, index),
+        per_node=_at(job.per_node, job, index),
+        zones=_at(job.zones, job, index),
         cuts=crossed,
-        sent_by=None if job.sent_by is None else _at(job.sent_by, job, at),
+        sent_by=None if job.sent_by is None else _at(job.sent_by, job, index),
     )
 
 
@@ -58,23 +60,23 @@ def tabulate(
     grid = time_grid(query, job, sizes)
     if grid is None or not bool(grid.possible.all()):
         what = " ".join(filter(None, (query.algorithm, query.protocol, query.operation)))
-        at = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
+        over = "" if grid is None else f" over {gpus[int(np.argmin(grid.possible))]:,} accelerators"
         forced = ALGORITHMS.get(query.algorithm or "")
-        only = f"; {query.algorithm} runs on {forced.runs_on}" if at and forced and forced.runs_on else ""
-        raise QueryError(f"`{query.library.id}` has no {what}{at} of `{job.host.id}`{only}")
+        only = f"; {query.algorithm} runs on {forced.runs_on}" if over and forced and forced.runs_on else ""
+        raise QueryError(f"`{query.library.id}` has no {what}{over} of `{job.host.id}`{only}")
     bounds: dict[tuple[int, str], Bound] = {}
     for i in range(len(gpus)):
         for algorithm in dict.fromkeys(grid.choices[k][0] for k in grid.chosen[i]):
             bounds[i, algorithm] = bound_of(query, _single(job, i), algorithm)
     rows = _rows(query, job, gpus, sizes, grid, bounds)
     terms = [
-        AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(item))) for (i, algorithm), item in bounds.items()
+        AlgorithmRow(query.name, gpus[i], algorithm, tuple(_limits(bound))) for (i, algorithm), bound in bounds.items()
     ]
     return rows, terms
 
 
-def _limits(item: Bound) -> Iterator[Limit]:
-    for term in item.terms:
+def _limits(bound: Bound) -> Iterator[Limit]:
+    for term in bound.terms:
         yield Limit(term.name, term.label, term.gbyte_s, term.derivation)
 
 

@@ -36,7 +36,7 @@ from ffplan.studies.train.default_job import TimedJob, timed_job
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.cost.account import RunOutcome
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.train.default_job import JobReports
 
 FRACTIONS = (0.0625, 0.25)
@@ -57,7 +57,7 @@ class _Side:
     def run(self, values: dict[str, Number]) -> RunOutcome:
         """Return the run from inputs by key."""
         assert self.timed is not None
-        v = {found.name: values[found.key] for found in self.inputs}
+        v = {entry.name: values[entry.key] for entry in self.inputs}
         return account_run(self.ledger.account, self.timed.job, account_year(self.ledger.account, v), v)
 
 
@@ -70,34 +70,34 @@ def _refusal(ledger: Ledger, report: object) -> str | None:
 
 
 def _sides(
-    reports: JobReports, labels: tuple[str, ...], batch: int, gpus: int, tokens: float, asked: Asked
+    reports: JobReports, labels: tuple[str, ...], batch: int, gpus: int, tokens: float, request: CostRequest
 ) -> list[_Side]:
-    found = []
-    for at, (label, (design, catalog)) in enumerate(zip(labels, reports.designs, strict=True)):
-        ledger, report = ledger_for(design, catalog, asked), reports.of(at, gpus, batch)
+    sides = []
+    for index, (label, (design, catalog)) in enumerate(zip(labels, reports.designs, strict=True)):
+        ledger, report = ledger_for(design, catalog, request), reports.of(index, gpus, batch)
         refused = _refusal(ledger, report)
         timed = timed_job(report, gpus, tokens) if isinstance(report, TrainReport) and not refused else None
-        found.append(
+        sides.append(
             _Side(label=label, ledger=ledger, inputs=inputs_for(ledger, timed, catalog), timed=timed, refused=refused)
         )
-    return found
+    return sides
 
 
 def _by_key(sides: list[_Side]) -> tuple[Input, ...]:
     """Return the inputs of several sides, each draw once, named by its key."""
-    found: dict[str, Input] = {}
+    inputs: dict[str, Input] = {}
     for side in sides:
-        for item in side.inputs:
-            found.setdefault(item.key, replace(item, name=item.key))
-    return tuple(found.values())
+        for entry in side.inputs:
+            inputs.setdefault(entry.key, replace(entry, name=entry.key))
+    return tuple(inputs.values())
 
 
 def _apart(sides: list[_Side]) -> list[_Side]:
     """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
     figures: dict[str, set[tuple[object, ...]]] = {}
     for side in sides:
-        for item in side.inputs:
-            figures.setdefault(item.key, set()).add((item.likely, item.low, item.high, item.distribution))
+        for entry in side.inputs:
+            figures.setdefault(entry.key, set()).add((entry.likely, entry.low, entry.high, entry.distribution))
     several = {key for key, seen in figures.items() if len(seen) > 1}
     return [
         replace(
@@ -118,11 +118,11 @@ def _flip_rows(side: _Side, base: _Side) -> tuple[FlipRow, ...]:
     mine, theirs = _apart([_with_nic_prices(side), _with_nic_prices(base)])
 
     def gap(values: dict[str, Number]) -> Number:
-        found: Number = mine.run(values).per_million - theirs.run(values).per_million
-        return found
+        difference: Number = mine.run(values).per_million - theirs.run(values).per_million
+        return difference
 
-    found = flips(gap, _by_key([theirs, mine]), side.ledger.owned.currency)
-    return tuple(flip_row(flip) for flip in found)
+    rows = flips(gap, _by_key([theirs, mine]), side.ledger.owned.currency)
+    return tuple(flip_row(flip) for flip in rows)
 
 
 def _with_nic_prices(side: _Side) -> _Side:
@@ -131,16 +131,16 @@ def _with_nic_prices(side: _Side) -> _Side:
     return replace(side, ledger=wide, inputs=(*side.inputs, *wide.inputs[len(side.ledger.inputs) :]))
 
 
-def _difference(side: _Side, base: _Side, asked: Asked) -> MoneyDifference:
+def _difference(side: _Side, base: _Side, request: CostRequest) -> MoneyDifference:
     """Return one design against the baseline."""
     inputs = _by_key([base, side])
 
     def gap(values: dict[str, Number]) -> Number:
-        found: Number = side.run(values).per_million - base.run(values).per_million
-        return found
+        difference: Number = side.run(values).per_million - base.run(values).per_million
+        return difference
 
     v = likely(inputs)
-    drawn = sample(inputs, asked.draws, asked.seed) if asked.draws else v
+    drawn = sample(inputs, request.draws, request.seed) if request.draws else v
     mine, theirs = side.run(drawn).per_million, base.run(drawn).per_million
     one, two = side.run(v).per_million, base.run(v).per_million
     lower: Any = mine < theirs
@@ -164,35 +164,35 @@ def _crossing(sizes: list[tuple[int, float]], likely_size: int) -> float | None:
     """
     from math import exp, log
 
-    found = []
-    for (low, one), (high, two) in pairwise(sizes):
-        if (one - 1) * (two - 1) < 0:
-            part = log(one) / (log(one) - log(two))
-            found.append(exp(log(low) + part * (log(high) - log(low))))
-    return min(found, key=lambda size: abs(log(size / likely_size))) if found else None
+    crossings = []
+    for (low, before), (high, two) in pairwise(sizes):
+        if (before - 1) * (two - 1) < 0:
+            part = log(before) / (log(before) - log(two))
+            crossings.append(exp(log(low) + part * (log(high) - log(low))))
+    return min(crossings, key=lambda size: abs(log(size / likely_size))) if crossings else None
 
 
 def _with_sizes(
-    found: MoneyDifference, scales: tuple[ScaleRow, ...], at: tuple[int, int], gpus: int, batch: int
+    difference: MoneyDifference, scales: tuple[ScaleRow, ...], sides: tuple[int, int], gpus: int, batch: int
 ) -> MoneyDifference:
     """Return a difference with the batch and the number of accelerators at which both cost the same."""
     rows = []
-    asked = {"batch": batch, "gpus": gpus}
-    for name, label, other in (("batch", "batch", "gpus"), ("gpus", "accelerators of the job", "batch")):
-        value, kept = asked[name], asked[other]
+    job = {"batch": batch, "gpus": gpus}
+    for name, label, fixed in (("batch", "batch", "gpus"), ("gpus", "accelerators of the job", "batch")):
+        value, kept = job[name], job[fixed]
         sizes = []
         for row in scales:
-            mine, theirs = (row.sides[position].cost_per_million_tokens for position in at)
-            if getattr(row, other) == kept and mine is not None and theirs:
+            mine, theirs = (row.sides[position].cost_per_million_tokens for position in sides)
+            if getattr(row, fixed) == kept and mine is not None and theirs:
                 sizes.append((int(getattr(row, name)), mine / theirs))
         crossing = _crossing(sorted(sizes), value)
         tried = ", ".join(f"{size:,}" for size, _ in sorted(sizes))
         why = None if crossing else f"the same design is cheaper at every size tried: {tried}"
         rows.append(FlipRow(input=name, label=label, unit="1", likely=float(value), break_even=crossing, why=why))
-    return replace(found, break_even=(*found.break_even, *rows))
+    return replace(difference, break_even=(*difference.break_even, *rows))
 
 
-def _money_side(side: _Side, asked: Asked) -> MoneySide:
+def _money_side(side: _Side, request: CostRequest) -> MoneySide:
     if not side.ledger.costed:
         return MoneySide(
             label=side.label,
@@ -204,15 +204,15 @@ def _money_side(side: _Side, asked: Asked) -> MoneySide:
             waiting=None,
             inputs=(),
         )
-    found = accounted(side.ledger, side.inputs, side.timed, asked)
+    account = accounted(side.ledger, side.inputs, side.timed, request)
     return MoneySide(
         label=side.label,
-        hour=band(found.year.hour, found.drawn_year.hour),
-        capex=float(found.year.capex + found.year.building),
+        hour=band(account.year.hour, account.drawn_year.hour),
+        capex=float(account.year.capex + account.year.building),
         partial=side.ledger.left_out,
-        run=run_report(side.ledger, side.timed, found),
+        run=run_report(side.ledger, side.timed, account),
         refused=side.refused,
-        waiting=waiting(side.ledger, found.v),
+        waiting=waiting(side.ledger, account.v),
         inputs=input_rows(side.inputs),
     )
 
@@ -221,26 +221,26 @@ def _scales(
     reports: JobReports, sides: list[_Side], batches: list[int], gpus: int, batch: int, tokens: float
 ) -> tuple[ScaleRow, ...]:
     """Return the run at other numbers of accelerators, all of each design among them, and at other batches."""
-    each = max(side.ledger.design.compute.accelerators_per_node for side in sides)
-    counts = [round(gpus * part / each) * each for part in FRACTIONS]
+    per_node = max(side.ledger.design.compute.accelerators_per_node for side in sides)
+    counts = [round(gpus * part / per_node) * per_node for part in FRACTIONS]
     whole = sorted(most_gpus(side.ledger.design) for side in sides)
-    sizes = [(count, batch) for count in counts if count >= each] + [(gpus, size) for size in batches]
+    sizes = [(count, batch) for count in counts if count >= per_node] + [(gpus, size) for size in batches]
     sizes += [(count, batch) for count in whole]
-    found = []
+    rows = []
     for count, size in dict.fromkeys(sizes):
         row = []
-        for at, side in enumerate(sides):
-            report = reports.of(at, count, size)
+        for index, side in enumerate(sides):
+            report = reports.of(index, count, size)
             if not isinstance(report, TrainReport) or not side.ledger.costed:
                 row.append(ScaleSide(None, None))
                 continue
             timed = timed_job(report, count, tokens)
-            v = likely(inputs_for(side.ledger, timed, reports.designs[at][1], drawn=False))
+            v = likely(inputs_for(side.ledger, timed, reports.designs[index][1], drawn=False))
             _, run = evaluate(side.ledger.account, timed.job, v)
             assert run is not None
             row.append(ScaleSide(float(run.per_million), float(run.days)))
-        found.append(ScaleRow(count, size, tuple(row)))
-    return tuple(found)
+        rows.append(ScaleRow(count, size, tuple(row)))
+    return tuple(rows)
 
 
 def compare_money(
@@ -249,7 +249,7 @@ def compare_money(
     baseline: int,
     batches: list[int],
     job: tuple[int, int, float],
-    asked: Asked,
+    request: CostRequest,
 ) -> MoneyComparison:
     """Return the same training run on every design, in money.
 
@@ -259,41 +259,41 @@ def compare_money(
         baseline: position of the design that others are set against.
         batches: batches that are compared [1].
         job: accelerators, batch and tokens of the run.
-        asked: draws, seed and years.
+        request: draws, seed and years.
 
     Raises:
         InputError: where the ownership of a design is wrong.
         UsageError: where the designs report in several currencies.
     """
     gpus, batch, tokens = job
-    sides = _apart(_sides(reports, labels, batch, gpus, tokens, asked))
+    sides = _apart(_sides(reports, labels, batch, gpus, tokens, request))
     currencies = {side.label: side.ledger.owned.currency for side in sides}
     if len(set(currencies.values())) > 1:
-        words = ", ".join(f"{label} in {currency}" for label, currency in currencies.items())
+        listed = ", ".join(f"{label} in {currency}" for label, currency in currencies.items())
         raise UsageError(
-            f"ffplan compare: the designs report in several currencies ({words}); give all one `site.currency`, and "
+            f"ffplan compare: the designs report in several currencies ({listed}); give all one `site.currency`, and "
             "rates under `site.exchange`"
         )
-    found = tuple(_money_side(side, asked) for side in sides)
+    money_sides = tuple(_money_side(side, request) for side in sides)
     base = sides[baseline]
     scales = _scales(reports, sides, batches, gpus, batch, tokens)
     if base.timed is None:
         base = next((side for side in sides if side.timed is not None), base)
     differences = tuple(
-        _with_sizes(_difference(side, base, asked), scales, (sides.index(side), sides.index(base)), gpus, batch)
+        _with_sizes(_difference(side, base, request), scales, (sides.index(side), sides.index(base)), gpus, batch)
         for side in sides
         if side is not base and side.timed is not None and side.ledger.left_out == base.ledger.left_out
     )
-    made = MoneyComparison(
+    comparison = MoneyComparison(
         currency=base.ledger.owned.currency,
         tokens=tokens,
         gpus=gpus,
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=request.draws,
+        seed=request.seed,
         headline=(),
-        sides=found,
+        sides=money_sides,
         differences=differences,
         scales=scales,
     )
     steps = {side.label: side.timed.report.rows[0] for side in sides if side.timed}
-    return money_headline(made, labels, labels[baseline], steps)
+    return money_headline(comparison, labels, labels[baseline], steps)

@@ -43,18 +43,20 @@ def _capital(assessments: Sequence[Assessment], *, comparable: bool) -> _Capital
     Args:
         comparable: their planned parts are priced in one currency, over one scope, without gaps.
     """
-    sites = [found.site for found in assessments if found.site is not None and not found.site.left_out]
+    sites = [
+        assessment.site for assessment in assessments if assessment.site is not None and not assessment.site.left_out
+    ]
     bought = tuple(site.per_accelerator for site in sites)
     currencies = {site.currency for site in sites}
     if len(sites) == len(assessments) and None not in bought and len(currencies) == 1:
         return _Capital(_PURCHASE, bought, currencies.pop(), comparable=True)
-    costs = [found.cost for found in assessments]
+    costs = [assessment.cost for assessment in assessments]
     priced = {cost.currency for cost in costs if cost}
-    each = tuple(cost.per_accelerator if cost and not cost.missing else None for cost in costs)
-    return _Capital(_PLANNED, each, priced.pop() if len(priced) == 1 else None, comparable=comparable)
+    per_accelerator = tuple(cost.per_accelerator if cost and not cost.missing else None for cost in costs)
+    return _Capital(_PLANNED, per_accelerator, priced.pop() if len(priced) == 1 else None, comparable=comparable)
 
 
-def _side(report: TrainReport | RefusedError | UncalibratedError, each: float | None, gpus: int) -> JobSide:
+def _side(report: TrainReport | RefusedError | UncalibratedError, capital: float | None, gpus: int) -> JobSide:
     """Return a job on one design with accelerators of a cost each; one that cannot run carries the reason."""
     if isinstance(report, RefusedError | UncalibratedError):
         return JobSide(
@@ -80,7 +82,7 @@ def _side(report: TrainReport | RefusedError | UncalibratedError, each: float | 
         tokens_s_gpu=row.tokens_s / gpus,
         mfu=row.mfu,
         memory_words=row.memory_words,
-        capital_per_token_s=each * gpus / row.tokens_s if each is not None else None,
+        capital_per_token_s=capital * gpus / row.tokens_s if capital is not None else None,
         capital_ratio=None,
         speed_ratio=None,
         estimated_from=report.estimated_from,
@@ -127,10 +129,10 @@ def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
     return f"The job has {gpus:,} accelerators, the most that `{least}` gives to one job; {listed(larger)}."
 
 
-def _own_size(reports: JobReports, at: int, batch: int) -> OwnSize:
+def _own_size(reports: JobReports, index: int, batch: int) -> OwnSize:
     """Return the job on all accelerators of a design."""
-    most = most_gpus(reports.designs[at][0])
-    report = reports.of(at, most, batch)
+    most = most_gpus(reports.designs[index][0])
+    report = reports.of(index, most, batch)
     return OwnSize(most, None if isinstance(report, Exception) else report.rows[0].tokens_s)
 
 
@@ -157,14 +159,14 @@ def compare_training(
     capital = _capital(assessments, comparable=comparable)
     sizes: list[JobSize] = []
     for size in batches_of(batch):
-        sides = [_side(reports.of(at, gpus, size), each, gpus) for at, each in enumerate(capital.each)]
+        sides = [_side(reports.of(index, gpus, size), price, gpus) for index, price in enumerate(capital.each)]
         against = tuple(_against(side, sides[baseline], comparable=capital.comparable) for side in sides)
         sizes.append(JobSize(batch=size, sides=against))
-    own_sizes = tuple(_own_size(reports, at, batch) for at in range(len(assessments)))
+    own_sizes = tuple(_own_size(reports, index, batch) for index in range(len(assessments)))
     return TrainingComparison(
         model=reports.model.id,
         gpus=gpus,
-        size_basis=size_basis([own.gpus for own in own_sizes], labels, gpus),
+        size_basis=size_basis([size_report.gpus for size_report in own_sizes], labels, gpus),
         own_sizes=own_sizes,
         batch=batch,
         capital_basis=capital.basis,

@@ -32,14 +32,14 @@ def _share_words(share: float | None) -> str:
     return "" if share is None else f", and cheaper in {percent(share)} of the draws"
 
 
-def _verdict(found: MoneyDifference, currency: str) -> str:
+def _verdict(difference: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
-    ratio, base = found.ratio.likely, found.against
-    gap = f"{money(abs(found.difference.likely), currency)} for a million tokens"
+    ratio, base = difference.ratio.likely, difference.against
+    gap = f"{money(abs(difference.difference.likely), currency)} for a million tokens"
     if abs(ratio - 1) < _EVEN:
-        return f"{found.label} and {base} cost the same for a token."
-    cheap, dear = (found.label, base) if ratio < 1 else (base, found.label)
-    share = found.cheaper_share
+        return f"{difference.label} and {base} cost the same for a token."
+    cheap, dear = (difference.label, base) if ratio < 1 else (base, difference.label)
+    share = difference.cheaper_share
     if share is not None and ratio > 1:
         share = 1 - share
     less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
@@ -47,10 +47,10 @@ def _verdict(found: MoneyDifference, currency: str) -> str:
     return f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}{_share_words(share)}{sure}."
 
 
-def _why(found: MoneyDifference, steps: _Steps) -> str:
+def _why(difference: MoneyDifference, steps: _Steps) -> str:
     """Return the part of the step that makes the faster side faster."""
-    base = found.against
-    sides = [steps.get(found.label), steps.get(base)]
+    base = difference.against
+    sides = [steps.get(difference.label), steps.get(base)]
     mine, theirs = (side.parts if side else () for side in sides)
     names = {part.name: part.label for part in (*mine, *theirs)}
     seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
@@ -58,8 +58,8 @@ def _why(found: MoneyDifference, steps: _Steps) -> str:
     whole = sum(gaps.values())
     if not gaps or abs(whole) < _EVEN * sum(seconds[1].values()):
         return "Their steps take the same time: the price of an accelerator-hour decides."
-    name = max(gaps, key=lambda item: gaps[item] / whole)
-    slow, fast = (found.label, base) if whole > 0 else (base, found.label)
+    name = max(gaps, key=lambda name_of_part: gaps[name_of_part] / whole)
+    slow, fast = (difference.label, base) if whole > 0 else (base, difference.label)
     high, low = (seconds[0], seconds[1]) if whole > 0 else (seconds[1], seconds[0])
     longer, shorter = sides if whole > 0 else reversed(sides)
     total_high, total_low = (side.step_s or 0.0 if side else 0.0 for side in (longer, shorter))
@@ -70,15 +70,15 @@ def _why(found: MoneyDifference, steps: _Steps) -> str:
     )
 
 
-def _decides(found: MoneyDifference) -> str:
-    if not found.tornado:
+def _decides(difference: MoneyDifference) -> str:
+    if not difference.tornado:
         return ""
-    return f"What decides the difference most: {listed(row.label for row in found.tornado[:DRIVERS])}."
+    return f"What decides the difference most: {listed(row.label for row in difference.tornado[:DRIVERS])}."
 
 
-def _recalled(found: MoneyDifference, sides: tuple[MoneySide, ...]) -> str:
+def _recalled(difference: MoneyDifference, sides: tuple[MoneySide, ...]) -> str:
     """Return which of the inputs that move the difference most are recalled; nothing where none is."""
-    names = recalled_drivers(found.tornado, [row for side in sides for row in side.inputs])
+    names = recalled_drivers(difference.tornado, [row for side in sides for row in side.inputs])
     return f"Recalled and unverified among what decides it: {listed(names)}." if names else ""
 
 
@@ -90,18 +90,20 @@ def _near(row: FlipRow) -> float:
     return max(row.break_even / row.likely, row.likely / row.break_even)
 
 
-def _flips(found: MoneyDifference, currency: str) -> str:
+def _flips(difference: MoneyDifference, currency: str) -> str:
     """Return at which value of an input the verdict flips, the nearest first."""
 
     def shown(row: FlipRow, value: float | None) -> str:
         return input_value(row.input, value, row.unit, currency)
 
-    rows = sorted((row for row in found.break_even if row.break_even is not None), key=_near)
+    rows = sorted((row for row in difference.break_even if row.break_even is not None), key=_near)
     rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= _FAR]
     if not rows:
         return f"No single input flips the verdict within a factor of {_FAR:g}."
-    words = [f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:_FLIPS]]
-    return f"The verdict flips with {'; '.join(words)}."
+    phrases = [
+        f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:_FLIPS]
+    ]
+    return f"The verdict flips with {'; '.join(phrases)}."
 
 
 def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
@@ -132,12 +134,12 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
         return f"{known[0][1]} is cheaper at every size tried, {span}."
     usual = max(sorted(winners), key=lambda name: sum(1 for _, winner in known if winner == name))
     rest = [(row, winner) for row, winner in known if winner != usual]
-    words = [
+    phrases = [
         f"{f'{winner} is cheaper' if winner else 'both are even'} at {row.gpus:,} accelerators and batch {row.batch:,}"
         for row, winner in rest
     ]
     others = f"{usual or 'both are even'} at the other {len(known) - len(rest)} tried"
-    return f"The size of the job decides as well: {listed(words)}; {others}."
+    return f"The size of the job decides as well: {listed(phrases)}; {others}."
 
 
 def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
@@ -155,7 +157,7 @@ def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
     return f"The first job runs after {listed(months)}{beside}."
 
 
-def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, steps: _Steps) -> MoneyComparison:
+def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, steps: _Steps) -> MoneyComparison:
     """Return a comparison in money with its answer in words.
 
     Args:
@@ -164,20 +166,24 @@ def money_headline(found: MoneyComparison, labels: tuple[str, ...], base: str, s
         steps: the job on each design that runs it.
     """
     lines: list[str] = []
-    for side in found.sides:
+    for side in report.sides:
         if side.run is not None:
             lines.append(f"{side.label}: {side.run.words}")
         elif side.refused:
             lines.append(f"{side.label}: no run: {side.refused}.")
         if side.partial:
             lines.append(f"{side.label}: its costs leave out {listed(side.partial)}.")
-    for item in found.differences:
-        if item.against != base:
-            lines.append(f"{base}, the baseline, has no run; {item.against} stands in for it.")
-        lines += [_verdict(item, found.currency), _why(item, steps)]
-        lines += [text for text in (_decides(item), _recalled(item, found.sides), _flips(item, found.currency)) if text]
-    if len({side.partial for side in found.sides if side.run is not None}) > 1:
+    for difference in report.differences:
+        if difference.against != base:
+            lines.append(f"{base}, the baseline, has no run; {difference.against} stands in for it.")
+        lines += [_verdict(difference, report.currency), _why(difference, steps)]
+        lines += [
+            text
+            for text in (_decides(difference), _recalled(difference, report.sides), _flips(difference, report.currency))
+            if text
+        ]
+    if len({side.partial for side in report.sides if side.run is not None}) > 1:
         lines.append("Their costs leave out different things: no design is called cheaper.")
     else:
-        lines += [_scale_words(found.scales, labels), _waits(found.sides, found.currency)]
-    return replace(found, headline=tuple(line for line in lines if line))
+        lines += [_scale_words(report.scales, labels), _waits(report.sides, report.currency)]
+    return replace(report, headline=tuple(line for line in lines if line))

@@ -63,7 +63,7 @@ class Ledger:
         if scope is None or self.owned.rent is not None:
             return ()
         excluded = [name.replace("-", " ") for name in scope.exclude]
-        return (*excluded, *dict.fromkeys(f"`{item.part}`" for item in self.missing))
+        return (*excluded, *dict.fromkeys(f"`{part.part}`" for part in self.missing))
 
     def to_production(self, v: Mapping[str, Any]) -> tuple[float, float]:
         """Return the months from order to delivery, and from there to the first job [month].
@@ -108,24 +108,24 @@ def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
 
 def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
     parts = [group.server for group in design.groups]
-    found = {part.id: part.name for part in parts}
-    found |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
-    found |= {link.id: link.name for link in design.cable_choices}
-    found |= {part.id: part.name for network in design.networks for part in network.parts.models}
+    names = {part.id: part.name for part in parts}
+    names |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
+    names |= {link.id: link.name for link in design.cable_choices}
+    names |= {part.id: part.name for network in design.networks for part in network.parts.models}
     if owned.storage:
-        found[owned.storage.server.id] = owned.storage.server.name
+        names[owned.storage.server.id] = owned.storage.server.name
     for network in owned.networks:
-        found |= {network.switch.id: network.switch.name, network.link.id: network.link.name}
-    return found
+        names |= {network.switch.id: network.switch.name, network.link.id: network.link.name}
+    return names
 
 
 def _liquid(ledger_nodes: tuple[NodePower, ...], design: ResolvedDesign, owned: ResolvedOwnership) -> float:
     """Return the rated power of compute nodes that liquid takes away [W]."""
-    found = 0.0
+    liters = 0.0
     for group, node in zip(design.groups, ledger_nodes, strict=False):
         if group.group.role == "compute" and isinstance(group.server, Server):
-            found += liquid_share(group.server, owned.liquid) * node.count * node.maximum_w
-    return found
+            liters += liquid_share(group.server, owned.liquid) * node.count * node.maximum_w
+    return liters
 
 
 def _account(
@@ -167,18 +167,18 @@ def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ..
     """Return parts around the fabric without those of categories that the design's cost excludes."""
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
-    own = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
-    own |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
-    own |= {network.parts.switch.id: "switches" for network in design.networks}
+    categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
+    categories |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
+    categories |= {network.parts.switch.id: "switches" for network in design.networks}
 
-    def kept(item: Item) -> bool:
-        if item.category == "storage":
+    def kept(line: Item) -> bool:
+        if line.category == "storage":
             return "storage" not in excluded
-        if item.category == "spares" and own.get(item.part) in excluded:
+        if line.category == "spares" and categories.get(line.part) in excluded:
             return False
-        return not (item.category == "storage-network" and "storage" in excluded)
+        return not (line.category == "storage-network" and "storage" in excluded)
 
-    return tuple(item for item in items if kept(item))
+    return tuple(bom_line for bom_line in items if kept(bom_line))
 
 
 def _prices(
@@ -190,15 +190,17 @@ def _prices(
     """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
     if design.prices is None:
         return {}
-    own = {item.part for item in planned}
-    found: dict[str, Input] = {}
+    planned_parts = {line.part for line in planned}
+    prices: dict[str, Input] = {}
     for book, items in ((owned.side_prices, around), (design.prices, (*planned, *around))):
         rate = owned.rate_of(book.currency) if book else None
         if book is None or rate is None:
             continue
-        ids = tuple(dict.fromkeys(item.part for item in items if book is design.prices or item.part not in own))
-        found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, ids)}
-    return found
+        ids = tuple(
+            dict.fromkeys(line.part for line in items if book is design.prices or line.part not in planned_parts)
+        )
+        prices |= {line.name.removeprefix("price."): line for line in price_inputs(book, rate, ids)}
+    return prices
 
 
 def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
@@ -227,9 +229,9 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     names = _names(design, owned)
     prices = _prices(design, owned, planned, around)
     counts: dict[str, int] = {}
-    for item in (*planned, *around):
-        if item.part in prices:
-            counts[item.part] = counts.get(item.part, 0) + int(item.quantity)
+    for line in (*planned, *around):
+        if line.part in prices:
+            counts[line.part] = counts.get(line.part, 0) + int(line.quantity)
     inputs = [*prices.values(), *profile_inputs(owned)]
     if owned.rent:
         inputs.append(rent_input(owned.rent.price, owned.rent.offer or design.spec.name))
@@ -268,11 +270,11 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
     accelerator = ledger.design.compute.accelerator
     name = accelerator.id if accelerator else ledger.design.spec.name
     shared = max(band**2 - within**2, 0.0) ** 0.5
-    own = min(within, band)
+    own_error = min(within, band)
     design = ledger.design.spec.name
     return (
         error_input("speed", f"speed.{name}", f"model error of {name}", shared, basis),
-        error_input("speed_own", f"speed_own.{_build(ledger)}", f"model error of {design}", own, basis),
+        error_input("speed_own", f"speed_own.{_build(ledger)}", f"model error of {design}", own_error, basis),
     )
 
 
@@ -289,21 +291,21 @@ def _held(ledger: Ledger) -> dict[str, float]:
     bought = dict(ledger.account.parts)
     extra = [ledger.owned.storage] if ledger.owned.storage else []
     groups = {group.server.id: group for group in (*ledger.design.groups, *extra)}
-    found: dict[str, float] = {}
+    counts: dict[str, float] = {}
     for name, group in groups.items():
         for nic in (*group.nics, *group.left_out):
-            found[nic.id] = found.get(nic.id, 0.0) + bought.get(name, 0.0)
-    return {name: count for name, count in found.items() if count}
+            counts[nic.id] = counts.get(nic.id, 0.0) + bought.get(name, 0.0)
+    return {name: count for name, count in counts.items() if count}
 
 
 def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
     """Return prices of NICs by id, from the design's book, else from that of the ownership profile."""
-    found: dict[str, Input] = {}
+    prices: dict[str, Input] = {}
     for book in (ledger.owned.side_prices, ledger.design.prices):
         rate = ledger.owned.rate_of(book.currency) if book else None
         if book is not None and rate is not None:
-            found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, names)}
-    return found
+            prices |= {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, names)}
+    return prices
 
 
 def with_nic_prices(ledger: Ledger) -> Ledger:
@@ -324,6 +326,6 @@ def with_nic_prices(ledger: Ledger) -> Ledger:
     held = _held(ledger)
     prices = _inputs(ledger, tuple(held))
     within = tuple((name, held[name], price.likely) for name, price in prices.items())
-    known = {item.name for item in ledger.inputs}
-    new = tuple(item for item in prices.values() if item.name not in known)
+    known = {entry.name for entry in ledger.inputs}
+    new = tuple(entry for entry in prices.values() if entry.name not in known)
     return replace(ledger, account=replace(ledger.account, within=within), inputs=(*ledger.inputs, *new))

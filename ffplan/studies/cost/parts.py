@@ -40,9 +40,9 @@ def bom_report(ledger: Ledger) -> out.Bom | None:
     book = ledger.design.prices
     if book is None or ledger.owned.rent is not None:
         return None
-    inputs: dict[str, Input] = {found.name: found for found in ledger.inputs}
+    inputs: dict[str, Input] = {entry.name: entry for entry in ledger.inputs}
     currency = ledger.owned.currency
-    made = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names, currency=currency)
+    bom = bill(ledger.account, ledger.planned, ledger.around, ledger.prices, inputs, ledger.names, currency=currency)
     rate = ledger.owned.rate_of(book.currency)
     scope = ledger.design.spec.cost
     side = ledger.owned.side_prices.items if ledger.owned.side_prices else {}
@@ -52,17 +52,17 @@ def bom_report(ledger: Ledger) -> out.Bom | None:
         price_book=book.id,
         price_date=book.date,
         exchange_rate=None if book.currency == currency else rate,
-        lines=made.lines,
-        hardware=made.hardware,
-        total=made.total,
-        total_low=made.low,
-        total_high=made.high,
-        per_accelerator=made.total / count if count and made.lines else None,
-        recalled_share=sum(line.total for line in made.lines if line.status == RECALLED) / made.total
-        if made.total
+        lines=bom.lines,
+        hardware=bom.hardware,
+        total=bom.total,
+        total_low=bom.low,
+        total_high=bom.high,
+        per_accelerator=bom.total / count if count and bom.lines else None,
+        recalled_share=sum(line.total for line in bom.lines if line.status == RECALLED) / bom.total
+        if bom.total
         else None,
         missing=ledger.missing,
-        priced_elsewhere=tuple(dict.fromkeys(item.part for item in ledger.missing if item.part in side)),
+        priced_elsewhere=tuple(dict.fromkeys(gap.part for gap in ledger.missing if gap.part in side)),
         excluded=tuple(scope.exclude) if scope else (),
     )
 
@@ -83,14 +83,14 @@ def _nodes_part(ledger: Ledger, name: str, roles: tuple[str, ...], idle_share: f
 def _power_parts(ledger: Ledger, v: Values) -> tuple[out.PowerPart, ...]:
     """Return the power of the cluster by kind."""
     share, power = float(v["idle"]), float(v["power"])
-    found = [_nodes_part(ledger, "compute", ("compute", "management"), share, power)]
+    parts = [_nodes_part(ledger, "compute", ("compute", "management"), share, power)]
     if any(node.role == "storage" for node in ledger.nodes):
-        found.append(_nodes_part(ledger, "storage", ("storage",), share, power))
+        parts.append(_nodes_part(ledger, "storage", ("storage",), share, power))
     fabric = ledger.power.switches_w + ledger.power.links_w
     networks = [("fabric", fabric, ledger.power.network_maximum_w)]
     networks += [(plan.name, plan.watts, plan.maximum_w) for plan in ledger.site.networks]
-    found += [out.PowerPart(name, watts / 1e3, power * watts / 1e3, most / 1e3) for name, watts, most in networks]
-    return tuple(found)
+    parts += [out.PowerPart(name, watts / 1e3, power * watts / 1e3, most / 1e3) for name, watts, most in networks]
+    return tuple(parts)
 
 
 def power_report(ledger: Ledger, v: Values, year: YearAccount) -> out.SitePower:
@@ -253,7 +253,7 @@ def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow
     """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost."""
     if ledger.owned.rent is not None or ledger.left_out:
         return ()
-    rows = [_rent_row(ledger, name, found, v, year) for name, found in _offers_of(ledger)]
+    rows = [_rent_row(ledger, name, rent, v, year) for name, rent in _offers_of(ledger)]
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 
@@ -270,8 +270,8 @@ def waiting(ledger: Ledger, v: Values) -> out.Waiting:
         return _waiting(lead, commissioning, ledger.owned.delay_month * months, "the design's `delay`")
     offers = ledger.owned.rents.offers
     hourly = [
-        (found.likely, name)
-        for name, found in _offers_of(ledger)
+        (entry.likely, name)
+        for name, entry in _offers_of(ledger)
         if offers[name].term not in (*TERM_YEARS, "spot") and not offers[name].index
     ]
     if not hourly:

@@ -9,7 +9,7 @@ DRAWS = 10_000
 
 
 @record
-class Asked:
+class CostRequest:
     """Draws, seed and years."""
 
     draws: int = DRAWS

@@ -11,7 +11,7 @@ from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
 from ffplan.studies.cost.cost import ledger_for
 from ffplan.studies.cost.parts import bom_report, power_report
-from ffplan.studies.cost.request import Asked
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -43,7 +43,7 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | Non
     """
     if not design.accelerators:
         return None
-    ledger = ledger_for(design, catalog, Asked(draws=0))
+    ledger = ledger_for(design, catalog, CostRequest(draws=0))
     v = likely(ledger.inputs)
     year = account_year(ledger.account, v)
     bom, power = bom_report(ledger), power_report(ledger, v, year)

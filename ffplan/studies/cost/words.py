@@ -44,9 +44,9 @@ def money(value: float, currency: str) -> str:
     return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
 
 
-def _band_words(found: Band, unit: str) -> str:
+def _band_words(band: Band, unit: str) -> str:
     """Return a figure as headlines have it: its median with P10 and P90; the likely value where nothing is drawn."""
-    return ranged(found.p50, found.p10, found.p90, unit)
+    return ranged(band.p50, band.p10, band.p90, unit)
 
 
 def run_words(run: RunReport) -> str:
@@ -55,8 +55,8 @@ def run_words(run: RunReport) -> str:
     without = f", without the power of {parts}, which is unknown" if parts else ""
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
-        each = _band_words(run.cost_per_million_tokens, run.currency)
-        costs = f", costs {_band_words(run.cost, run.currency)}, {each} for a million tokens,"
+        per_million = _band_words(run.cost_per_million_tokens, run.currency)
+        costs = f", costs {_band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
     return (
         f"{run.model} on {_tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
         f"{_band_words(run.days, 'days')}{costs} and uses "
@@ -64,12 +64,12 @@ def run_words(run: RunReport) -> str:
     )
 
 
-def _driver_words(found: Uncertainty) -> str:
+def _driver_words(uncertainty: Uncertainty) -> str:
     """Return what decides a figure in a sentence; nothing where nothing is uncertain."""
-    if not found.tornado:
+    if not uncertainty.tornado:
         return ""
-    of = "a token's cost" if found.of.startswith("run") else "an hour's cost"
-    names = listed(row.label for row in found.tornado[:DRIVERS])
+    of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
+    names = listed(row.label for row in uncertainty.tornado[:DRIVERS])
     return f"What decides {of} most: {names}."
 
 
@@ -86,14 +86,14 @@ def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) ->
 
 def _recalled_words(study: CostStudy) -> str:
     """Return what of the answer rests on recalled figures; nothing where nothing does."""
-    found = []
+    sentences = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share is not None and share >= _LEAST_SHARE:
-        found.append(f"{percent(share)} of the bill of materials")
+        sentences.append(f"{percent(share)} of the bill of materials")
     if study.uncertainty is not None:
         names = recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
-        found += [f"among the inputs that move the cost most, {listed(names)}"] if names else []
-    return f"Recalled and unverified behind this: {'; '.join(found)}." if found else ""
+        sentences += [f"among the inputs that move the cost most, {listed(names)}"] if names else []
+    return f"Recalled and unverified behind this: {'; '.join(sentences)}." if sentences else ""
 
 
 def _months(value: float) -> str:
@@ -164,8 +164,8 @@ def _outlives(run: RunReport, tco: Tco) -> str:
 
 def _priced_elsewhere(study: CostStudy) -> str:
     """Return which missing prices the book of the ownership profile has."""
-    found = study.bom.priced_elsewhere if study.bom else ()
-    return f" The profile's price book has {listed(f'`{part}`' for part in found)}." if found else ""
+    parts = study.bom.priced_elsewhere if study.bom else ()
+    return f" The profile's price book has {listed(f'`{part}`' for part in parts)}." if parts else ""
 
 
 def headline(study: CostStudy) -> tuple[str, ...]:
@@ -194,25 +194,35 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     run = study.run.words if study.run else ""
     outlives = _outlives(study.run, tco) if study.run else ""
     edge = _memory_edge(study.run) if study.run else ""
-    found = (partial, run, edge, outlives, base, drivers, _rent_words(tco), _waiting_words(tco), _recalled_words(study))
-    return tuple(text for text in found if text)
+    sentences = (
+        partial,
+        run,
+        edge,
+        outlives,
+        base,
+        drivers,
+        _rent_words(tco),
+        _waiting_words(tco),
+        _recalled_words(study),
+    )
+    return tuple(text for text in sentences if text)
 
 
 def _sizing(ledger: Ledger) -> Iterator[str]:
     owned = ledger.owned
     if owned.storage is not None:
-        each = owned.inputs["accelerators_per_storage_server"].likely
+        per_server = owned.inputs["accelerators_per_storage_server"].likely
         count = owned.storage.group.count
         yield (
             f"The design plans no storage: {plural(count, 'server')} `{owned.storage.server.id}` stand for it, one for "
-            f"{number(each)} accelerators."
+            f"{number(per_server)} accelerators."
         )
     for plan in ledger.site.networks:
         yield (
             f"The {plan.name.removesuffix('-network')} network takes {plan.switches:,} x `{plan.switch}` for "
             f"{plural(plan.ports, 'port')}."
         )
-    spares = {item.part: item.quantity for item in ledger.site.spares}
+    spares = {spare.part: spare.quantity for spare in ledger.site.spares}
     if spares and ledger.design.prices:
         yield f"Spares: {listed(f'{count:,} {part}' for part, count in spares.items())}."
 
@@ -249,9 +259,9 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
     """
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile
-    own = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]
-    stated = f"; the design states {listed(own)}" if own else ""
-    found = [f"Ownership follows the profile `{profile.id}`{stated}."]
+    stated_inputs = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]
+    stated = f"; the design states {listed(stated_inputs)}" if stated_inputs else ""
+    sentences = [f"Ownership follows the profile `{profile.id}`{stated}."]
     if owned.rent is None:
         facility = {
             "colocation": "Colocation is paid by IT power at the rated maximum, energy apart.",
@@ -259,42 +269,42 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
             "own": "The building is sized by IT power at the rated maximum, and written off over a life of its own.",
             "power": "No rent of space and no building: energy alone.",
         }
-        found.append(facility[owned.facility])
-        found += [*_sizing(ledger), *_racks(ledger), *_staff(ledger)]
-        found.append(
+        sentences.append(facility[owned.facility])
+        sentences += [*_sizing(ledger), *_racks(ledger), *_staff(ledger)]
+        sentences.append(
             "Months to break even against rent count neither cost of capital nor resale; those from the order hold "
             "what bridges the wait. Over the term of a rent the hardware counts at its book value at the end, so that "
             "both sides have one horizon."
         )
     else:
-        found.append("The rent holds server, network, storage within the machine, space and power.")
-    found.append(
+        sentences.append("The rent holds server, network, storage within the machine, space and power.")
+    sentences.append(
         "Energy of a year: power in training for the hours in use, power without load for the rest; carbon is "
         "location-based, without certificates."
     )
     if ledger.missing_power:
-        parts = listed(f"`{item.path}` of `{item.part}`" for item in ledger.missing_power)
-        found.append(f"Power is partial: no {parts}.")
+        parts = listed(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)
+        sentences.append(f"Power is partial: no {parts}.")
     if error is not None:
-        found.append(
+        sentences.append(
             "Days are of a job that runs without a break; what stands idle between jobs is in the price of an hour in "
             "use."
         )
-        found.append(
+        sentences.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
             "second over the effective training time: the job's goodput (`ffplan goodput`), unless the design states "
             "one."
         )
-        found.append(
+        sentences.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."
         )
-    found.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
+    sentences.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
     if owned.rent is None:
-        found.append(
+        sentences.append(
             "`ffplan design` has price and power of what the design plans; storage and side networks that it does not "
             "plan stand here alone."
         )
-    found.append(
+    sentences.append(
         "Every uncertain input is drawn on its own; a part's price is one draw for all designs of a comparison."
     )
-    return tuple(found)
+    return tuple(sentences)

@@ -143,15 +143,15 @@ def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
     if not (network.switched or network.mesh or network.torus or network.pairs or network.links):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
-    nodes, each = group.group.count, group.accelerators_per_node
+    nodes, per_node = group.group.count, group.accelerators_per_node
     if network.switched:
-        kind, size, domains = "switch", each * network.nodes, -(-nodes // network.nodes)
+        kind, size, domains = "switch", per_node * network.nodes, -(-nodes // network.nodes)
     elif network.torus:
-        kind, size, domains = "torus", each * network.nodes, -(-nodes // network.nodes)
+        kind, size, domains = "torus", per_node * network.nodes, -(-nodes // network.nodes)
     elif network.mesh:
-        kind, size, domains = "mesh", each, nodes
+        kind, size, domains = "mesh", per_node, nodes
     elif network.links:
-        kind, size, domains = "links", each, nodes
+        kind, size, domains = "links", per_node, nodes
     else:
         kind, size, domains = "pairs", 2, len(network.pairs) * nodes
     pair = pair_times(design)
@@ -210,11 +210,11 @@ def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport,
     """Return the networks beside the fabric."""
     return tuple(
         counted.NetworkReport(
-            name=found.name,
-            ports={role: count for role, count in found.network.network.ports.model_dump().items() if count},
-            fabric=_fabric(found.design, found.plan, fabric_cables(found.design, found.plan), scale_up=False),
+            name=network.name,
+            ports={role: count for role, count in network.network.network.ports.model_dump().items() if count},
+            fabric=_fabric(network.design, network.plan, fabric_cables(network.design, network.plan), scale_up=False),
         )
-        for found in networks
+        for network in networks
     )
 
 
@@ -339,11 +339,13 @@ def study_design(
     timed = "communication" not in without
     collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales)) if timed else ()
     networks = _attempt(faults, lambda: plan_networks(design, fabric)) if fabric else None
-    own = _attempt(faults, lambda: fabric_cables(design, fabric)) if fabric and networks is not None else None
-    beside = [item for network in networks or () for item in fabric_cables(network.design, network.plan)]
-    links = [*own, *beside] if own is not None else None
+    compute_cables = (
+        _attempt(faults, lambda: fabric_cables(design, fabric)) if fabric and networks is not None else None
+    )
+    beside = [cable for network in networks or () for cable in fabric_cables(network.design, network.plan)]
+    links = [*compute_cables, *beside] if compute_cables is not None else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
-    if faults or fabric is None or networks is None or collectives is None or own is None:
+    if faults or fabric is None or networks is None or collectives is None or compute_cables is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
     site, unknown = (None, "") if "site" in without else _site(design, catalog)
@@ -361,7 +363,7 @@ def study_design(
         peak_tflops=cluster_tflops(design, lambda accelerator: accelerator.peak),
         gemm_tflops=cluster_tflops(design, lambda accelerator: accelerator.gemm),
         hardware=_hardware(design),
-        fabric=_fabric(design, fabric, own),
+        fabric=_fabric(design, fabric, compute_cables),
         networks=_networks(networks),
         communication=collectives,
         site=site,
@@ -371,7 +373,7 @@ def study_design(
         storage=storage,
         assumptions=(
             *([f"Purchase and power of the whole site are not known: {unknown}."] if unknown else []),
-            *design_assumptions(design, fabric, cables_sold(own)[1], power, left_out(design)),
+            *design_assumptions(design, fabric, cables_sold(compute_cables)[1], power, left_out(design)),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

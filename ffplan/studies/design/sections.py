@@ -21,11 +21,11 @@ def _links(design: ResolvedDesign, plan: FabricPlan, role: str) -> tuple[int, in
         return plan.downlinks if plan.tiers > 1 else plan.radix, plan.uplinks
     if role == "spine":
         groups = [(tree.pod, tree.rule.uplinks // tree.pod.spines) for tree in plan.trees if tree.pod]
-        up = max((pod.up * each for pod, each in groups), default=0)
+        up = max((pod.up * per_spine for pod, per_spine in groups), default=0)
         room = design.radix_of(role) - up
-        given = design.spec.fabric.spine.pod_leaves
-        if given is not None:
-            room = min(room, max((pod.leaves * each for pod, each in groups), default=room))
+        pod_leaves = design.spec.fabric.spine.pod_leaves
+        if pod_leaves is not None:
+            room = min(room, max((pod.leaves * per_spine for pod, per_spine in groups), default=room))
         return min(room, design.spec.fabric.spine.downlinks or room), up
     return design.radix_of(role), 0
 
@@ -89,5 +89,7 @@ def cluster_tflops(
     ]
     if not counted:
         return {}
-    shared = [precision for precision in counted[0][1] if all(precision in each for _, each in counted)]
-    return {precision: sum(count * each[precision].value for count, each in counted) for precision in shared}
+    shared = [precision for precision in counted[0][1] if all(precision in rates_of_one for _, rates_of_one in counted)]
+    return {
+        precision: sum(count * rates_of_one[precision].value for count, rates_of_one in counted) for precision in shared
+    }

@@ -65,8 +65,8 @@ def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
     if isinstance(accelerator, Accelerator) and accelerator.power is not None:
         inside = len(part.accelerators) * accelerator.power.value
         if inside > part.power.maximum.value:
-            words = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
-            yield _finding("out-of-range", part, "power.maximum", words)
+            text = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
+            yield _finding("out-of-range", part, "power.maximum", text)
 
 
 def _peak_findings(part: Part) -> Iterator[AuditFinding]:
@@ -74,13 +74,13 @@ def _peak_findings(part: Part) -> Iterator[AuditFinding]:
     if not isinstance(part, Accelerator):
         return
     sixteen = "bf16" if "bf16" in part.peak else "fp16"
-    for one, two in ((sixteen, "fp8"), ("fp8", "fp4")):
-        wide, narrow = part.peak.get(one), part.peak.get(two)  # type: ignore[call-overload]
+    for wider, two in ((sixteen, "fp8"), ("fp8", "fp4")):
+        wide, narrow = part.peak.get(wider), part.peak.get(two)  # type: ignore[call-overload]
         if wide is None or narrow is None:
             continue
         ratio = narrow.value / wide.value
         if min(abs(ratio - 2), abs(ratio - 1)) > _PEAK_TOLERANCE:
-            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {one}")
+            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {wider}")
 
 
 _PEAK_TOLERANCE = 0.05
@@ -92,18 +92,18 @@ def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[Audit
     for part in parts:
         if part.kind in _SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
-            words = "announced, and in no price book" if part.announced else "in no price book"
-            words += f": {why}" if why else ""
-            yield _finding("unpriced", part, "", words)
-    for at, one in enumerate(books):
-        for two in books[at + 1 :]:
+            text = "announced, and in no price book" if part.announced else "in no price book"
+            text += f": {why}" if why else ""
+            yield _finding("unpriced", part, "", text)
+    for index, one in enumerate(books):
+        for two in books[index + 1 :]:
             if one.currency != two.currency:
                 continue
             for name in sorted(set(one.items) & set(two.items)):
                 a, b = one.items[name], two.items[name]
                 if a.range[1] < b.range[0] or b.range[1] < a.range[0]:
-                    words = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
-                    yield _finding("contradicted", one, f"items.{name}", words)
+                    text = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
+                    yield _finding("contradicted", one, f"items.{name}", text)
 
 
 def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
@@ -122,22 +122,24 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> A
         except (InputError, UsageError) as error:
             broken.append(BrokenPart(name, str(error)))
     newest = max((months_of(source.known_at) for part in parts for source in part.sources.values()), default=0)
-    found: list[AuditFinding] = []
+    findings: list[AuditFinding] = []
     figures = 0
     for part in parts:
         if kind not in (None, part.kind):
             continue
         for path, figure in part.figures():
             figures += 1
-            found += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
-        found += [*_power_findings(part, catalog), *_peak_findings(part)]
+            findings += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
+        findings += [*_power_findings(part, catalog), *_peak_findings(part)]
     books = [part for part in parts if isinstance(part, PriceBook)]
-    wanted = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
-    found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
-    order = {name: at for at, name in enumerate(_KINDS_OF_FINDING)}
-    found.sort(key=lambda item: (order[item.kind], item.part, item.path))
-    counts = {name: sum(1 for item in found if item.kind == name) for name in _KINDS_OF_FINDING}
-    return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
+    audited = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
+    findings += [
+        finding for finding in _price_findings(books, audited) if kind in (None, "price-book") or finding.path == ""
+    ]
+    order = {name: index for index, name in enumerate(_KINDS_OF_FINDING)}
+    findings.sort(key=lambda item: (order[item.kind], item.part, item.path))
+    counts = {name: sum(1 for finding in findings if finding.kind == name) for name in _KINDS_OF_FINDING}
+    return AuditReport(figures=figures, counts=counts, findings=tuple(findings), broken=tuple(broken))
 
 
 def _not_sold(part: Part) -> bool:

@@ -70,12 +70,14 @@ _COSTS = {
 }
 
 
-def _cost_parts(found: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
+def _cost_parts(assessment: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
     """Return the lines of a sum of money, and how they make it."""
-    if found.cost is None or field not in _COSTS:
+    if assessment.cost is None or field not in _COSTS:
         return (), ""
     how = "sum of the lines"
-    return _lines(found.cost, _COSTS[field], places), f"{how} over accelerators" if field == "per_accelerator" else how
+    return _lines(
+        assessment.cost, _COSTS[field], places
+    ), f"{how} over accelerators" if field == "per_accelerator" else how
 
 
 def _collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
@@ -124,10 +126,10 @@ def _at(places: Places | None, *path: str) -> str:
     return places.stated(*path) if places else ""
 
 
-def _switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _switch_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the switches by role with the rule of each."""
-    fabric, parts = found.fabric, []
-    counts, at = fabric.switches, _at(places, "fabric", "inter_zone")
+    fabric, parts = assessment.fabric, []
+    counts, zone_place = fabric.switches, _at(places, "fabric", "inter_zone")
     for role in ("leaf", "spine", "core", "interzone", "router"):
         count = getattr(counts, role, 0)
         if not count:
@@ -143,14 +145,16 @@ def _switch_parts(found: Assessment, places: Places | None) -> tuple[Derivation,
             parts.append(derived(f"{role} switches", float(count), "", place))
         else:
             parts.append(
-                given(f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design", place=at)
+                given(
+                    f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design", place=zone_place
+                )
             )
     return tuple(parts)
 
 
-def _power_parts(found: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+def _power_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
     """Return the powers that a cluster's adds up to."""
-    power = found.power
+    power = assessment.power
     nodes = [
         derived(
             f"{node.count:,} {node.role} nodes, {node.server}",
@@ -171,7 +175,7 @@ def _power_parts(found: Assessment, places: Places | None) -> tuple[Derivation, 
 def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
     """Return the parts of a step."""
     row = report.rows[0]
-    parts = [given(part.label, part.seconds, "s", binds=at == 0) for at, part in enumerate(row.parts)]
+    parts = [given(part.label, part.seconds, "s", binds=index == 0) for index, part in enumerate(row.parts)]
     gains = [given(f"10 % more: {gain.label}", 100 * gain.faster, "% faster") for gain in row.gains[:5]]
     return (*parts, *gains)
 
@@ -223,7 +227,9 @@ _BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]
 """Parts of assessed figures by their path."""
 
 
-def derivation_of(found: Assessment, path: str, value: float, meaning: str, places: Places | None = None) -> Derivation:
+def derivation_of(
+    assessment: Assessment, path: str, value: float, meaning: str, places: Places | None = None
+) -> Derivation:
     """Return the derivation of a figure of an assessment.
 
     Args:
@@ -231,18 +237,18 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
         meaning: its description, which names its unit.
         places: files of the design and its parts, for the lines of what it is made of; none if omitted.
     """
-    unit = unit_of(meaning).replace("electricity_currency", found.power.electricity_currency or "")
+    unit = unit_of(meaning).replace("electricity_currency", assessment.power.electricity_currency or "")
     inner: tuple[Derivation, ...] = ()
     how = ""
     head, _, field = path.partition(".")
     if head == "cost":
-        inner, how = _cost_parts(found, field, places)
-        unit = found.cost.currency if found.cost else unit
+        inner, how = _cost_parts(assessment, field, places)
+        unit = assessment.cost.currency if assessment.cost else unit
     elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
-        inner = _collective_parts(found.communication[int(match[1])], places)
+        inner = _collective_parts(assessment.communication[int(match[1])], places)
         how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:
         make = _BY_PATH.get(path)
-        inner = make(found, places) if make else ()
+        inner = make(assessment, places) if make else ()
         how = "sum of the parts" if inner else ""
-    return declared(path, value, unit, figure_at(found, path), inner, how)
+    return declared(path, value, unit, figure_at(assessment, path), inner, how)

@@ -43,11 +43,11 @@ FIGURES = (
     _FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
     *(
         _FigureKind(
-            name=f"network_{at + 1}_switches",
-            label=f"switches of network {at + 1}",
-            path=("networks", at, "fabric", "switches", "total"),
+            name=f"network_{index + 1}_switches",
+            label=f"switches of network {index + 1}",
+            path=("networks", index, "fabric", "switches", "total"),
         )
-        for at in range(3)
+        for index in range(3)
     ),
     _FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
     _FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
@@ -117,19 +117,19 @@ def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run
     partial = isinstance(cost, dict) and bool(cost.get("missing"))
     power = assessment.get("power")
     unpowered = isinstance(power, dict) and bool(power.get("missing"))
-    found: Values = {}
+    values: Values = {}
     for kind in FIGURES:
         if kind.path:
             unknown = partial if kind.kind == "cost" else kind.kind == "power" and unpowered
             value = None if unknown else number_at(assessment, kind.path)
-            found[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
+            values[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
     row = job.rows[0] if job else None
     token = run.cost_per_million_tokens if run else None
-    found["step"] = (row.step_s if row else None, "s")
-    found["tokens_s"] = (row.tokens_s if row else None, "1/s")
-    found["run_days"] = (run.days.likely if run else None, "days")
-    found["cost_per_million_tokens"] = (token.likely if token and not partial else None, run.currency if run else "")
-    return found
+    values["step"] = (row.step_s if row else None, "s")
+    values["tokens_s"] = (row.tokens_s if row else None, "1/s")
+    values["run_days"] = (run.days.likely if run else None, "days")
+    values["cost_per_million_tokens"] = (token.likely if token and not partial else None, run.currency if run else "")
+    return values
 
 
 def _verdict(kind: _FigureKind, change: float) -> str:
@@ -147,20 +147,20 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
     """
     rows = []
     for kind in FIGURES:
-        (one, unit), (two, other) = before[kind.name], after[kind.name]
-        if one is None and two is None:
+        (old, unit), (two, new_unit) = before[kind.name], after[kind.name]
+        if old is None and two is None:
             continue
-        same = one is not None and two is not None and unit == other
-        change = two - one if same and one is not None and two is not None else 0.0
+        same = old is not None and two is not None and unit == new_unit
+        change = two - old if same and old is not None and two is not None else 0.0
         rows.append(
             FigureChange(
                 figure=kind.name,
                 label=kind.label,
-                unit=unit if same or two is None else other if one is None else f"{unit}, {other}",
+                unit=unit if same or two is None else new_unit if old is None else f"{unit}, {new_unit}",
                 kind=kind.kind,
-                before=one,
+                before=old,
                 after=two,
-                relative=change / one if same and one else None,
+                relative=change / old if same and old else None,
                 verdict=_verdict(kind, change),
             )
         )
@@ -220,23 +220,23 @@ def _changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Itera
         for name in [*after, *(name for name in before if name not in after)]:
             yield from _changes(before.get(name, _ABSENT), after.get(name, _ABSENT), (*path, name))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for at, (one, two) in enumerate(zip(before, after, strict=True)):
-            yield from _changes(one, two, (*path, at))
+        for index, (old, two) in enumerate(zip(before, after, strict=True)):
+            yield from _changes(old, two, (*path, index))
     elif type(before) is not type(after) or before != after:
         yield _Change(path, before, after)
 
 
 def _applied(data: Any, change: _Change) -> Any:
     """Return plain data with one change made."""
-    made = deepcopy(data)
-    at = made
+    changed = deepcopy(data)
+    target = changed
     for step in change.path[:-1]:
-        at = at[step]
+        target = target[step]
     if change.after is _ABSENT:
-        del at[change.path[-1]]
+        del target[change.path[-1]]
     else:
-        at[change.path[-1]] = deepcopy(change.after)
-    return made
+        target[change.path[-1]] = deepcopy(change.after)
+    return changed
 
 
 def _grouped(changes: list[_Change], before: Any, after: Any) -> list[_Change]:
@@ -290,10 +290,10 @@ def difference(
     effects: tuple[ChangeEffect, ...] = ()
     said = list(notes)
     if before.document is not None and after.document is not None:
-        one, two = before.document.data, after.document.data
-        changes = list(_changes(one, two))
+        old, two = before.document.data, after.document.data
+        changes = list(_changes(old, two))
         rows = tuple(change.row() for change in changes)
-        effects = tuple(_effects(_grouped(changes, one, two), before, after, assess, step))
+        effects = tuple(_effects(_grouped(changes, old, two), before, after, assess, step))
         if len(changes) > _MOST_STEPS:
             said.append(f"{len(changes)} changes are more than {_MOST_STEPS}: their effects are given by section.")
         if len(effects) > 1:

@@ -77,8 +77,8 @@ def declared(
     """
     if figure.place:
         return derived(label, value, unit, figure.place, steps)
-    made = given(label, value, unit, how=how or figure.how)
-    return replace(made, steps=steps)
+    derivation = given(label, value, unit, how=how or figure.how)
+    return replace(derivation, steps=steps)
 
 
 def given(
@@ -117,17 +117,17 @@ def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
         grown = {name: _grown(getattr(part, name), factor) for name in ("value", "low", "high")}
         if grown["value"] is None:
             return None
-        return part.model_copy(update={name: item for name, item in grown.items() if item is not None})
+        return part.model_copy(update={name: value for name, value in grown.items() if value is not None})
     step, rest = path[0], path[1:]
     inner: Any = part[step] if isinstance(part, dict | tuple | list) else getattr(part, str(step))  # type: ignore[index]
-    made = scaled(inner, rest, factor)
-    if made is None:
+    larger = scaled(inner, rest, factor)
+    if larger is None:
         return None
     if isinstance(part, dict):
-        return {**part, step: made}
+        return {**part, step: larger}
     if isinstance(part, tuple | list):
-        return (*part[: int(step)], made, *part[int(step) + 1 :])
-    return part.model_copy(update={str(step): made})
+        return (*part[: int(step)], larger, *part[int(step) + 1 :])
+    return part.model_copy(update={str(step): larger})
 
 
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
@@ -168,11 +168,11 @@ def of_part(
         changes: list[float | None] = []
         tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
-            made = scaled(part, path, factor)
-            if made is None:
+            changed = scaled(part, path, factor)
+            if changed is None:
                 break
             tried.append(_shown(_grown(figure.value, factor)))
-            changes.append(_relative(value(replace(entry, part=made), path), base))
+            changes.append(_relative(value(replace(entry, part=changed), path), base))
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
@@ -194,12 +194,12 @@ def of_part(
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
     """Yield every number of plain data with its path; limits are none of a design's inputs."""
     if isinstance(value, dict):
-        for name, item in value.items():
+        for name, inner in value.items():
             if path or name not in ("limits", "phases"):
-                yield from _numbers(item, (*path, name))
+                yield from _numbers(inner, (*path, name))
     elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _numbers(item, (*path, at))
+        for index, inner in enumerate(value):
+            yield from _numbers(inner, (*path, index))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
 
@@ -210,8 +210,8 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
         return value
     if isinstance(data, dict):
         return {**data, path[0]: _with(data[path[0]], path[1:], value)}
-    at = int(path[0])
-    return [*data[:at], _with(data[at], path[1:], value), *data[at + 1 :]]
+    index = int(path[0])
+    return [*data[:index], _with(data[index], path[1:], value), *data[index + 1 :]]
 
 
 def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
@@ -233,8 +233,8 @@ def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> I
                 grown = value + (1 if factor > 1 else -1)
             tried.append(_shown(grown))
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
-            made = parse_document(text.encode(), document.file)
-            changes.append(_relative(_value(subject, made, subject.catalog.fresh()), base))
+            changed = parse_document(text.encode(), document.file)
+            changes.append(_relative(_value(subject, changed, subject.catalog.fresh()), base))
         influence = Influence(
             input=".".join(map(str, path)),
             value=_shown(value),
@@ -265,8 +265,8 @@ def influences(
         return _value(subject, subject.document, subject.catalog.with_entry(entry))
 
     tried = []
-    for at, entry in enumerate(entries):
-        step(at, len(entries) + 1)
+    for index, entry in enumerate(entries):
+        step(index, len(entries) + 1)
         tried += list(of_part(changed, entry, base))
     step(len(entries), len(entries) + 1)
     tried += list(of_design(subject, base))
@@ -279,10 +279,10 @@ def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ..
     Args:
         tried: inputs, and whether they move it.
     """
-    moving = [item for item, moves in tried if moves]
+    moving = [influence for influence, moves in tried if moves]
     return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
 
 
-def _strength(item: Influence) -> tuple[float, str]:
+def _strength(influence: Influence) -> tuple[float, str]:
     """Return what influences are sorted by: the strongest first, those of one strength by name."""
-    return -max(abs(change) for change in (item.less or 0.0, item.more or 0.0)), item.input
+    return -max(abs(change) for change in (influence.less or 0.0, influence.more or 0.0)), influence.input

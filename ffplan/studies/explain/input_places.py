@@ -73,7 +73,7 @@ def _grade_of(entry: Entry, *path: str | int) -> str:
 
 
 @record
-class Stand:
+class InputPlace:
     """Where an input stands."""
 
     place: str
@@ -82,34 +82,34 @@ class Stand:
     """Grade of the figure; empty where the design states it, or the model does."""
 
 
-def _stand(entry: Entry, *path: str | int) -> Stand:
-    return Stand(figure_at(entry, *path), _grade_of(entry, *path))
+def _input_place(entry: Entry, *path: str | int) -> InputPlace:
+    return InputPlace(figure_at(entry, *path), _grade_of(entry, *path))
 
 
 def _errors_at() -> str:
     """Return page and line of the errors of software that no constant was fitted to."""
     lines = (data_folder("docs") / _ERRORS).read_text(encoding="utf-8").splitlines()
-    return f"docs/{_ERRORS}:{next(at for at, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
+    return f"docs/{_ERRORS}:{next(number for number, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
 
 
-def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
+def account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> InputPlace:
     """Return where an input of a design's account stands."""
-    document, name = design.document, item.name
+    document, name = design.document, entry.name
     if name.startswith("speed"):
-        return Stand(_errors_at())
+        return InputPlace(_errors_at())
     if name.startswith("price."):
-        return _stand(catalog.entry(item.source.partition(": ")[0]), "items", name.removeprefix("price."))
+        return _input_place(catalog.entry(entry.source.partition(": ")[0]), "items", name.removeprefix("price."))
     if name == "rent":
         rent = design.rent
-        own = stated_at(document, "rent", "price")
-        if own or rent is None:
-            return Stand(own)
-        return _stand(catalog.entry(rent.book), "offers", str(rent.offer), "price")
-    own = stated_at(document, "ownership", name) or stated_at(document, "site", _SITE.get(name, name))
-    if own:
-        return Stand(own)
-    if name == "effective" and item.status == "D":
-        return Stand(stated_at(catalog.entry(item.source.split("`")[-2]).document, "hazards"))
+        place = stated_at(document, "rent", "price")
+        if place or rent is None:
+            return InputPlace(place)
+        return _input_place(catalog.entry(rent.book), "offers", str(rent.offer), "price")
+    place = stated_at(document, "ownership", name) or stated_at(document, "site", _SITE.get(name, name))
+    if place:
+        return InputPlace(place)
+    if name == "effective" and entry.status == "D":
+        return InputPlace(stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
     profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
     cooling = design.spec.site.cooling
-    return _stand(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))
+    return _input_place(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))

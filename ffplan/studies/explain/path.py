@@ -63,7 +63,7 @@ def _explanation(
     design: ResolvedDesign,
     meaning: str,
     root: Derivation,
-    found: tuple[Any, int],
+    result: tuple[Any, int],
     notes: tuple[str, ...] = (),
 ) -> Explanation:
     return Explanation(
@@ -72,8 +72,8 @@ def _explanation(
         path=question.path,
         meaning=meaning,
         root=root,
-        influences=found[0],
-        idle=found[1],
+        influences=result[0],
+        idle=result[1],
         notes=notes,
     )
 
@@ -111,13 +111,13 @@ def explain(
 
 def _alias(path: str, data: Any) -> str:
     """Return the whole path of `communication.LIBRARY` and of `communication.LIBRARY.field`."""
-    found = re.fullmatch(r"communication\.([a-z-]+)(?:\.(.+))?", path)
-    if found is None:
+    match = re.fullmatch(r"communication\.([a-z-]+)(?:\.(.+))?", path)
+    if match is None:
         return path
-    libraries = [item.library for item in data.communication]
-    if found[1] not in libraries:
-        raise UsageError(f"ffplan explain: {path}: {did_you_mean(found[1], libraries, what='library')}")
-    return f"communication[{libraries.index(found[1])}].{found[2] or 'algbw_gbyte_s'}"
+    libraries = [report.library for report in data.communication]
+    if match[1] not in libraries:
+        raise UsageError(f"ffplan explain: {path}: {did_you_mean(match[1], libraries, what='library')}")
+    return f"communication[{libraries.index(match[1])}].{match[2] or 'algbw_gbyte_s'}"
 
 
 def _of_assessment(
@@ -125,18 +125,18 @@ def _of_assessment(
 ) -> Explanation:
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
-    found = study_design(design, catalog, all_scales=True).assessment
-    path = _alias(question.path, found)
+    assessment = study_design(design, catalog, all_scales=True).assessment
+    path = _alias(question.path, assessment)
     try:
-        value = number_at(found, steps(path))
+        value = number_at(assessment, steps(path))
     except UsageError:  # it is no path at all
         value = None
     if value is None:
-        known = [*_known_paths(found), *_TRAINING, *_RUN]
+        known = [*_known_paths(assessment), *_TRAINING, *_RUN]
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
-    meaning = meanings(found, path)
-    root = derivation_of(found, path, value, meaning, Places(design.document, catalog))
+    meaning = meanings(assessment, path)
+    root = derivation_of(assessment, path, value, meaning, Places(design.document, catalog))
     every = "scales[" in path
     part = re.split(r"[.\[]", path)[0]
     without = LEFT_OUT - {"reliability" if part == "storage" else part}
@@ -149,9 +149,9 @@ def _of_assessment(
     return _explanation(question, design, meaning, root, moved)
 
 
-def _known_paths(found: Any) -> list[str]:
+def _known_paths(result: Any) -> list[str]:
     """Return the paths of an assessment's numbers."""
-    return [path for path in numbers(plain(found)) if not path.startswith("findings")]
+    return [path for path in numbers(plain(result)) if not path.startswith("findings")]
 
 
 def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
@@ -237,6 +237,6 @@ def _of_run(
     from ffplan.studies.explain.run import RUN as MEANINGS
 
     timed = _step(question, keep)
-    found = explain_run(timed, question.path, step)
-    moved, notes = (found.influences, found.idle), (NOTE, _KEPT)
-    return _explanation(question, timed.design, MEANINGS[question.path][2], found.root, moved, notes)
+    explained = explain_run(timed, question.path, step)
+    moved, notes = (explained.influences, explained.idle), (NOTE, _KEPT)
+    return _explanation(question, timed.design, MEANINGS[question.path][2], explained.root, moved, notes)

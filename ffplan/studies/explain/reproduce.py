@@ -96,10 +96,10 @@ def _json(text: str) -> Any:
             raise ValueError(f"a number of {len(found):,} digits")
         return int(found)
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(found)
-        if len(value) < len(found):
-            ((twice, _),) = Counter(key for key, _ in found).most_common(1)
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(members)
+        if len(value) < len(members):
+            ((twice, _),) = Counter(key for key, _ in members).most_common(1)
             raise ValueError(f"`{twice[:60]}` stands twice")
         return value
 
@@ -111,7 +111,7 @@ def _json(text: str) -> Any:
         raise NoReportError(f"this is no JSON: {error}") from None
     level = [value]
     for _ in range(_MOST_DEPTH):
-        level = [item for holder in level if isinstance(holder, dict | list) for item in _held(holder)]
+        level = [inner for holder in level if isinstance(holder, dict | list) for inner in _held(holder)]
         if not level:
             return value
     raise NoReportError(f"this report has more than {_MOST_DEPTH} levels")
@@ -155,15 +155,15 @@ def _causes(saved: _Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]
         ]
         before, after = ({part["path"]: part["sha256"] for part in side["catalog"]} for side in (then, now))
         files += [(path, before.get(path), after.get(path)) for path in sorted(before | after)]
-        for item in files:
-            if item not in seen:
-                seen.add(item)
-                yield from _changed(*item)
+        for file in files:
+            if file not in seen:
+                seen.add(file)
+                yield from _changed(*file)
 
 
 def _values(value: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
-    kept = {name: item for name, item in value.items() if name not in left_out}
-    return {path: item for path, item in leaves(kept) if not _IDENTITY.match(path)}
+    kept = {name: leaf for name, leaf in value.items() if name not in left_out}
+    return {path: leaf for path, leaf in leaves(kept) if not _IDENTITY.match(path)}
 
 
 def _written(values: dict[str, Any], path: str) -> str | None:
@@ -172,13 +172,13 @@ def _written(values: dict[str, Any], path: str) -> str | None:
 
 def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Difference]:
     for path in [*then, *(path for path in now if path not in then)]:
-        one, two = _written(then, path), _written(now, path)
-        if one == two:
+        before, two = _written(then, path), _written(now, path)
+        if before == two:
             continue
         sides = (then.get(path), now.get(path))
-        numbers = [float(item) for item in sides if isinstance(item, int | float) and not isinstance(item, bool)]
+        numbers = [float(side) for side in sides if isinstance(side, int | float) and not isinstance(side, bool)]
         change = numbers[1] / numbers[0] - 1 if len(numbers) == 2 and numbers[0] else None
-        yield Difference(path, one, two, change if change is not None and isfinite(change) else None)
+        yield Difference(path, before, two, change if change is not None and isfinite(change) else None)
 
 
 def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
@@ -191,9 +191,9 @@ def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) ->
         InputError: where a design can no longer be assessed.
     """
     files = [design["design"]["file"] for design in saved.designs]
-    found = {file: examine(file) for file in dict.fromkeys(files)}
-    assessed = tuple(found[file] for file in files)
-    again = tuple(plain(item) for item in assessed)
+    reports = {file: examine(file) for file in dict.fromkeys(files)}
+    assessed = tuple(reports[file] for file in files)
+    again = tuple(plain(assessment) for assessment in assessed)
     left_out: tuple[str, ...] = ()
     now = again[0]
     if saved.kind == "comparison":

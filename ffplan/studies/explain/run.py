@@ -14,7 +14,7 @@ from ffplan.figures.origins import figure_of
 from ffplan.results.explanation import Derivation, Influence
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
-from ffplan.studies.cost.request import Asked
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.explain.derivation import run_parts
 from ffplan.studies.explain.explain import TENTH, Subject, declared, moves_it, of_design, sorted_out
 from ffplan.studies.explain.input_places import account_at, stated_at
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.explain.input_places import Stand
+    from ffplan.studies.explain.input_places import InputPlace
     from ffplan.studies.explain.step_inputs import Step
 
 RUN = {
@@ -68,14 +68,14 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
     if tokens is None:
         raise UsageError(f"ffplan explain: {path} needs tokens: add `tokens` to `workload`, or name --tokens")
     timed = timed_job(step.report, step.gpus, tokens)
-    asked = Asked(draws=0)
-    study = study_cost(design, catalog, asked, timed)
+    request = CostRequest(draws=0)
+    study = study_cost(design, catalog, request, timed)
     field = path.partition(".")[2]
     run = study.run
     band = getattr(run, field) if run else None
     if run is None or band is None:
         raise UsageError(f"ffplan explain: {path}: the design has no prices")
-    ledger = ledger_for(design, catalog, asked)
+    ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog, drawn=False)
     effective = next(item for item in inputs if item.name == "effective")
     places = {item.name: account_at(item, design, catalog) for item in inputs}
@@ -86,24 +86,28 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
     root = declared(label, band.likely, unit, figure_of(run, field), parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
     tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
-    for item, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
-        tried.append(replace(item, less=account.faster(item.less), more=account.faster(item.more)))
+    for entry, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
+        tried.append(replace(entry, less=account.faster(entry.less), more=account.faster(entry.more)))
 
-    def whole(other: ResolvedDesign, others: Catalog) -> float | None:
+    def whole(changed: ResolvedDesign, others: Catalog) -> float | None:
         """Return the figure of a changed design, step and account."""
-        again = step.again(other, others)
+        again = step.again(changed, others)
         if again is None:
             return None
-        job, made = timed_job(again, step.gpus, tokens), ledger_for(other, others, asked)
+        job, changed_ledger = timed_job(again, step.gpus, tokens), ledger_for(changed, others, request)
         found = _Account(
-            ledger=made, timed=job, inputs=inputs_for(made, job, others, drawn=False), field=field, likely=1.0
+            ledger=changed_ledger,
+            timed=job,
+            inputs=inputs_for(changed_ledger, job, others, drawn=False),
+            field=field,
+            likely=1.0,
         )
         return found.value({})
 
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
     of_file = of_design(subject, account.likely, _OF_ACCOUNT)
-    found, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
-    return _RunExplained(root=root, influences=found, idle=idle)
+    influences, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
+    return _RunExplained(root=root, influences=influences, idle=idle)
 
 
 @record
@@ -120,8 +124,8 @@ class _Account:
 
     def value(self, values: dict[str, Any]) -> float:
         """Return the figure with some inputs at other values."""
-        _, found = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
-        return float(getattr(found, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field)))
+        _, outcome = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
+        return float(getattr(outcome, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field)))
 
     def changed(self, values: dict[str, Any]) -> float:
         """Return the relative change of the figure with some inputs at other values [1]."""
@@ -133,27 +137,27 @@ class _Account:
         return None if change is None else self.changed({"speed": speed * (1 + change)})
 
 
-def _influence(item: Input, at: Stand, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
+def _influence(entry: Input, place: InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
     """Return what a tenth of an input does.
 
     Args:
-        at: where it stands.
+        place: where it stands.
         currency: currency of the account.
         change: returns the relative change of the figure with some inputs at other values [1].
     """
-    unit = item.unit.replace("currency", currency)
+    unit = entry.unit.replace("currency", currency)
     unit = "" if unit == "1" else unit.removeprefix("1 ")
-    ends = [item.likely * factor for factor in (1 - TENTH, 1 + TENTH)]
-    less, more = (change({item.name: end}) if item.least <= end <= item.most else None for end in ends)
+    ends = [entry.likely * factor for factor in (1 - TENTH, 1 + TENTH)]
+    less, more = (change({entry.name: end}) if entry.least <= end <= entry.most else None for end in ends)
     return Influence(
-        input=item.label,
-        value=f"{number(item.likely, 6)} {unit}".rstrip(),
+        input=entry.label,
+        value=f"{number(entry.likely, 6)} {unit}".rstrip(),
         at_less=number(ends[0], 6),
         at_more=number(ends[1], 6),
-        place=at.place,
-        source=item.source,
-        grade=at.grade,
-        status=item.status,
+        place=place.place,
+        source=entry.source,
+        grade=place.grade,
+        status=entry.status,
         less=less,
         more=more,
     )

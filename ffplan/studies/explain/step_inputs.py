@@ -40,17 +40,17 @@ if TYPE_CHECKING:
 class _Pace:
     """A plan on a machine with its pace."""
 
-    stand: TrainSetup
+    setup: TrainSetup
     """Workload, plan and machine."""
     row: dict[str, Any]
     """Figures of the plan's row that follow from the time of its step, by name."""
 
 
-def _alike(one: TrainSetup, two: TrainSetup) -> tuple[bool, bool]:
+def _alike(first: TrainSetup, two: TrainSetup) -> tuple[bool, bool]:
     """Return whether the same plan has the same memory on two machines, and whether it has the same time."""
-    a, b = one.run, two.run
-    shape = same(one.shape, two.shape) and same(a.plans, b.plans)
-    room = (one.limit, one.host_limit) == (two.limit, two.host_limit) and same(a.margins, b.margins)
+    a, b = first.run, two.run
+    shape = same(first.shape, two.shape) and same(a.plans, b.plans)
+    room = (first.limit, first.host_limit) == (two.limit, two.host_limit) and same(a.margins, b.margins)
     return shape and room, shape and a.system is b.system and same(a.speeds, b.speeds)
 
 
@@ -59,28 +59,28 @@ def _row(run: TrainRun) -> dict[str, Any]:
     return pace(one_plan(run), float(step_time(parts)[0]))  # type: ignore[index]
 
 
-def _paced(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, known: _Pace | None = None) -> _Pace | None:
+def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, known: _Pace | None = None) -> _Pace | None:
     """Return the pace of a plan of a transformer; None where it has no room, or cannot be laid out.
 
     Args:
-        asked: model, plan with its batch, and one number of accelerators.
+        request: model, plan with its batch, and one number of accelerators.
         known: its pace on another machine; what is alike is not found again.
 
     Raises:
         RefusedError: where the machine cannot run the plan.
         UncalibratedError: where the accelerators have no training constants.
     """
-    asked, transformer, (count,) = settled(design, catalog, asked), asked.model.transformer, asked.gpus
+    request, transformer, (count,) = settled(design, catalog, request), request.model.transformer, request.gpus
     assert transformer is not None
-    stand = train_setup(design, catalog, asked, transformer)
+    setup = train_setup(design, catalog, request, transformer)
     check_available(design, count)
-    made = parallel_plans(asked.plan, float(count))
-    run = replace(stand.run, plans=made)
-    stand = replace(stand, run=run, host_limit=host_room(design, asked.plan, count))
-    room, time = _alike(known.stand, stand) if known else (False, False)
-    if not room and fault_of(stand, made) is not None:
+    plans = parallel_plans(request.plan, float(count))
+    run = replace(setup.run, plans=plans)
+    setup = replace(setup, run=run, host_limit=host_room(design, request.plan, count))
+    room, time = _alike(known.setup, setup) if known else (False, False)
+    if not room and fault_of(setup, plans) is not None:
         return None
-    return _Pace(stand, known.row if known and time else _row(run))
+    return _Pace(setup, known.row if known and time else _row(run))
 
 
 @record
@@ -109,9 +109,9 @@ class KeptPlan:
         """
         model = parts.get(Model, self.model, self.document, ("workload", "model"))
         fixed = frozenset(self.plan.model_fields_set)
-        asked = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
+        request = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
         try:
-            return _paced(design, parts, asked, known)
+            return _paced(design, parts, request, known)
         except RefusedError:
             return None
 
@@ -171,10 +171,10 @@ def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
     beside, of_system = set[Place](), set[Place]()
     for seen in (beside, of_system):
         parts = job.catalog.with_entries([noted(entry, seen) for entry in used.used])
-        own = resolve(job.document, parts)  # a machine is made of what this reads, too
-        machine = cluster_of(own, parts, job.plan.reducer)
+        resolved = resolve(job.document, parts)  # a machine is made of what this reads, too
+        machine = cluster_of(resolved, parts, job.plan.reducer)
         if seen is beside:
-            job.pace(own, parts, sharing(machine, system))
+            job.pace(resolved, parts, sharing(machine, system))
         else:
             job.pace(design, used, machine)
     return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))
@@ -239,15 +239,15 @@ class Step:
             plan=self.plan,
             gpus=row.plan.gpus,  # a search may have left accelerators of the job idle
         )
-        found, entries = reach(job, self.design, self.used), self.entries()
-        base = float(found.base.row[field] if found.base else getattr(row, field))
+        reached, entries = reach(job, self.design, self.used), self.entries()
+        base = float(reached.base.row[field] if reached.base else getattr(row, field))
 
         def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
-            changed = found.changed(entry, path)
+            changed = reached.changed(entry, path)
             return None if changed is None else float(changed.row[field])
 
-        for at, entry in enumerate(entries):
-            step(at, len(entries) + 1)
+        for index, entry in enumerate(entries):
+            step(index, len(entries) + 1)
             yield from of_part(value, entry, base)
 
     def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
@@ -289,11 +289,11 @@ class Step:
         update: dict[str, Any] = {name: there}
         plan = self.plan.model_copy(update=update)
         plan.model_fields_set.add(name)
-        found = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
-        return None if found is None else float(getattr(found.rows[0], field)) / base - 1
+        report = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
+        return None if report is None else float(getattr(report.rows[0], field)) / base - 1
 
 
 def _whole(value: int, factor: float, unit: int) -> int:
     """Return the multiple of a unit nearest to a value times a factor, at least one unit away from the value."""
-    found = round(value * factor / unit) * unit
-    return found if found != value else value + (unit if factor > 1 else -unit)
+    multiple = round(value * factor / unit) * unit
+    return multiple if multiple != value else value + (unit if factor > 1 else -unit)

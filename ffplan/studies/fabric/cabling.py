@@ -104,7 +104,7 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     """
     if wired.design.spec.floor is not None:
         return _placed(_tables(wired))
-    return chain.from_iterable(_plain(*item) for item in _tables(wired))
+    return chain.from_iterable(_plain(*table) for table in _tables(wired))
 
 
 def cabling(wired: WiredDesign) -> CablingReport:

@@ -56,18 +56,19 @@ def _loss(
         step(number, query.samples, loss.title)
         left.append(job.remaining(*draw(loss, wired.fabric, random)))
     inside = [
-        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
+        min(now / before for now, before in zip(remaining.zone_gbyte_s, healthy.zone_gbyte_s, strict=True))
+        for remaining in left
     ]
     whole = healthy.bisection_gbyte_s
-    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
-    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
-    gone = [healthy.nodes_left - item.nodes_left for item in left]
-    kept = [item.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for item in left]
+    bisection = [remaining.bisection_gbyte_s / whole for remaining in left] if whole else []
+    rate = [min(1.0, remaining.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for remaining in left]
+    gone = [healthy.nodes_left - remaining.nodes_left for remaining in left]
+    kept = [remaining.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for remaining in left]
     return LossReport(
         lost=loss.title,
         samples=draws,
-        endpoints_lost=_mean([item.endpoints_lost for item in left]),
-        endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
+        endpoints_lost=_mean([remaining.endpoints_lost for remaining in left]),
+        endpoints_cut_off=_mean([remaining.endpoints_cut_off for remaining in left]),
         nodes_lost=_mean(gone),
         zone_share=_mean(inside),
         zone_share_worst=min(inside),
@@ -126,14 +127,14 @@ def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
         plan: its fabric, sized.
     """
     network = wire(design, plan).network
-    each = np.array([group.accelerators_per_node for group in design.groups])
+    per_node = np.array([group.accelerators_per_node for group in design.groups])
     first = np.cumsum([0, *(group.group.count for group in design.groups)])
     ends = network.endpoints
     node = first[ends.group] + ends.node
     pairs = np.unique(node.astype(np.int64) * len(network.switches) + ends.leaf)
     nodes, leaves = pairs // len(network.switches), pairs % len(network.switches)
     joined = np.bincount(nodes, minlength=int(first[-1]))
-    accelerators = np.repeat(each, np.diff(first))
+    accelerators = np.repeat(per_node, np.diff(first))
     held = {
         alone: np.bincount(leaves, weights=accelerators[nodes] * ((joined[nodes] == 1) == alone))
         for alone in (True, False)

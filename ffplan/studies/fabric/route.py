@@ -54,14 +54,14 @@ def _beside(
         StudyError: where some of its flows cannot arrive.
     """
     network, router = wired.fabric.network, routing_of(wired.fabric)
-    other, lost = job_loads.loads_for(
+    other_load, lost = job_loads.loads_for(
         wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
     )
     if lost:
         raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
-    other_ideal = outcome(network, other).ideal_s
+    other_ideal = outcome(network, other_load).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
-    rates = lane_rates(load, other, rate, query.share)
+    rates = lane_rates(load, other_load, rate, query.share)
     return LaneReport(
         traffic=beside,
         share=query.share,
@@ -90,9 +90,9 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
         return None
     node, library = node_of(design), design.libraries[0]
     ranks = nodes * len(node.gpus)
-    wanted = design.spec.communication
-    assert wanted is not None
-    query = allreduce_query(design, library, wanted.libraries[0])
+    communication = design.spec.communication
+    assert communication is not None
+    query = allreduce_query(design, library, communication.libraries[0])
     rows = rows_of(query, design, wired.plan, node, (ranks,), size)
     if not rows:
         return None
@@ -167,7 +167,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         share=result.share,
         adaptive_share=outcome(network, even).share,
         hottest=hottest(network, names, result),
-        tiers=tuple(link_load(network, names, item) for item in result.tiers),
+        tiers=tuple(link_load(network, names, tier) for tier in result.tiers),
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
         beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,

@@ -58,8 +58,8 @@ def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
 
 def message_bytes(design: ResolvedDesign) -> float:
     """Return the bytes of a node that a design asks for: its message, or 1 GiB [byte]."""
-    wanted = design.spec.communication
-    return wanted.message_size if wanted else float(2**30)
+    communication = design.spec.communication
+    return communication.message_size if communication else float(2**30)
 
 
 def _port_name(network: Network, names: Names, device: int, port: int) -> str:
@@ -77,18 +77,18 @@ def _link_name(network: Network, names: Names, link: int) -> str:
     return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
 
 
-def link_load(network: Network, names: Names, item: TierLoad) -> LinkLoad:
+def link_load(network: Network, names: Names, load: TierLoad) -> LinkLoad:
     """Return the busiest link of a tier with its name."""
     return LinkLoad(
-        link=_link_name(network, names, item.link),
-        tier=item.tier,
-        direction=item.direction,
-        bytes=item.bytes,
-        time_s=item.time_s,
-        mean_time_s=item.mean_time_s,
+        link=_link_name(network, names, load.link),
+        tier=load.tier,
+        direction=load.direction,
+        bytes=load.bytes,
+        time_s=load.time_s,
+        mean_time_s=load.mean_time_s,
     )
 
 
 def hottest(network: Network, names: Names, result: Outcome) -> LinkLoad:
     """Return the busiest link of all with its name."""
-    return link_load(network, names, max(result.tiers, key=lambda item: (item.time_s, -TIERS.index(item.tier))))
+    return link_load(network, names, max(result.tiers, key=lambda load: (load.time_s, -TIERS.index(load.tier))))

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-    from ffplan.studies.cost.request import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.levers import JobMoney
 
 _HOUR = 3_600.0
@@ -58,7 +58,7 @@ def _hazard_rows(
         if not job.units[hazard.name]:
             continue
         rate = sized_rate(hazard, job.gpus)
-        each, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
+        per_year, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
         factor = float(rates[rate.name]) / base if base else 1.0
         rows.append(
             out.HazardRow(
@@ -72,8 +72,8 @@ def _hazard_rows(
                 events=rate.rate.events,
                 exposure_years=rate.rate.exposure_years,
                 basis=rate.rate.basis,
-                interruptions_per_day=each * DAY_S,
-                share=each / total,
+                interruptions_per_day=per_year * DAY_S,
+                share=per_year / total,
                 survives=survives.get(rate.unit),
             )
         )
@@ -88,9 +88,9 @@ def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
     """
     if basis.beside is None:
         return None
-    other = replace(basis, hazards=basis.beside, beside=None)
-    found = job_on(other, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
-    return float(recovery(other, found).outcome.mtbf_s) / _HOUR
+    second_basis = replace(basis, hazards=basis.beside, beside=None)
+    job_there = job_on(second_basis, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
+    return float(recovery(second_basis, job_there).outcome.mtbf_s) / _HOUR
 
 
 def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
@@ -129,7 +129,7 @@ def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointRepor
     """Return a checkpoint of the job."""
     save = float(outcome.persist_s)
     size = float(outcome.checkpoint_bytes)
-    each = size / job.writers / save / 1e9 if save else 0.0
+    per_node = size / job.writers / save / 1e9 if save else 0.0
     client = job.clients_gbyte_s / job.nodes if job.nodes else 0.0
     return out.CheckpointReport(
         parameters=job.parameters,
@@ -139,8 +139,8 @@ def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointRepor
         save_s=save,
         load_s=float(outcome.load_s),
         binds=outcome.persist_binds,
-        node_gbyte_s=each,
-        nic_share=each / client if client else 0.0,
+        node_gbyte_s=per_node,
+        nic_share=per_node / client if client else 0.0,
         memory_restart_s=float(outcome.memory.restart_s) if outcome.memory else None,
         storage_every=float(outcome.memory.every) if outcome.memory else None,
     )
@@ -160,34 +160,34 @@ def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tup
     if job.interval is not None:
         rules = {"given": job.interval, **rules}
     rows = []
-    for rule, wanted in rules.items():
-        found = job_outcome(replace(job, interval=float(wanted)), v)
-        feasible = float(wanted) >= float(base.behind_s) * (1 - 1e-9)
-        rows.append(out.IntervalRow(rule, float(wanted), float(found.goodput), feasible))
+    for rule, interval in rules.items():
+        outcome = job_outcome(replace(job, interval=float(interval)), v)
+        feasible = float(interval) >= float(base.behind_s) * (1 - 1e-9)
+        rows.append(out.IntervalRow(rule, float(interval), float(outcome.goodput), feasible))
     return tuple(rows)
 
 
 def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
     """Return goodput by size of the job, the job itself among them."""
     most = basis.design.accelerators
-    each = basis.design.compute.accelerators_per_node
-    wanted = sorted({int(job.gpus), *(-(-size // each) * each for size in _SIZES)})
+    per_node = basis.design.compute.accelerators_per_node
+    sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
     known: Known = {}
     rows = []
-    for gpus in wanted:
-        own = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
+    for gpus in sizes:
+        case = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
         if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
-            own = replace(own, spares=round(basis.bought_spares * gpus / most))
-        found = recovery(basis, own)
-        one, many = found.outcome, drawn_outcome(found, draws, seed, known)
+            case = replace(case, spares=round(basis.bought_spares * gpus / most))
+        recovered = recovery(basis, case)
+        outcome, many = recovered.outcome, drawn_outcome(recovered, draws, seed, known)
         rows.append(
             out.SizeRow(
                 gpus=gpus,
                 beyond=gpus > most,
-                mtbf_hours=float(one.mtbf_s) / _HOUR,
-                interval_s=float(one.interval_s),
-                ettr=band(one.ettr, many.ettr),
-                goodput=band(one.goodput, many.goodput),
+                mtbf_hours=float(outcome.mtbf_s) / _HOUR,
+                interval_s=float(outcome.interval_s),
+                ettr=band(outcome.ettr, many.ettr),
+                goodput=band(outcome.goodput, many.goodput),
             )
         )
     return tuple(rows)
@@ -195,58 +195,58 @@ def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed
 
 def _reliability(
     basis: GoodputBasis,
-    asked: GoodputJob,
+    timed_job: GoodputJob,
     job: JobCase,
     inputs: tuple[Input, ...],
     *,
     outcomes: tuple[JobOutcome, JobOutcome],
     money: JobMoney | None,
 ) -> out.ReliabilityReport:
-    one, many = outcomes
+    outcome, many = outcomes
     hazards = basis.hazards
-    rate = asked.report.rows[0].tokens_s if asked.report else None
-    found = hazards.silent.per_year * asked.gpus
+    rate = timed_job.report.rows[0].tokens_s if timed_job.report else None
+    silent = hazards.silent.per_year * timed_job.gpus
     share = float(hazards.profile.silent.value)
     return out.ReliabilityReport(
         profile=hazards.profile.id,
-        model=asked.model.id,
-        gpus=asked.gpus,
+        model=timed_job.model.id,
+        gpus=timed_job.gpus,
         nodes=int(job.nodes),
         restart=job.restart,
         short_of_nodes=hazards.section.short_of_nodes,
-        hazards=_hazard_rows(basis, job, one, likely(inputs)),
-        mtbf_hours=band(one.mtbf_s / _HOUR, many.mtbf_s / _HOUR),
+        hazards=_hazard_rows(basis, job, outcome, likely(inputs)),
+        mtbf_hours=band(outcome.mtbf_s / _HOUR, many.mtbf_s / _HOUR),
         beside=basis.beside.profile.id if basis.beside else None,
         beside_mtbf_hours=_beside_mtbf_hours(basis, job),
-        interruptions_per_day=band(DAY_S / one.mtbf_s, DAY_S / many.mtbf_s),
-        checkpoint=_checkpoint_report(job, one),
-        restart_s=band(one.restart_s, many.restart_s),
-        interval_s=float(one.interval_s),
+        interruptions_per_day=band(DAY_S / outcome.mtbf_s, DAY_S / many.mtbf_s),
+        checkpoint=_checkpoint_report(job, outcome),
+        restart_s=band(outcome.restart_s, many.restart_s),
+        interval_s=float(outcome.interval_s),
         intervals=_interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
-        ettr=band(one.ettr, many.ettr),
+        ettr=band(outcome.ettr, many.ettr),
         path_lost=job.path_lost if job.survives else None,
-        stragglers=band(one.stragglers, many.stragglers),
-        goodput=band(one.goodput, many.goodput),
+        stragglers=band(outcome.stragglers, many.stragglers),
+        goodput=band(outcome.goodput, many.goodput),
         lost=out.Lost(
-            checkpoints=float(one.parts["checkpoints"]),
-            lost_work=float(one.parts["lost_work"]),
-            restarts=float(one.parts["restarts"]),
-            missing_nodes=1 - float(one.kept),
-            lost_paths=float(one.slowed),
-            stragglers=float(one.stragglers),
+            checkpoints=float(outcome.parts["checkpoints"]),
+            lost_work=float(outcome.parts["lost_work"]),
+            restarts=float(outcome.parts["restarts"]),
+            missing_nodes=1 - float(outcome.kept),
+            lost_paths=float(outcome.slowed),
+            stragglers=float(outcome.stragglers),
         ),
-        nodes_in_repair=float(one.in_repair),
+        nodes_in_repair=float(outcome.in_repair),
         spares=job.spares,
-        domain=_domain_report(basis, job, one),
-        short_chance=float(one.short.chance),
-        spares_for_99=enough(float(one.in_repair), 0.99),
-        silent_per_year=found,
-        silent_undetected_per_year=found * (1 - share) / share,
-        unit=asked.report.unit if asked.report else ("images" if job.replicated else "tokens"),
+        domain=_domain_report(basis, job, outcome),
+        short_chance=float(outcome.short.chance),
+        spares_for_99=enough(float(outcome.in_repair), 0.99),
+        silent_per_year=silent,
+        silent_undetected_per_year=silent * (1 - share) / share,
+        unit=timed_job.report.unit if timed_job.report else ("images" if job.replicated else "tokens"),
         tokens_s=rate,
-        tokens_s_kept=None if rate is None else rate * float(one.goodput),
+        tokens_s_kept=None if rate is None else rate * float(outcome.goodput),
         currency=money.currency if money else None,
-        levers=lever_rows(basis, job, inputs, one, money),
+        levers=lever_rows(basis, job, inputs, outcome, money),
     )
 
 
@@ -260,7 +260,7 @@ class GoodputStudy:
     inputs: tuple[Input, ...]
 
 
-def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, money: Asked) -> GoodputStudy:
+def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJob, money: CostRequest) -> GoodputStudy:
     """Return what failures leave of a job.
 
     Args:
@@ -269,16 +269,16 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
     Raises:
         InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    parameters, replicated = model_parameters(asked.model), is_replicated(asked.model)
-    found = job_recovery(design, catalog, asked.gpus, parameters, asked.report, replicated=replicated)
-    basis, job, inputs = found.basis, found.job, found.inputs
-    outcomes = found.outcome, drawn_outcome(found, money.draws, money.seed)
+    parameters, replicated = model_parameters(timed_job.model), is_replicated(timed_job.model)
+    recovered = job_recovery(design, catalog, timed_job.gpus, parameters, timed_job.report, replicated=replicated)
+    basis, job, inputs = recovered.basis, recovered.job, recovered.inputs
+    outcomes = recovered.outcome, drawn_outcome(recovered, money.draws, money.seed)
 
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
-    cost = job_money(design, catalog, asked.gpus)
-    reliability = _reliability(basis, asked, job, inputs, outcomes=outcomes, money=cost)
+    cost = job_money(design, catalog, timed_job.gpus)
+    reliability = _reliability(basis, timed_job, job, inputs, outcomes=outcomes, money=cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -286,25 +286,25 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
         catalog=files_read(catalog),
         headline=goodput_headline(reliability),
         reliability=reliability,
-        sizes=_size_rows(basis, job, replica_gpus(asked.report), money.draws, money.seed),
+        sizes=_size_rows(basis, job, replica_gpus(timed_job.report), money.draws, money.seed),
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
-        inputs=input_rows(tuple(item for item in inputs if _used(item, job))),
+        inputs=input_rows(tuple(entry for entry in inputs if _used(entry, job))),
         simulation=None,
-        assumptions=(*goodput_assumptions(basis, asked, job, outcomes[0]), *announced(catalog)),
+        assumptions=(*goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return GoodputStudy(report, basis, job, inputs)
 
 
-def _used(item: Input, job: JobCase) -> bool:
+def _used(entry: Input, job: JobCase) -> bool:
     """Return whether the job has any of what an input is of."""
-    kind, _, name = item.name.partition(".")
+    kind, _, name = entry.name.partition(".")
     if kind == "path":
         return name in job.survives
     if kind in ("rate", "stops", "removes"):
         return bool(job.units.get(name)) and (kind == "rate" or name not in job.survives)
-    if item.name == "checkpoint_bytes":
+    if entry.name == "checkpoint_bytes":
         return job.state_bytes is None
-    if item.name == "tray_swap":
+    if entry.name == "tray_swap":
         return job.swaps and 0 < job.spares < job.domain_nodes
-    return item.name not in ("reschedule", "standby") or item.name == job.restart
+    return entry.name not in ("reschedule", "standby") or entry.name == job.restart

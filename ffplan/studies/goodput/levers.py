@@ -17,7 +17,7 @@ from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.studies.cost.cost import ledger_for
 from ffplan.studies.cost.ledger import Ledger
-from ffplan.studies.cost.request import Asked
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,8 +77,8 @@ class JobMoney:
             return _Bought(price=None, year=None, why=f"the price book has no `{lacking[0]}`")
         account, v = ledger.account, likely(ledger.inputs)
         more = replace(account, parts=(*account.parts, *parts.items()))
-        one, two = account_year(account, v), account_year(more, v)
-        price, year = float(two.capex) - float(one.capex), float(two.year) - float(one.year)
+        before, two = account_year(account, v), account_year(more, v)
+        price, year = float(two.capex) - float(before.capex), float(two.year) - float(before.year)
         return _Bought(price=price, year=year, why=None)
 
 
@@ -91,7 +91,7 @@ def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney |
     Raises:
         InputError: where the ownership of the design is wrong.
     """
-    ledger = ledger_for(design, catalog, Asked(draws=0, seed=0, years=None))
+    ledger = ledger_for(design, catalog, CostRequest(draws=0, seed=0, years=None))
     if not ledger.costed:
         return None
     year = float(account_year(ledger.account, likely(ledger.inputs)).year)
@@ -104,11 +104,11 @@ def _storage_again(money: JobMoney) -> dict[str, float] | None:
     Args:
         money: the job's part of the cluster's cost.
     """
-    found: dict[str, float] = {}
-    for item in (*money.ledger.planned, *money.ledger.around):
-        if item.category in _STORAGE:
-            found[item.part] = found.get(item.part, 0.0) + float(item.quantity)
-    return found or None
+    parts: dict[str, float] = {}
+    for line in (*money.ledger.planned, *money.ledger.around):
+        if line.category in _STORAGE:
+            parts[line.part] = parts.get(line.part, 0.0) + float(line.quantity)
+    return parts or None
 
 
 def _leaf_layer(money: JobMoney) -> dict[str, float]:
@@ -118,16 +118,16 @@ def _leaf_layer(money: JobMoney) -> dict[str, float]:
         money: the job's part of the cluster's cost.
     """
     ledger, design = money.ledger, money.ledger.design
-    found: dict[str, float] = {}
-    for item in ledger.planned:
-        if item.category == "endpoint-links":
-            found[item.part] = found.get(item.part, 0.0) + float(item.quantity)
+    parts: dict[str, float] = {}
+    for line in ledger.planned:
+        if line.category == "endpoint-links":
+            parts[line.part] = parts.get(line.part, 0.0) + float(line.quantity)
     for role in EDGE_ROLES:
         count = ledger.fabric.switches_by_role.get(role, 0)
         if count:
             part = design.switch_of(role).id
-            found[part] = found.get(part, 0.0) + float(count)
-    return found
+            parts[part] = parts.get(part, 0.0) + float(count)
+    return parts
 
 
 _LEAST_GAIN = 1e-5
@@ -252,14 +252,14 @@ def lever_rows(
         return ()
     rows = []
     for lever in _levers(basis, job, outcome, money):
-        found = float(job_outcome(lever.job, {**v, **lever.inputs}).goodput)
-        gain = found / base - 1
+        goodput = float(job_outcome(lever.job, {**v, **lever.inputs}).goodput)
+        gain = goodput / base - 1
         if abs(gain) >= _LEAST_GAIN:
-            rows.append(_row(lever, found, gain, money))
+            rows.append(_row(lever, goodput, gain, money))
     return tuple(sorted(rows, key=lambda row: -row.tokens))
 
 
-def _row(lever: _Lever, found: float, gain: float, money: JobMoney | None) -> out.LeverRow:
+def _row(lever: _Lever, goodput: float, gain: float, money: JobMoney | None) -> out.LeverRow:
     worth = None if money is None else money.year * gain
     price = year = None
     why: str | None = lever.why
@@ -271,7 +271,7 @@ def _row(lever: _Lever, found: float, gain: float, money: JobMoney | None) -> ou
     return out.LeverRow(
         lever=lever.name,
         label=lever.words,
-        goodput=found,
+        goodput=goodput,
         tokens=gain,
         worth_year=worth,
         price=price,

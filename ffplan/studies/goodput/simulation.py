@@ -43,7 +43,7 @@ class FabricLosses:
 
 
 @record
-class SimulationAsked:
+class SimulationRequest:
     """How long and how often."""
 
     days: float
@@ -51,24 +51,24 @@ class SimulationAsked:
     seed: int
 
 
-def expected_seconds(job: JobCase, inputs: tuple[Input, ...], asked: SimulationAsked) -> float:
+def expected_seconds(job: JobCase, inputs: tuple[Input, ...], request: SimulationRequest) -> float:
     """Return how long a simulation will take [s].
 
     Args:
-        asked: days and runs.
+        request: days and runs.
     """
     v = likely(inputs)
-    one, rates = job_outcome(job, v), hazard_rates(job, v)
+    outcome, rates = job_outcome(job, v), hazard_rates(job, v)
     lost = sum(float(job.units[name] * rates[name]) for name in job.survives) / YEAR_S
-    return _EVENT_S * asked.runs * asked.days * DAY_S * (1 / float(one.mtbf_s) + lost)
+    return _EVENT_S * request.runs * request.days * DAY_S * (1 / float(outcome.mtbf_s) + lost)
 
 
 def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
     """Return a job in the numbers of a simulation, every input at its likely value."""
     v = likely(inputs)
-    one = job_outcome(job, v)
+    outcome = job_outcome(job, v)
     rates = hazard_rates(job, v)
-    stopping = {name: float(rate) for name, rate in one.by_hazard.items() if float(rate) > 0}
+    stopping = {name: float(rate) for name, rate in outcome.by_hazard.items() if float(rate) > 0}
     whole = {name: job.units[name] * float(rates[name]) / YEAR_S for name in job.units}
     passing = [name for name in job.units if name not in stopping and name not in job.survives]
     return SimulatedJob(
@@ -78,26 +78,26 @@ def _simulated_job(job: JobCase, inputs: tuple[Input, ...]) -> SimulatedJob:
         harmless={name: whole[name] for name in _LOSSES if name in passing and whole[name]},
         paths={name: (whole[name], float(v[f"path.{name}"])) for name in sorted(job.survives) if whole[name]},
         path_lost=job.path_lost,
-        interval_s=float(one.interval_s),
-        save_s=float(one.save_s),
-        behind_s=float(one.memory.storage_behind_s if one.memory else one.behind_s),
-        restart_s=float(one.restart_s),
+        interval_s=float(outcome.interval_s),
+        save_s=float(outcome.save_s),
+        behind_s=float(outcome.memory.storage_behind_s if outcome.memory else outcome.behind_s),
+        restart_s=float(outcome.restart_s),
         repair_s=float(v["repair"]),
         nodes=int(job.nodes),
         spares=job.spares,
         replica_nodes=job.replica_nodes,
         shrinks=job.shrinks,
-        pace=1 - float(one.stragglers),
+        pace=1 - float(outcome.stragglers),
         drains={name: float(v[f"drain.{name}"]) for name in job.drains if name in stopping},
         domain_nodes=job.domain_nodes,
         swap_s=float(v["tray_swap"]) if job.swaps and 0 < job.spares < job.domain_nodes else 0.0,
         memory=None
-        if one.memory is None
+        if outcome.memory is None
         else SimulatedMemory(
             together=float(v["together"]),
-            behind_s=float(one.memory.behind_s),
-            restart_s=float(one.memory.restart_s),
-            every=round(float(one.memory.every)),
+            behind_s=float(outcome.memory.behind_s),
+            restart_s=float(outcome.memory.restart_s),
+            every=round(float(outcome.memory.every)),
         ),
     )
 
@@ -147,7 +147,7 @@ def simulate(
     job: JobCase,
     inputs: tuple[Input, ...],
     hazards: Hazards,
-    asked: SimulationAsked,
+    request: SimulationRequest,
     *,
     losses: FabricLosses | None,
     step: Callable[[int, int], None],
@@ -156,7 +156,7 @@ def simulate(
 
     Args:
         hazards: the profile with its rates.
-        asked: days, runs and seed.
+        request: days, runs and seed.
         losses: what single losses leave of the fabric; None where that is not known.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.
@@ -165,13 +165,13 @@ def simulate(
         ImportError: without SimPy.
         KeyboardInterrupt: in the first run.
     """
-    found = _simulated_job(job, inputs)
-    seconds = asked.days * DAY_S
+    simulated = _simulated_job(job, inputs)
+    seconds = request.days * DAY_S
     runs, stopped = [], False
-    for number in range(asked.runs):
-        step(number, asked.runs)
+    for number in range(request.runs):
+        step(number, request.runs)
         try:
-            runs.append(simulate_run(found, seconds, asked.seed + number))
+            runs.append(simulate_run(simulated, seconds, request.seed + number))
         except KeyboardInterrupt:
             if not runs:
                 raise
@@ -179,18 +179,18 @@ def simulate(
             break
     mean, error, half = mean_interval([run.goodput for run in runs])
     expected = float(job_outcome(job, likely(inputs)).goodput)
-    one = len(runs) < 2
+    single = len(runs) < 2
     return SimulationReport(
-        days=asked.days,
+        days=request.days,
         runs=len(runs),
-        seed=asked.seed,
+        seed=request.seed,
         goodput=mean,
-        goodput_low=None if one else max(0.0, mean - half),
-        goodput_high=None if one else min(1.0, mean + half),
+        goodput_low=None if single else max(0.0, mean - half),
+        goodput_high=None if single else min(1.0, mean + half),
         expected=expected,
         agrees=None if len(runs) < _FEW else abs(mean - expected) <= _ERRORS * error,
         interruptions=sum(run.interruptions for run in runs) / len(runs),
-        interruptions_expected=seconds * sum(found.rates.values()),
+        interruptions_expected=seconds * sum(simulated.rates.values()),
         stopped=stopped,
         timeline=_timeline(runs[0].events, job, hazards, losses),
     )
@@ -213,7 +213,7 @@ def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> 
 
     roles = wired.fabric.network.switches.role
     pools = {kind: np.flatnonzero(roles == ROLE_NUMBERS[kind]) for kind in _KINDS}
-    names = {kind: tuple(wired.names.switch(int(at)) for at in pool) for kind, pool in pools.items() if len(pool)}
+    names = {kind: tuple(wired.names.switch(int(index)) for index in pool) for kind, pool in pools.items() if len(pool)}
     kinds = [*names, *(["link"] if bool((wired.fabric.network.links.tier > 0).any()) else [])]
     report = faults(wired, FaultRequest(tuple(kinds), "adaptive", _SAMPLES, 0), step)
     left = {kind: loss.allreduce_share for kind, loss in zip(kinds, report.losses, strict=True)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, percent, plural, span, stored
 from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.operate.goodput_basis import stood_in
+from ffplan.studies.operate.goodput_basis import fallback_notes
 from ffplan.studies.train.assumptions import copy_gaps
 
 if TYPE_CHECKING:
@@ -21,50 +21,50 @@ _FEW = 3
 """Kinds of failure that a sentence names."""
 
 
-def _share(found: Band) -> str:
-    ends = "" if found.p10 == found.p90 else f" ({100 * found.p10:.1f} to {100 * found.p90:.1f} %)"
-    return f"{100 * found.likely:.1f} %{ends}"
+def _share(band: Band) -> str:
+    ends = "" if band.p10 == band.p90 else f" ({100 * band.p10:.1f} to {100 * band.p90:.1f} %)"
+    return f"{100 * band.likely:.1f} %{ends}"
 
 
-def goodput_headline(found: ReliabilityReport) -> tuple[str, ...]:
+def goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
     """Return the answer, a sentence each."""
-    mtbf = found.mtbf_hours.likely
+    mtbf = report.mtbf_hours.likely
     often = f"every {span(mtbf * HOUR)}"
-    most = listed(f"{row.label} ({percent(row.share)})" for row in found.hazards[:_FEW] if row.share > 0)
-    saved = found.checkpoint
+    most = listed(f"{row.label} ({percent(row.share)})" for row in report.hazards[:_FEW] if row.share > 0)
+    saved = report.checkpoint
     lines = [
-        f"{found.model} on {plural(found.gpus, 'accelerator')} keeps {_share(found.goodput)} of its time.",
+        f"{report.model} on {plural(report.gpus, 'accelerator')} keeps {_share(report.goodput)} of its time.",
         f"A failure stops it {often}: {most}.",
     ]
-    rows = {row.rule: row for row in found.intervals}
+    rows = {row.rule: row for row in report.intervals}
     usual, best = rows["usual"], rows["best"]
     text = f"The best interval of checkpoints is {span(best.interval_s)}"
     text += f"; every {span(usual.interval_s)} keeps {100 * usual.goodput:.1f} %"
     if "given" in rows:
-        given = rows["given"]
-        text += f"; {span(given.interval_s)}, as asked, keeps {100 * given.goodput:.1f} %"
+        row_given = rows["given"]
+        text += f"; {span(row_given.interval_s)}, as asked, keeps {100 * row_given.goodput:.1f} %"
     lines.append(f"{text}.")
     if saved.save_s:
         lines.append(
             f"A checkpoint is {stored(saved.bytes)}; storage has it after {span(saved.save_s)} "
             f"(bound by {saved.binds}), and the job stops for {span(saved.stop_s)}."
         )
-    better = [row for row in found.levers if row.tokens > 0]
+    better = [row for row in report.levers if row.tokens > 0]
     if better:
         row = better[0]
-        worth = f", worth {row.worth_year:,.0f} {found.currency} a year" if row.worth_year is not None else ""
+        worth = f", worth {row.worth_year:,.0f} {report.currency} a year" if row.worth_year is not None else ""
         if row.net_year is not None and row.price_year:
             worth += f" ({row.net_year:,.0f} less its price)"
-        lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % {found.unit}{worth}.")
-    if found.short_chance > 0.01 and found.domain is not None and found.spares_for_99 <= found.spares:
+        lines.append(f"What would help most: {row.label}, {100 * row.tokens:+.1f} % {report.unit}{worth}.")
+    if report.short_chance > 0.01 and report.domain is not None and report.spares_for_99 <= report.spares:
         lines.append(
-            f"It lacks a node {percent(found.short_chance)} of the time, until a spare is in its place or a rack is "
-            f"back; {plural(found.domain.spares + 1, 'whole spare domain')} would do without."
+            f"It lacks a node {percent(report.short_chance)} of the time, until a spare is in its place or a rack is "
+            f"back; {plural(report.domain.spares + 1, 'whole spare domain')} would do without."
         )
-    elif found.short_chance > 0.01:
+    elif report.short_chance > 0.01:
         lines.append(
-            f"It lacks a node {percent(found.short_chance)} of the time; {plural(found.spares_for_99, 'spare')} would "
-            f"make that 1 %, and there {'is' if found.spares == 1 else 'are'} {found.spares:,}."
+            f"It lacks a node {percent(report.short_chance)} of the time; {plural(report.spares_for_99, 'spare')} "
+            f"would make that 1 %, and there {'is' if report.spares == 1 else 'are'} {report.spares:,}."
         )
     return tuple(lines)
 
@@ -74,24 +74,24 @@ def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
     if job.domain_nodes < 2:
         return []
     parts, counted = basis.hazards.profile.domain_parts, basis.hazards.drains
-    found = []
+    sentences = []
     silent = [part.label for name, part in parts.items() if name not in counted]
     if silent or not parts:
-        found.append(
+        sentences.append(
             f"What stops a whole scale-up domain at once ({listed(silent) or 'switch tray, backplane'}) has no "
             "published rate and is not counted: expect less, or state it in `reliability.domain_failures`."
         )
     accelerator = basis.design.compute.accelerator
     if counted and accelerator is not None and accelerator.id in basis.hazards.profile.relative:
-        found.append(
+        sentences.append(
             f"The rates of `{accelerator.id}` over the profile's are from all its interruptions, those of racks among "
             "them: what a stated rate of racks adds to the interruptions is counted twice in part."
         )
     if counted:
-        found.append(
+        sentences.append(
             "A domain in repair is replaced by a whole spare one alone; single spare nodes cannot stand in for it."
         )
-    return found
+    return sentences
 
 
 def _stragglers(basis: GoodputBasis, gpus: int) -> str:
@@ -109,80 +109,86 @@ def _stragglers(basis: GoodputBasis, gpus: int) -> str:
     )
 
 
-def _paths(basis: GoodputBasis, asked: GoodputJob, job: JobCase) -> list[str]:
+def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str]:
     """Return what is taken of lost paths beside which a job goes on, in sentences."""
-    given, ports = basis.hazards.section.path_repair, basis.design.stripes
+    path_repair, ports = basis.hazards.section.path_repair, basis.design.stripes
     times = {rate.label: rate.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
-    timed = "its step with NICs that lack a port" if asked.report else "untimed, the port's part of a NIC, the most"
-    found = [
+    timed = "its step with NICs that lack a port" if timed_job.report else "untimed, the port's part of a NIC, the most"
+    sentences = [
         f"A NIC that loses a link or its leaf switch has {plural(ports - 1, 'port')} left: the job goes on at "
         f"{percent(job.path_lost)} of its rate until the path is back, for every rank waits for the slowest ({timed}).",
     ]
-    found.append("By size, jobs are taken to keep as much of their rate beside a lost path as this one does.")
-    if given is not None:
-        return [*found, f"A lost path is back after {span(float(given.value))}, as the design states."]
+    sentences.append("By size, jobs are taken to keep as much of their rate beside a lost path as this one does.")
+    if path_repair is not None:
+        return [*sentences, f"A lost path is back after {span(float(path_repair.value))}, as the design states."]
     known = [f"{label} {span(float(time.value))}" for label, time in times.items() if time is not None]
     silent = [label for label, time in times.items() if time is None]
     if known:
         sources, there = basis.hazards.profile.sources, [time for time in times.values() if time is not None]
         guessed = all((time.status or sources[time.source].status) == "R" for time in there)
         basis_words = "recalled; no source publishes it" if guessed else "as the reliability profile has it"
-        found.append(f"Until a lost path is back: {listed(known)}, {basis_words}. `reliability.path_repair` sets it.")
+        sentences.append(
+            f"Until a lost path is back: {listed(known)}, {basis_words}. `reliability.path_repair` sets it."
+        )
     if silent:
-        found.append(f"The profile has no `path_repair` of {listed(silent)}: what its loss slows is not counted.")
-    return found
+        sentences.append(f"The profile has no `path_repair` of {listed(silent)}: what its loss slows is not counted.")
+    return sentences
 
 
-def goodput_assumptions(basis: GoodputBasis, asked: GoodputJob, job: JobCase, one: JobOutcome) -> tuple[str, ...]:
+def goodput_assumptions(
+    basis: GoodputBasis, timed_job: GoodputJob, job: JobCase, outcome: JobOutcome
+) -> tuple[str, ...]:
     """Return the assumptions behind a goodput."""
     section, storage = basis.hazards.section, basis.storage
-    found = [
+    sentences = [
         f"Failures follow `{basis.hazards.profile.id}`: independent, at constant rates, past a fleet's first months.",
         "Goodput is effective training time over time (ETTR), times the rate that missing nodes, lost paths and "
         "stragglers leave. "
         "Queueing, MFU and loss spikes are not in it.",
-        _stragglers(basis, asked.gpus),
+        _stragglers(basis, timed_job.gpus),
         f"Restarts: {section.restart}; checkpoints: {section.checkpoints}.",
     ]
     if job.replicated:
-        found.append(
+        sentences.append(
             "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "
             "writes a checkpoint, and every node reads the whole."
         )
     if section.short_of_nodes == "shrink":
         nodes = plural(round(job.replica_nodes), "node")
-        found.append(f"A job that lacks a node goes on without that replica ({nodes}) until repair.")
+        sentences.append(f"A job that lacks a node goes on without that replica ({nodes}) until repair.")
     else:
-        found.append("A job that lacks a node waits for repair.")
+        sentences.append("A job that lacks a node waits for repair.")
     if section.spare_nodes is None:
-        found.append(
+        sentences.append(
             f"Spares: {basis.bought_spares:,} as the ownership profile buys them, and nodes that the job leaves free."
         )
     else:
-        found.append(f"Spares: {section.spare_nodes:,} as stated; its bill of materials buys as many.")
-    found.append(
+        sentences.append(f"Spares: {section.spare_nodes:,} as stated; its bill of materials buys as many.")
+    sentences.append(
         f"Worth is what the {'images' if job.replicated else 'tokens'} gained cost now, in a year of the job's "
         "accelerators; net is less the price of the "
         "parts a year, without their power, racks and labour. ByteRobust keeps 2 to 4 machines standing by."
     )
     if any(row in job.units and job.units[row] for row in ("bridge", "link")):
-        found.append(
+        sentences.append(
             "What a bridge, a second NIC or a second port does to the step itself is not in these changes: `ffplan "
             "compare` of the two designs has it. A second port is priced as the endpoint links and leaf switches again."
         )
-    found += _domains(basis, job)
-    if asked.report is None:
-        found.append(f"The job is not timed ({asked.untimed}); a replica is taken to be one node.")
+    sentences += _domains(basis, job)
+    if timed_job.report is None:
+        sentences.append(f"The job is not timed ({timed_job.untimed}); a replica is taken to be one node.")
     if storage is None:
-        found.append("No storage is known: saving and loading are taken to cost nothing.")
+        sentences.append("No storage is known: saving and loading are taken to cost nothing.")
     else:
-        found += stood_in(storage)
+        sentences += fallback_notes(storage)
     if job.copy_gbyte_s is None:
-        found.append("The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing.")
+        sentences.append(
+            "The PCIe link of the accelerators is unknown: copies into host memory are taken to cost nothing."
+        )
     else:
-        found += copy_gaps(node_of(basis.design))
+        sentences += copy_gaps(node_of(basis.design))
     if any(row in job.survives for row in job.units):
-        found += _paths(basis, asked, job)
-    if float(one.mtbf_s) < float(one.restart_s):
-        found.append("Failures come faster than restarts: no such job makes much progress.")
-    return tuple(found)
+        sentences += _paths(basis, timed_job, job)
+    if float(outcome.mtbf_s) < float(outcome.restart_s):
+        sentences.append("Failures come faster than restarts: no such job makes much progress.")
+    return tuple(sentences)

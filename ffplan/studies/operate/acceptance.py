@@ -72,12 +72,12 @@ def _pcie_known(part: Accelerator) -> bool:
 
 def _gaps(part: Accelerator) -> list[str]:
     """Return what the sheet leaves out of an accelerator, and why."""
-    found = []
+    sentences = []
     if not part.gemm:
-        found.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
+        sentences.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
     if not _pcie_known(part):
-        found.append(f"The host link of `{part.id}` is not known: its width and its copies are left out.")
-    return found
+        sentences.append(f"The host link of `{part.id}` is not known: its width and its copies are left out.")
+    return sentences
 
 
 class _Sheet:
@@ -215,9 +215,9 @@ def collective_points(
         sizes: messages [byte].
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
     """
-    wanted = CollectiveRequest(operation=operation, placement=placement)
+    request = CollectiveRequest(operation=operation, placement=placement)
     try:
-        table = collective_table(design, catalog, [own_library(design)], wanted, gpus, sizes)
+        table = collective_table(design, catalog, [own_library(design)], request, gpus, sizes)
     except QueryError:
         return {}
     return {(row.gpus, row.size_bytes): row.busbw_gbyte_s for row in table.rows}
@@ -301,7 +301,7 @@ def study_acceptance(
     host = node_of(design)
     judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = slow_parts(measured, job, host.domain_gpus)
-    seen = {item.check for item in measured}
+    seen = {value.check for value in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
     return out.AcceptanceReport(
         schema_version=SCHEMA_VERSION,
@@ -323,7 +323,7 @@ def study_acceptance(
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
             *([_RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
-            *([_SPREAD] if any(placement_of(item, host) for item in measured) else []),
+            *([_SPREAD] if any(placement_of(value, host) for value in measured) else []),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

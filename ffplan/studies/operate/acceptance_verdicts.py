@@ -63,9 +63,9 @@ def collective_bound(operation: str, gpus: int, host: Host, placement: Placement
         domain = gpus // placement.nodes * host.domain_nodes
         network = min(network, placement.nics * max(rates, default=0.0) * host.domain_nodes)
     ring = 2 * (gpus - 1) / gpus
-    found = []
+    limit = []
     if inside is not None and domain > 1 and (host.joined or host.pairs):
-        found.append(
+        limit.append(
             RateLimit(
                 most=inside.value * (ring if operation == "allreduce" else 1.0), of=f"the rate of {host.scale_up_name}"
             )
@@ -73,10 +73,10 @@ def collective_bound(operation: str, gpus: int, host: Host, placement: Placement
     if gpus > domain and network:
         cross = (gpus - 1) / (gpus - domain)
         factor = {"allreduce": ring, "all-to-all": cross / domain}.get(operation, cross)
-        found.append(RateLimit(most=network * factor, of="what the NICs between nodes carry"))
+        limit.append(RateLimit(most=network * factor, of="what the NICs between nodes carry"))
     if not host.joined and gpus <= domain:
         return None  # pairs alone: rings pass the host
-    return min(found, key=lambda bound: bound.most, default=None)
+    return min(limit, key=lambda bound: bound.most, default=None)
 
 
 def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
@@ -98,20 +98,20 @@ def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
         float(memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, 1.0))
         for socket in server.sockets
     ]
-    found = {"memory": RateLimit(most=sum(channels), of="the rate of its memory channels")}
+    limits = {"memory": RateLimit(most=sum(channels), of="the rate of its memory channels")}
     part = host.accelerator
     if part is None:
-        return found
+        return limits
     for precision, figure in part.peak.items():
-        found[f"gemm-{precision}"] = RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
+        limits[f"gemm-{precision}"] = RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
     if part.pcie is not None:
         rate = pcie_line_rate(float(part.pcie.generation.value), float(part.pcie.lanes.value))
         for way in ("to-device", "to-host"):
             for shared in ("", "-shared"):
-                found[f"copy-{way}{shared}"] = RateLimit(most=rate, of="the line rate of PCIe")
+                limits[f"copy-{way}{shared}"] = RateLimit(most=rate, of="the line rate of PCIe")
     if part.nvlink is not None:
-        found["nvlink-copy"] = RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
-    return found
+        limits["nvlink-copy"] = RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
+    return limits
 
 
 _FLEET = 5
@@ -143,7 +143,7 @@ _BETWEEN_NODES = ("nic-link",)
 """Checks of what a job of one scale-up domain does not use."""
 
 
-def _verdict(item: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
+def _verdict(measured: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
     """Return a value with its verdict.
 
     Args:
@@ -154,17 +154,17 @@ def _verdict(item: Measured, expected: float, least: float, most: float | None, 
     """
     verdict, why = "pass", ""
     exact = not of
-    if item.check == ERRORS and item.value:
-        verdict, why = "fail", plural(round(item.value), "error")
-    elif most is not None and item.value > most * (1 + _ROUNDING):
+    if measured.check == ERRORS and measured.value:
+        verdict, why = "fail", plural(round(measured.value), "error")
+    elif most is not None and measured.value > most * (1 + _ROUNDING):
         words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
         verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
-    elif item.doubt:
-        verdict, why = ("fail" if item.doubt == "wrong results" else "doubt"), item.doubt
-    elif item.value < least * (1 - 1e-9):
-        gap = percent(1 - item.value / expected)
+    elif measured.doubt:
+        verdict, why = ("fail" if measured.doubt == "wrong results" else "doubt"), measured.doubt
+    elif measured.value < least * (1 - 1e-9):
+        gap = percent(1 - measured.value / expected)
         verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
-    return JudgedRow(measured=item, expected=expected, least=least, most=most, verdict=verdict, why=why)
+    return JudgedRow(measured=measured, expected=expected, least=least, most=most, verdict=verdict, why=why)
 
 
 def _of_collectives(
@@ -177,41 +177,43 @@ def _of_collectives(
     """Yield collectives at the ranks, places and sizes that were measured."""
     operations = {row.check for row in rows if row.gpus}
     groups: dict[tuple[object, ...], list[Measured]] = {}
-    for item in measured:
-        if fault := placement_fault(item, host):
-            yield _unjudged(item, fault)
+    for value in measured:
+        if fault := placement_fault(value, host):
+            yield _unjudged(value, fault)
         else:
-            groups.setdefault((item.check, *ranks_key(item)), []).append(item)
+            groups.setdefault((value.check, *ranks_key(value)), []).append(value)
     for items in groups.values():
         operation, gpus = items[0].check, items[0].gpus
         placement = placement_of(items[0], host)
-        sizes = tuple(sorted({item.size_bytes for item in items if item.size_bytes}))
+        sizes = tuple(sorted({measured_value.size_bytes for measured_value in items if measured_value.size_bytes}))
         points = more(operation, gpus, sizes, placement) if operation in operations and sizes else {}
-        for item in items:
-            expected = points.get((gpus, item.size_bytes))
+        for value in items:
+            expected = points.get((gpus, value.size_bytes))
             if expected is None:
                 why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
-                yield _unjudged(item, why)
+                yield _unjudged(value, why)
             else:
                 top = collective_bound(operation, gpus, host, placement)
                 most, of = (top.most, top.of) if top else (None, "links")
-                yield _verdict(item, expected, expected * (1 - tolerance), most, of=of)
+                yield _verdict(value, expected, expected * (1 - tolerance), most, of=of)
 
 
-def _unjudged(item: Measured, why: str) -> JudgedRow:
-    return JudgedRow(measured=item, expected=None, least=None, most=None, verdict="not judged", why=why)
+def _unjudged(measured: Measured, why: str) -> JudgedRow:
+    return JudgedRow(measured=measured, expected=None, least=None, most=None, verdict="not judged", why=why)
 
 
-def _of_nodes(item: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: RateLimit | None) -> JudgedRow:
+def _of_nodes(
+    measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: RateLimit | None
+) -> JudgedRow:
     """Return a value of a node, or of several that read or write together."""
     expected, least, most = row.expected, row.least, row.most
     storage = basis.storage
-    if item.check.startswith("storage-") and item.nodes > 1 and storage is not None:
-        likely, lowest = storage_range(basis, "read" if item.check == "storage-read" else "write", item.nodes)
+    if measured.check.startswith("storage-") and measured.nodes > 1 and storage is not None:
+        likely, lowest = storage_range(basis, "read" if measured.check == "storage-read" else "write", measured.nodes)
         expected, least = likely.gbyte_s, lowest.gbyte_s * (1 - tolerance)
-        most = storage.client_gbyte_s * item.nodes
+        most = storage.client_gbyte_s * measured.nodes
     of = "" if row.exact else (top.of if top else "what the NICs of its nodes carry")
-    return _verdict(item, expected, least, most, of=of)
+    return _verdict(measured, expected, least, most, of=of)
 
 
 def judge(
@@ -235,15 +237,15 @@ def judge(
     by_check = {row.check: row for row in rows if not row.gpus}
     found = []
     collectives = [item for item in measured if item.gpus]
-    for item in measured:
-        if item.gpus:
+    for value in measured:
+        if value.gpus:
             continue
-        row = by_check.get(item.check)
+        row = by_check.get(value.check)
         if row is None:
             why = "the sheet has no such check for this design"
-            found.append(_unjudged(item, why))
+            found.append(_unjudged(value, why))
         else:
-            found.append(_of_nodes(item, row, tolerance, basis, bounds.get(item.check)))
+            found.append(_of_nodes(value, row, tolerance, basis, bounds.get(value.check)))
     found += _of_collectives(rows, collectives, tolerance, more, host)
     return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
 
@@ -292,31 +294,31 @@ def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: 
         domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
     """
     groups: dict[tuple[object, ...], list[Measured]] = {}
-    for item in measured:
-        groups.setdefault((item.check, item.size_bytes, *ranks_key(item)), []).append(item)
-    found = []
+    for value in measured:
+        groups.setdefault((value.check, value.size_bytes, *ranks_key(value)), []).append(value)
+    rows = []
     for items in groups.values():
         check = items[0].check
-        values = [item.value for item in items]
+        values = [measured_value.value for measured_value in items]
         if len(values) < _FLEET or check == ERRORS:
             continue
-        for item in items:
-            middle, score = robust_score(item.value, values)
-            if score < _SCORE and item.value < middle * (1 - _LEAST_GAP):
-                found.append(
+        for value in items:
+            middle, score = robust_score(value.value, values)
+            if score < _SCORE and value.value < middle * (1 - _LEAST_GAP):
+                rows.append(
                     SlowRow(
                         check=check,
-                        host=item.host,
-                        part=item.part,
-                        gpus=item.gpus,
-                        size_bytes=item.size_bytes,
-                        value=item.value,
+                        host=value.host,
+                        part=value.part,
+                        gpus=value.gpus,
+                        size_bytes=value.size_bytes,
+                        value=value.value,
                         median=middle,
                         score=max(score, -1e9),
-                        step=_lengthened(check, item.value / middle, job, domain),
+                        step=_lengthened(check, value.value / middle, job, domain),
                     )
                 )
-    return tuple(sorted(found, key=lambda row: row.value / row.median))
+    return tuple(sorted(rows, key=lambda row: row.value / row.median))
 
 
 def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
@@ -328,17 +330,21 @@ def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple
     """
     if not judged:
         return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
-    counts = {verdict: sum(item.verdict == verdict for item in judged) for verdict in _ORDER}
+    counts = {verdict: sum(judged_row.verdict == verdict for judged_row in judged) for verdict in _ORDER}
     lines = [
         f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
         + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
         + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
         + "."
     ]
-    unjudged = list(dict.fromkeys(item.why for item in judged if item.verdict == "not judged" and item.measured.gpus))
+    unjudged = list(
+        dict.fromkeys(
+            judged_row.why for judged_row in judged if judged_row.verdict == "not judged" and judged_row.measured.gpus
+        )
+    )
     if unjudged:
         lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
-    failing = list(dict.fromkeys(item.measured.host for item in judged if item.verdict == "fail"))
+    failing = list(dict.fromkeys(judged_row.measured.host for judged_row in judged if judged_row.verdict == "fail"))
     if failing:
         lines.append(f"Failing: {first_few(failing, _NAMED)}.")
     if slow:

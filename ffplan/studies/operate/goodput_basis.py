@@ -90,14 +90,14 @@ def _client_writes(group: ResolvedGroup) -> float:
     return float(group.file_system.client.write.value)
 
 
-def _terms(server: StorageServer, count: int, each: float) -> StorageRates:
+def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates:
     """Return the terms of the rates of equal servers, of which each carries a rate through its NICs [GB/s]."""
-    own = server.drives
+    drives = server.drives
     return storage_rates(
         servers=count,
-        nic_gbyte_s=each,
-        drive_read=own.read.value * own.count.value if own.read else None,
-        drive_write=own.write.value * own.count.value if own.write else None,
+        nic_gbyte_s=per_server,
+        drive_read=drives.read.value * drives.count.value if drives.read else None,
+        drive_write=drives.write.value * drives.count.value if drives.write else None,
         copies=_copies(server)[0],
         efficiency=1.0,
     )
@@ -116,9 +116,9 @@ def _storage_basis(
     groups = planned or ((usual,) if usual is not None else ())
     if not groups:
         return None
-    own = storage_network(design, plan) if planned else None
-    on_fabric = own.design if own is not None else design
-    oversubscription = own.plan.oversubscription if own is not None else plan.oversubscription
+    network = storage_network(design, plan) if planned else None
+    on_fabric = network.design if network is not None else design
+    oversubscription = network.plan.oversubscription if network is not None else plan.oversubscription
     port = on_fabric.port_gbyte_s
     if planned:
         groups = tuple(group for group in on_fabric.groups if group.group.role == "storage")
@@ -131,10 +131,10 @@ def _storage_basis(
         assert isinstance(server, StorageServer)
         count = group.group.count
         on = group.fabric_nics if planned else range(len(group.nics))
-        each = sum(_line(group.nics[slot], port if planned else group.nics[slot].rate.value) for slot in on)
-        drive, copies, left, terms = server.drives, *_copies(server), _terms(server, count, each)
-        for into, found in ((read, terms.read), (write, terms.write)):
-            for name, rate in found.items():
+        per_server = sum(_line(group.nics[slot], port if planned else group.nics[slot].rate.value) for slot in on)
+        drive, copies, left, terms = server.drives, *_copies(server), _terms(server, count, per_server)
+        for into, rates in ((read, terms.read), (write, terms.write)):
+            for name, rate in rates.items():
                 into[name] = into.get(name, 0.0) + float(rate)
         raw += float(capacity(count, drive.count.value, drive.capacity.value, 1.0))
         usable += float(capacity(count, drive.count.value, drive.capacity.value, copies, left))
@@ -143,15 +143,15 @@ def _storage_basis(
     if planned and oversubscription > 1:
         for into in (read, write):
             into["NICs behind oversubscribed leaves"] = into["NICs of the servers"] / oversubscription
-    if own is not None:
-        beside = node_rate(design, own.network) or None
-    client, assumed = _client(design, groups, beside if own is not None or not planned else None)
+    if network is not None:
+        beside = node_rate(design, network.network) or None
+    client, assumed = _client(design, groups, beside if network is not None or not planned else None)
     first = groups[0].server
     assert isinstance(first, StorageServer)
     return StorageBasis(
         groups=groups,
         planned=bool(planned),
-        on_fabric=bool(planned) and own is None,
+        on_fabric=bool(planned) and network is None,
         servers=sum(group.group.count for group in groups),
         drives=drives,
         nics=nics,
@@ -179,18 +179,18 @@ def file_system_words(storage: StorageBasis) -> list[str]:
     return [f"Clients, the whole and checkpoints have the rates of the file system `{system.id}`."]
 
 
-def stood_in(storage: StorageBasis) -> list[str]:
+def fallback_notes(storage: StorageBasis) -> list[str]:
     """Return what is taken where a design says nothing of its storage, in sentences."""
-    found = []
+    sentences = []
     if not storage.planned:
         server = storage.groups[0].server.id
-        found.append(
+        sentences.append(
             f"The design plans no storage: {plural(storage.servers, 'server')} `{server}` stand for it, as the "
             "ownership profile sizes it."
         )
     if storage.client_assumed:
-        found.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
-    return found
+        sentences.append("The compute server's file has no NIC for storage: one as the storage servers have is taken.")
+    return sentences
 
 
 @record
@@ -247,5 +247,5 @@ def spares_of(basis: GoodputBasis, nodes: float) -> int:
         basis: the design with its hazards.
         nodes: nodes of the job [1].
     """
-    own = basis.hazards.section.spare_nodes
-    return own if own is not None else _spares_there(basis, nodes)
+    stated = basis.hazards.section.spare_nodes
+    return stated if stated is not None else _spares_there(basis, nodes)

@@ -107,8 +107,8 @@ def job_on(
         path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
     """
     design, section = basis.design, basis.hazards.section
-    each = design.compute.accelerators_per_node
-    nodes = -(-gpus // each)
+    per_node = design.compute.accelerators_per_node
+    nodes = -(-gpus // per_node)
     units = job_units(design, basis.fabric, nodes)
     zones = design.spec.fabric.zones
     part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
@@ -125,13 +125,13 @@ def job_on(
         spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.spreads),
         survives=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in units.survives),
         parameters=parameters,
-        copy_gbyte_s=float(copies.shared) * each if copies else None,
+        copy_gbyte_s=float(copies.shared) * per_node if copies else None,
         clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,
         # NICs in other zones are out of the job's reach
         read_gbyte_s=with_nics(storage.read, part) if storage else {},
         write_gbyte_s=with_nics(storage.write, part) if storage else {},
         spares=spares_of(basis, nodes),
-        replica_nodes=max(1.0, replica / each),
+        replica_nodes=max(1.0, replica / per_node),
         checkpoints=section.checkpoints,
         restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
         shrinks=section.short_of_nodes == "shrink",
@@ -167,8 +167,8 @@ def _refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, 
     """
     if job.interval is None:
         return
-    one = job_outcome(replace(job, interval=None), likely(inputs))
-    least = float(one.save_s if job.checkpoints == "synchronous" else one.behind_s)
+    outcome = job_outcome(replace(job, interval=None), likely(inputs))
+    least = float(outcome.save_s if job.checkpoints == "synchronous" else outcome.behind_s)
     if job.interval >= least:
         return
     message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
@@ -221,9 +221,9 @@ def job_recovery(
     basis = goodput_basis(design, catalog)
     left = path_lost(design, report)
     job = job_on(basis, gpus, parameters, replica_gpus(report), replicated=replicated, path_lost=left)
-    found = recovery(basis, job)
-    _refuse_interval(design, found.job, found.inputs)
-    return found
+    recovered = recovery(basis, job)
+    _refuse_interval(design, recovered.job, recovered.inputs)
+    return recovered
 
 
 def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
@@ -231,25 +231,25 @@ def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport
     return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
-def drawn_outcome(found: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
+def drawn_outcome(recovered: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
     """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
 
     Args:
-        found: the job at its likely inputs.
+        recovered: the job at its likely inputs.
         draws: number of draws [1].
         known: draws of the inputs of jobs before it.
     """
     if not draws:
-        return found.outcome
-    kept = replace(found.job, interval=float(found.outcome.interval_s))
-    return job_outcome(kept, sample(found.inputs, draws, seed, known))
+        return recovered.outcome
+    kept = replace(recovered.job, interval=float(recovered.outcome.interval_s))
+    return job_outcome(kept, sample(recovered.inputs, draws, seed, known))
 
 
-def _ends(found: JobRecovery) -> tuple[float, float]:
+def _ends(recovered: JobRecovery) -> tuple[float, float]:
     """Return the goodput that a cost takes as the ends of its range [1]."""
     import numpy as np
 
-    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, _ENDS)
+    low, high = np.quantile(drawn_outcome(recovered, DRAWS, 0).goodput, _ENDS)
     return float(low), float(high)
 
 
@@ -267,9 +267,9 @@ def effective_input(
     """
     if stated.status == "given" or not design.accelerators:
         return stated
-    found = timed_recovery(design, catalog, timed.report, timed.job.gpus)
-    value = float(found.outcome.goodput)
-    low, high = _ends(found) if drawn else (value, value)
+    recovered = timed_recovery(design, catalog, timed.report, timed.job.gpus)
+    value = float(recovered.outcome.goodput)
+    low, high = _ends(recovered) if drawn else (value, value)
     return replace(
         stated,
         key=f"{stated.key}@{design.spec.name}",
@@ -278,7 +278,7 @@ def effective_input(
         low=min(low, value),
         high=max(high, value),
         distribution="normal",
-        source=f"`ffplan goodput`, with `{found.basis.hazards.profile.id}`",
+        source=f"`ffplan goodput`, with `{recovered.basis.hazards.profile.id}`",
         status="D",
         date=None,
     )

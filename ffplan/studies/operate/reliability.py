@@ -67,14 +67,14 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
     """
     section, profile = design.reliability or Reliability.model_construct(), profile_of(design, catalog)
     entry = catalog.entry(profile.id)
-    found: list[HazardRate] = []
+    rates: list[HazardRate] = []
     faults: list[Finding] = []
     for name, hazard in profile.hazards.items():
         try:
             counts = hazard.counted
             place = ("hazards", name, "counted")
             study = _study(counts, catalog, entry.document_of(place), place) if counts else None
-            found.append(hazard_rate(name, hazard, study))
+            rates.append(hazard_rate(name, hazard, study))
         except InputError as error:
             faults += error.findings
     if faults:
@@ -87,31 +87,31 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         where = ("reliability", "path_repair")
         raise InputError(design.document.finding("design-reliability", where, message, "leave `path_repair` out"))
     drains = _drains(design, profile, section)
-    found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
+    rates += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
     return Hazards(
-        section=section, profile=profile, document=entry.document, rates=tuple(found), silent=silent, drains=drains
+        section=section, profile=profile, document=entry.document, rates=tuple(rates), silent=silent, drains=drains
     )
 
 
-def hazards_beside(design: ResolvedDesign, catalog: Catalog, own: Hazards) -> Hazards | None:
+def hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -> Hazards | None:
     """Return the hazards of the profile that a design's own sets beside it; None where it names none but itself.
 
     What the design states of its fleet is over the rates of its own profile, and does not go with the other.
 
     Args:
         catalog: where profiles and studies are looked up.
-        own: the design's hazards.
+        hazards: the design's hazards.
 
     Raises:
         InputError: where there is no such profile, or one of its hazards counts what its study has not.
     """
-    name = own.profile.beside
-    if name is None or name == own.profile.id:
+    name = hazards.profile.beside
+    if name is None or name == hazards.profile.id:
         return None
-    entry = catalog.entry(own.profile.id)
-    other = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
-    stated = own.section.domain_failures
-    kept = {part: rate for part, rate in stated.items() if part in other.domain_parts}
+    entry = catalog.entry(hazards.profile.id)
+    second_profile = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
+    stated = hazards.section.domain_failures
+    kept = {part: rate for part, rate in stated.items() if part in second_profile.domain_parts}
     return hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
 
 
@@ -198,7 +198,7 @@ _PARTS = ("hangs", "reschedule", "standby", "together")
 """Inputs that are parts of a whole."""
 
 
-def estimate_input(name: str, label: str, unit: str, found: Figure, owner: Part, *, part: bool = False) -> Input:
+def estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
     """Return a figure of a profile, of another part, or of a design, as an input.
 
     Args:
@@ -206,16 +206,16 @@ def estimate_input(name: str, label: str, unit: str, found: Figure, owner: Part,
         owner: the part whose sources it names.
         part: it is a part of a whole, at most 1.
     """
-    low, high = (plain_amount(end) for end in found.range)
-    source = owner.sources.get(found.source)
-    status = _status(found, owner)
-    shape = found.distribution if isinstance(found, Estimate) else None
+    low, high = (plain_amount(end) for end in figure.range)
+    source = owner.sources.get(figure.source)
+    status = _status(figure, owner)
+    shape = figure.distribution if isinstance(figure, Estimate) else None
     return Input(
         name=name,
         key=f"reliability.{name}",
         label=label,
         unit=unit,
-        likely=plain_amount(found.value),
+        likely=plain_amount(figure.value),
         low=low,
         high=high,
         distribution="fixed" if low == high else shape or "triangular",
@@ -226,9 +226,9 @@ def estimate_input(name: str, label: str, unit: str, found: Figure, owner: Part,
     )
 
 
-def _status(found: Figure, owner: Part) -> str:
-    source = owner.sources.get(found.source)
-    return (found.status or source.status) if source else "given"
+def _status(figure: Figure, owner: Part) -> str:
+    source = owner.sources.get(figure.source)
+    return (figure.status or source.status) if source else "given"
 
 
 def _rate_input(rate: HazardRate, hazard: Hazard, profile: ReliabilityProfile) -> Input:
@@ -261,38 +261,38 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     from ffplan.reliability.job import requeue_seconds
 
     profile = hazards.profile
-    found = []
+    inputs = []
     for name, drain in hazards.drains.items():
         part = profile.domain_parts[name]
-        found.append(estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
-        found.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
-        found += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
+        inputs.append(estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
+        inputs.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
+        inputs += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
     if profile.tray_swap is not None:
         label = "until a spare is in the place of a node of a scale-up domain"
-        found.append(estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
+        inputs.append(estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
     for rate in hazards.rates:
         if rate.name in hazards.drains:
             continue
         hazard = profile.hazards[rate.name]
-        found.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
+        inputs.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
         for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
             label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
-            found.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
-        found.append(_path(rate, hazards))
+            inputs.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
+        inputs.append(_path(rate, hazards))
     fleet = hazards.section.fleet or profile.fleet
-    found.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
+    inputs.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
     relative = profile.relative.get(accelerator or "")
     if relative is not None:
         label = f"rates of {accelerator} over the profile's"
-        found.append(estimate_input("relative", label, "1", relative, profile))
+        inputs.append(estimate_input("relative", label, "1", relative, profile))
     else:
-        found.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
+        inputs.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
     for name, (label, unit) in _TIMES.items():
-        found.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
-    found.append(_stragglers(hazards, gpus))
+        inputs.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
+    inputs.append(_stragglers(hazards, gpus))
     points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
-    found.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
-    return tuple(found)
+    inputs.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
+    return tuple(inputs)
 
 
 def _path(rate: HazardRate, hazards: Hazards) -> Input:
@@ -305,13 +305,13 @@ def _path(rate: HazardRate, hazards: Hazards) -> Input:
 
 
 def _stragglers(hazards: Hazards, gpus: float) -> Input:
-    profile, own = hazards.profile, hazards.section.stragglers
+    profile, stated = hazards.profile, hazards.section.stragglers
     least = profile.stragglers_from.value if profile.stragglers_from else 0
     usual = profile.stragglers if gpus >= least else None
     label = "rate that stragglers take"
-    if own is None and usual is None:
+    if stated is None and usual is None:
         return _fixed("stragglers", label, "1", 0.0)
-    figure = own if own is not None else usual
+    figure = stated if stated is not None else usual
     assert figure is not None
     return estimate_input("stragglers", label, "1", figure, profile, part=True)
 

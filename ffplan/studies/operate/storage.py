@@ -13,7 +13,7 @@ from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
-from ffplan.studies.operate.goodput_basis import file_system_words, goodput_basis, stood_in
+from ffplan.studies.operate.goodput_basis import fallback_notes, file_system_words, goodput_basis
 from ffplan.studies.operate.storage_jobs import (
     checkpoint_burst,
     file_assumptions,
@@ -43,13 +43,13 @@ class NoStorageError(Exception):
     """The design has no storage, and nothing stands for it."""
 
 
-def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...]:
+def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
     """Return the guidance for as many accelerators as the design has."""
     rows = []
     for tier in basis.hazards.profile.storage_tiers.values():
         part = basis.design.accelerators / tier.accelerators.value
         read, write = tier.read.value * part, tier.write.value * part
-        met = found.read_gbyte_s >= read and found.write_gbyte_s >= write
+        met = summary.read_gbyte_s >= read and summary.write_gbyte_s >= write
         rows.append(out.TierRow(tier=tier.label, use=tier.use, read_gbyte_s=read, write_gbyte_s=write, met=met))
     return tuple(rows)
 
@@ -82,29 +82,29 @@ def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: 
     )
 
 
-def _reads(basis: GoodputBasis, asked: GoodputJob, read: float, node: float) -> out.ReadReport | None:
-    if asked.report is None or asked.model.transformer is None:
+def _reads(basis: GoodputBasis, job: GoodputJob, read: float, node: float) -> out.ReadReport | None:
+    if job.report is None or job.model.transformer is None:
         return None
-    rate = asked.report.rows[0].tokens_s
-    wanted = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
-    shape = shape_of(asked.model.transformer)
+    rate = job.report.rows[0].tokens_s
+    demand = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
+    shape = shape_of(job.model.transformer)
     context = float(kv_bytes(shape, shape.sequence))
     return out.ReadReport(
         tokens_s=rate,
-        gbyte_s=wanted,
-        share=wanted / read,
+        gbyte_s=demand,
+        share=demand / read,
         context_bytes=context,
         contexts_s_node=node * 1e9 / context,
     )
 
 
 def study_storage(
-    design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | None, images: float | None = None
+    design: ResolvedDesign, catalog: Catalog, job: GoodputJob | None, images: float | None = None
 ) -> out.StorageReport:
     """Return the storage of a design, with what a job asks of it.
 
     Args:
-        asked: the job; None for the storage alone.
+        job: the job; None for the storage alone.
         images: images a second that jobs read, each a file of its own; None for none [1/s].
 
     Raises:
@@ -120,8 +120,8 @@ def study_storage(
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     node_read, node_write = nodes_terms(basis, "read", 1), nodes_terms(basis, "write", 1)
     all_read, client = nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
-    burst = checkpoint_burst(basis, storage, asked) if asked is not None else None
-    pictures = image_report(basis, summary.read_gbyte_s, asked, images)
+    burst = checkpoint_burst(basis, storage, job) if job is not None else None
+    pictures = image_report(basis, summary.read_gbyte_s, job, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
     zone = servers_terms(basis, "read", part)[0].gbyte_s
     sender = sum(nic.rate.value for nic in storage.groups[0].nics)
@@ -155,11 +155,11 @@ def study_storage(
         tiers=_tiers(basis, summary),
         incast=_incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
         burst=burst,
-        reads=_reads(basis, asked, summary.read_gbyte_s, client) if asked is not None else None,
+        reads=_reads(basis, job, summary.read_gbyte_s, client) if job is not None else None,
         images=pictures,
         metadata=(metadata := metadata_report(basis, pictures, burst)),
         metadata_servers=metadata.planned,
-        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(asked), *announced(catalog)),
+        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
 
@@ -170,26 +170,27 @@ def _file_systems(storage: StorageBasis) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
 
 
-def _untimed(asked: GoodputJob | None) -> tuple[str, ...]:
+def _untimed(job: GoodputJob | None) -> tuple[str, ...]:
     """Return why a job's reads are left out, in a sentence."""
-    if asked is None or asked.untimed is None:
+    if job is None or job.untimed is None:
         return ()
-    return (f"What `{asked.model.id}` reads is left out, since it could not be timed: {asked.untimed}.",)
+    return (f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.",)
 
 
 def _headline(
-    found: StorageSummary, burst: out.BurstReport | None, nodes: int, together: out.StorageTerm
+    summary: StorageSummary, burst: out.BurstReport | None, nodes: int, together: out.StorageTerm
 ) -> tuple[str, ...]:
-    raw, usable = found.raw_bytes / 1e15, found.usable_bytes / 1e15
-    first = "" if found.planned else "The design plans no storage. As its ownership profile sizes it, "
+    raw, usable = summary.raw_bytes / 1e15, summary.usable_bytes / 1e15
+    first = "" if summary.planned else "The design plans no storage. As its ownership profile sizes it, "
     lines = [
-        f"{first}{plural(found.servers, 'server')} hold {number(usable, 3)} PB "
-        f"({number(found.usable_bytes / _PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
-        f"Together they read {number(found.read_gbyte_s, 3)} GB/s, bound by {found.read_binds}, and write "
-        f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
-        f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",
+        f"{first}{plural(summary.servers, 'server')} hold {number(usable, 3)} PB "
+        f"({number(summary.usable_bytes / _PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
+        f"Together they read {number(summary.read_gbyte_s, 3)} GB/s, bound by {summary.read_binds}, and write "
+        f"{number(summary.write_gbyte_s, 3)} GB/s, bound by {summary.write_binds}: "
+        f"{number(summary.read_per_accelerator, 2)} and {number(summary.write_per_accelerator, 2)} GB/s "
+        "an accelerator.",
     ]
-    if together.gbyte_s < found.read_gbyte_s:
+    if together.gbyte_s < summary.read_gbyte_s:
         lines.append(
             f"The {nodes:,} compute nodes together read no more than {number(together.gbyte_s, 3)} GB/s, bound by "
             f"{together.label}."
@@ -212,23 +213,23 @@ def _headline(
 def _assumptions(
     basis: GoodputBasis, storage: StorageBasis, efficiency: float, images: out.ImageReport | None
 ) -> tuple[str, ...]:
-    asked = basis.hazards.profile.requests
-    window, gap = number(float(asked.window.value)), number(float(asked.gap.value) * 1e6)
-    transfer = data_size(float(asked.transfer.value))
-    found = [
+    requests = basis.hazards.profile.requests
+    window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
+    transfer = data_size(float(requests.transfer.value))
+    sentences = [
         f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {number(storage.copies)} drive "
         "writes and as many crossings of the servers' NICs.",
         f"Incast: a client grants {window} transfers of {transfer} at a time, {gap} us apart; "
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
-    found += file_assumptions(basis, images)
-    found += stood_in(storage)
-    found += file_system_words(storage)
+    sentences += file_assumptions(basis, images)
+    sentences += fallback_notes(storage)
+    sentences += file_system_words(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
-        found.append("The rate of the drives is unknown: NICs alone bound it.")
+        sentences.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
-        found.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
-    found.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
-    return tuple(found)
+        sentences.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
+    sentences.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
+    return tuple(sentences)

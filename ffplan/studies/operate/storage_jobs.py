@@ -47,20 +47,20 @@ class _Save:
 
 def _save(basis: GoodputBasis, job: JobCase) -> _Save:
     """Return a checkpoint: every accelerator writes and reads its own part, or one node a whole that all read."""
-    one = recovery(basis, job).outcome
+    outcome = recovery(basis, job).outcome
     return _Save(
-        size=float(one.checkpoint_bytes),
+        size=float(outcome.checkpoint_bytes),
         writers=int(job.writers),
         files=1 if job.replicated else int(job.gpus),
-        seconds=float(one.persist_s),
-        stop=float(one.save_s),
-        load=float(one.load_s),
-        interval=float(one.interval_s),
-        binds=one.persist_binds,
+        seconds=float(outcome.persist_s),
+        stop=float(outcome.save_s),
+        load=float(outcome.load_s),
+        interval=float(outcome.interval_s),
+        binds=outcome.persist_binds,
     )
 
 
-def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJob) -> out.BurstReport:
+def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
     """Return the checkpoints of a job as storage sees them.
 
     A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
@@ -68,10 +68,10 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
     Args:
         basis: the design with its hazards.
     """
-    job = job_on(basis, asked.gpus, model_parameters(asked.model), replicated=is_replicated(asked.model))
+    job = job_on(basis, timed_job.gpus, model_parameters(timed_job.model), replicated=is_replicated(timed_job.model))
     save = _save(basis, job)
-    each = save.size / save.writers / save.seconds / 1e9
-    share = each / storage.client_gbyte_s
+    per_writer = save.size / save.writers / save.seconds / 1e9
+    share = per_writer / storage.client_gbyte_s
     lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
     cycle = save.interval + save.stop
     daily = save.size * storage.copies * DAY_S / cycle
@@ -80,14 +80,14 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, asked: GoodputJ
     endurance, kept = server.drives.endurance, kept_checkpoints(basis)
     life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
     return out.BurstReport(
-        model=asked.model.id,
-        gpus=asked.gpus,
+        model=timed_job.model.id,
+        gpus=timed_job.gpus,
         bytes=save.size,
         save_s=save.seconds,
         load_s=save.load,
         binds=save.binds,
         interval_s=save.interval,
-        node_gbyte_s=each,
+        node_gbyte_s=per_writer,
         nic_share=share,
         mean_nic_share=share * min(1.0, save.seconds / cycle),
         beside_allreduce_s=save.seconds * share / lane if storage.on_fabric else None,
@@ -111,16 +111,16 @@ def kept_checkpoints(basis: GoodputBasis) -> float | None:
         basis: the design with its hazards.
     """
     hazards = basis.hazards
-    found = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
-    return None if found is None else float(found.value)
+    count = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
+    return None if count is None else float(count.value)
 
 
 def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
     """Return where the size of an image is from, in words."""
-    found = basis.hazards.profile.sources.get(figure.source)
-    if found is None:
+    source = basis.hazards.profile.sources.get(figure.source)
+    if source is None:
         return "the design"
-    return f"`{basis.hazards.profile.id}` ({found.title}: {figure.note})" if figure.note else found.title
+    return f"`{basis.hazards.profile.id}` ({source.title}: {figure.note})" if figure.note else source.title
 
 
 def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
@@ -130,40 +130,40 @@ def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, st
     return least.gbyte_s, least.label
 
 
-def _job(basis: GoodputBasis, asked: GoodputJob | None, size: float) -> out.ImageJob | None:
+def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJob | None:
     """Return what a convolutional network reads; None of other jobs, and where it could not be timed."""
-    if asked is None or asked.report is None or asked.model.transformer is not None:
+    if job is None or job.report is None or job.model.transformer is not None:
         return None
-    row = asked.report.rows[0]
-    reach, binds = _reach(basis, asked.gpus, model_parameters(asked.model))
-    wanted = row.tokens_s * size / 1e9  # `tokens_s` counts images here
-    nodes = -(-asked.gpus // basis.design.compute.accelerators_per_node)
+    row = job.report.rows[0]
+    reach, binds = _reach(basis, job.gpus, model_parameters(job.model))
+    demand = row.tokens_s * size / 1e9  # `tokens_s` counts images here
+    nodes = -(-job.gpus // basis.design.compute.accelerators_per_node)
     return out.ImageJob(
-        model=asked.model.id,
-        gpus=asked.gpus,
+        model=job.model.id,
+        gpus=job.gpus,
         micro_batch=row.plan.micro_batch,
         batch=row.plan.batch,
         step_s=row.step_s,
         step_bytes=row.plan.batch * size,
         images_s=row.tokens_s,
-        gbyte_s=wanted,
-        node_gbyte_s=wanted / nodes,
+        gbyte_s=demand,
+        node_gbyte_s=demand / nodes,
         reach_gbyte_s=reach,
         binds=binds,
-        reach_share=wanted / reach,
-        fed=min(1.0, reach / wanted),
+        reach_share=demand / reach,
+        fed=min(1.0, reach / demand),
     )
 
 
 def image_report(
-    basis: GoodputBasis, read: float, asked: GoodputJob | None, images: float | None
+    basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
 ) -> out.ImageReport | None:
     """Return what storage feeds of images; None where their size is not known.
 
     Args:
         basis: the design with its hazards.
         read: what its storage reads [GB/s].
-        asked: the job; of a convolutional network it reads images.
+        timed_job: the job; of a convolutional network it reads images.
         images: images a second that all jobs read, in place of those of the job; None for the job's [1/s].
     """
     figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
@@ -171,9 +171,9 @@ def image_report(
         return None
     size = float(figure.value)
     low, high = (plain_amount(end) for end in figure.range)
-    job = _job(basis, asked, size)
+    job = _job(basis, timed_job, size)
     rate = images if images is not None else job.images_s if job is not None else None
-    wanted = None if rate is None else rate * size / 1e9
+    demand = None if rate is None else rate * size / 1e9
     return out.ImageReport(
         image_bytes=size,
         image_bytes_low=low,
@@ -182,8 +182,8 @@ def image_report(
         most_s=read * 1e9 / size,
         most_accelerator_s=read * 1e9 / size / max(basis.design.accelerators, 1),
         asked_s=rate,
-        gbyte_s=wanted,
-        share=None if wanted is None else wanted / read,
+        gbyte_s=demand,
+        share=None if demand is None else demand / read,
         job=job,
     )
 
@@ -202,14 +202,14 @@ def metadata_report(
     asked = images.asked_s if images is not None else None
     opens = (asked or 0.0) + (burst.opens_s if burst else 0.0)
     figure = basis.hazards.section.metadata_opens
-    each = float(figure.value) if figure is not None and figure.value else None
+    per_server = float(figure.value) if figure is not None and figure.value else None
     return out.MetadataReport(
         planned=planned or None,
         opens_s=opens,
-        each_s=each,
-        needed=None if each is None else max(1, int(np.ceil(opens / each))),
+        each_s=per_server,
+        needed=None if per_server is None else max(1, int(np.ceil(opens / per_server))),
         files=burst.files if burst else None,
-        open_s=burst.files / (planned * each) if burst and planned and each else None,
+        open_s=burst.files / (planned * per_server) if burst and planned and per_server else None,
     )
 
 
@@ -237,21 +237,21 @@ def file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> lis
         basis: the design with its hazards.
         images: images that jobs read.
     """
-    found = []
+    sentences = []
     if basis.hazards.section.metadata_opens is None:
-        found.append(
+        sentences.append(
             "How many files a second a metadata server opens is not published: `reliability.metadata_opens` states it. "
             "Every image and each accelerator's part of a checkpoint is taken to be a file; packed data opens fewer."
         )
     if images is not None and (images.job is not None or images.asked_s is not None):
         size = number(images.image_bytes / 1e3, 3)
-        found.append(f"An image of {size} kB is of {images.source}. `reliability.image_bytes` sets it.")
+        sentences.append(f"An image of {size} kB is of {images.source}. `reliability.image_bytes` sets it.")
     if images is not None and images.job is not None:
-        found += [
+        sentences += [
             f"Images a second are those of `ffplan train` at {images.job.micro_batch:,} images a rank, the largest "
             "power of two that fits: about the most that the accelerators take. No cache in host memory saves "
             "reads, and decoding on the host is not in it.",
             "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "
             "writes them, and every node reads them.",
         ]
-    return found
+    return sentences

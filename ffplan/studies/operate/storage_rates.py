@@ -93,8 +93,8 @@ def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     )
 
     return tuple(
-        estimate_input(item.name, item.label, item.unit, item.figure, item.owner, part=item.unit == "1")
-        for item in _storage_figures(basis)
+        estimate_input(figure.name, figure.label, figure.unit, figure.figure, figure.owner, part=figure.unit == "1")
+        for figure in _storage_figures(basis)
     )
 
 
@@ -106,12 +106,12 @@ def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> Service
         way: read or write.
         least: take the low end of each rate in place of the likely one.
     """
-    figures = ((item.name, item.figure) for item in _storage_figures(basis))
-    return service_rates({name: float(item.range[0] if least else item.value) for name, item in figures}, way)
+    figures = ((figure.name, figure.figure) for figure in _storage_figures(basis))
+    return service_rates({name: float(figure.range[0] if least else figure.value) for name, figure in figures}, way)
 
 
 def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
-    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda item: float(item[1]))]
+    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda term: float(term[1]))]
 
 
 def _servers(storage: StorageBasis, way: Way) -> dict[str, float]:

@@ -68,19 +68,19 @@ class _Expected:
         """Return events a year by hazard of a fleet [1/year]."""
         part = self.design.compute.accelerator
         relative = self.hazards.profile.relative.get(part.id) if part else None
-        found = event_rates(
+        rates_a_year = event_rates(
             {rate.name: rate.rate.per_year for rate in self.rates},
             fleet=factor,
             relative=float(relative.value) if relative else 1.0,
             spreads=[rate.name for rate in self.rates if rate.spreads],
             of_nodes=[rate.name for rate in self.rates if rate.unit in OF_NODES],
         )
-        return {rate.name: float(found[rate.name] * self.units.counts[rate.unit]) for rate in self.rates}
+        return {rate.name: float(rates_a_year[rate.name] * self.units.counts[rate.unit]) for rate in self.rates}
 
     def mtbf_hours(self, factor: float | None = None) -> float:
         """Return the mean time between interruptions of a fleet [h]; of the likely one without a factor."""
-        found = self.events(float(self.fleet.value) if factor is None else factor)
-        return _YEAR_HOURS / sum(found[rate.name] * float(rate.stops.value) for rate in self.stopped)
+        events = self.events(float(self.fleet.value) if factor is None else factor)
+        return _YEAR_HOURS / sum(events[rate.name] * float(rate.stops.value) for rate in self.stopped)
 
     @property
     def fleet(self) -> PlainEstimate:
@@ -95,20 +95,20 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
     """
     design, profile, nodes = basis.design, basis.hazards.profile, basis.design.compute.group.count
     units = job_units(design, basis.fabric, nodes)
-    own = _Expected(design=design, hazards=basis.hazards, units=units)
+    expected = _Expected(design=design, hazards=basis.hazards, units=units)
     beside = _Expected(design=design, hazards=basis.beside, units=units) if basis.beside else None
-    likely = own.events(float(own.fleet.value))
-    by = sorted(own.stopped, key=lambda rate: -likely[rate.name] * float(rate.stops.value))
-    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in own.stopped)
+    likely = expected.events(float(expected.fleet.value))
+    by = sorted(expected.stopped, key=lambda rate: -likely[rate.name] * float(rate.stops.value))
+    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in expected.stopped)
     down = removed * float(profile.repair.value) / YEAR_S
-    hours = own.mtbf_hours()
-    low, high = (float(end) for end in own.fleet.range)
+    hours = expected.mtbf_hours()
+    low, high = (float(end) for end in expected.fleet.range)
     return ReliabilitySummary(
         profile=profile.id,
         gpus=design.accelerators,
         mtbf_hours=hours,
-        mtbf_hours_low=own.mtbf_hours(high),
-        mtbf_hours_high=own.mtbf_hours(low),
+        mtbf_hours_low=expected.mtbf_hours(high),
+        mtbf_hours_high=expected.mtbf_hours(low),
         beside=beside.hazards.profile.id if beside else None,
         beside_mtbf_hours=beside.mtbf_hours() if beside else None,
         interruptions_per_day=24 / hours,

@@ -77,12 +77,12 @@ def _software(run: TrainRun, plan: PlanFields) -> list[str]:
 
 def copy_gaps(host: Host) -> list[str]:
     """Return which limits of copies between accelerators and host memory are unknown, one sentence each."""
-    found = []
+    sentences = []
     if host.pcie is None:
-        found.append(f"No PCIe link of `{host.id}` is known: copies to host memory lack that term.")
+        sentences.append(f"No PCIe link of `{host.id}` is known: copies to host memory lack that term.")
     if bare := host.without_limit():
-        found.append(f"No root-port limit of {ids_listed(bare)} is known: copies to host memory lack that term.")
-    return found
+        sentences.append(f"No root-port limit of {ids_listed(bare)} is known: copies to host memory lack that term.")
+    return sentences
 
 
 def _left(margins: MemoryMargins) -> str:
@@ -106,7 +106,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
     reducer = run.system.reducer
     within = "" if reducer.method == "nccl" else " where groups fill nodes, by NCCL elsewhere"
     by = "" if plan.zero == 3 else f" by {reducer.id}{within}"
-    found = [
+    sentences = [
         f"Overlapped with computing: {hidden}." + (f" {_cost(run.hiding)}" if plan.overlap else ""),
         "FLOPs count attention in full, without the halving of a causal mask, and the output layer.",
         _attention(run, plan),
@@ -114,26 +114,26 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
         f"with {plan.optimizer_bytes} bytes a parameter.",
         f"Ranks fill nodes in the order {', '.join(plan.order)}; no stragglers, no failures, no input stalls.",
     ]
-    found += _software(run, plan)
+    sentences += _software(run, plan)
     if plan.offload != "none" or plan.offload_layers:
-        found += copy_gaps(run.system.host)
+        sentences += copy_gaps(run.system.host)
     if plan.mtp_layers:
-        found.append(
+        sentences.append(
             f"The last stage has {plural(plan.mtp_layers, 'layer')} more, to predict further tokens, each "
             "with a pass of the output layer; FLOPs leave them out."
         )
     if plan.elementwise == "eager":
-        found.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
+        sentences.append("Every element-wise operation is a kernel of its own; memory is that of fused kernels.")
     if not given:
-        found.append(_left(run.margins))
+        sentences.append(_left(run.margins))
     if run.shape.experts is not None:
-        found.append(_experts(run, plan))
+        sentences.append(_experts(run, plan))
     if run.speeds.launch > 0:
-        found.append(
+        sentences.append(
             f"The host launches a layer in {run.speeds.launch * 1e3:.1f} ms, as in the runs that it was fitted on; "
             "captured graphs would not wait for it."
         )
-    return tuple(found)
+    return tuple(sentences)
 
 
 def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, ...]:
@@ -153,30 +153,30 @@ def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, 
     unit = "unit"
     if calls:
         each, unit = f"each of {calls:g} tensors of a layer", "tensor"
-    found = (
+    sentences = (
         f"ZeRO 3 gathers parameters and scatters gradients by {fully[0].reducer}, {each} at a time"
         f"{f' and one {unit} ahead' if ahead else ''}; embeddings before and after everything.",
     )
     if calls or not any(plan.data >= _SHARDED for plan in fully):
-        return found
+        return sentences
     return (
-        *found,
+        *sentences,
         "ZeRO 3 hides its collectives as far as computing covers them; measurements of 2021 are far "
         "slower (Megatron SC 21, Table 2): `--stack deepspeed-2021` has their calls and their one NIC.",
     )
 
 
-def drives_assumption(rows: Sequence[TrainRow], each: int) -> tuple[str, ...]:
+def drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...]:
     """Return what offloading to drives takes of them, where a plan does.
 
     Args:
         rows: rows of the report.
-        each: accelerators of a node [1].
+        per_node: accelerators of a node [1].
     """
     row = next((row for row in rows if row.plan.offload_to == "drives"), None)
     if row is None:
         return ()
-    ranks = min(each, row.plan.gpus)
+    ranks = min(per_node, row.plan.gpus)
     written = row.offloaded_gib * GIB * ranks / row.step_s * _DAY_S
     first = f" on {plural(row.plan.gpus, 'accelerator')}" if len(rows) > 1 else ""
     return (
@@ -193,7 +193,7 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
         given: True where the limit of device memory is an input.
     """
     hidden = "gradients" in plan.overlap
-    found = [
+    sentences = [
         f"Gradients are reduced at {plan.reduced_bytes} bytes by {run.system.reducer.id} "
         f"{'during' if hidden else 'after'} the backward pass, in buckets of whole layers of {plan.bucket_mib:g} MiB "
         "or more.",
@@ -202,4 +202,4 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
         "Convolutions reach the GEMM rate fitted on transformers; the host's launches are left out.",
         "No stragglers, no failures, no input stalls.",
     ]
-    return (*found, *(() if given else (_left(run.margins),)))
+    return (*sentences, *(() if given else (_left(run.margins),)))

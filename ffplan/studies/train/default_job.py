@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ffplan.training.group_collectives import Cluster
 
 
-def _usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
+def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
     """Return the batch that comes near a usual step: a multiple of the accelerators [1].
 
     Args:
@@ -46,11 +46,11 @@ def _usual_batch(model: Model, sequence: int | None, gpus: int) -> int:
     return max(1, round(TOKENS / length / gpus)) * gpus
 
 
-def with_usual_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
+def with_default_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
     """Return a plan with a usual batch where it has none."""
     if plan.batch is not None or model.transformer is None:
         return plan
-    return plan.model_copy(update={"batch": _usual_batch(model, plan.sequence, gpus)})
+    return plan.model_copy(update={"batch": _default_batch(model, plan.sequence, gpus)})
 
 
 def job_report(
@@ -80,10 +80,10 @@ def job_report(
         UncalibratedError: where the accelerators have no training constants.
     """
     fixed = frozenset(plan.model_fields_set)
-    asked = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
+    request = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
     if searching:
-        return search(design, catalog, asked, 1, gains=gains, sure=sure)
-    return train(design, catalog, asked, gains=gains)
+        return search(design, catalog, request, 1, gains=gains, sure=sure)
+    return train(design, catalog, request, gains=gains)
 
 
 def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int) -> TrainReport:
@@ -96,16 +96,16 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
         RefusedError: where no image fits, or the accelerators cannot run it.
         UncalibratedError: where they have no training constants.
     """
-    asked = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
-    part, system = cluster_for(design, catalog, asked)
-    software = software_for(design, catalog, part, asked.plan)
-    limit, margins = memory_for(asked, part, software)
-    run = conv_run(model, asked.plan, part, system, software, margins)
+    request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
+    part, system = cluster_for(design, catalog, request)
+    software = software_for(design, catalog, part, request.plan)
+    limit, margins = memory_for(request, part, software)
+    run = conv_run(model, request.plan, part, system, software, margins)
     fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
     micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
-    plan = asked.plan.model_copy(update={"micro_batch": micro})
+    plan = request.plan.model_copy(update={"micro_batch": micro})
     plan.model_fields_set.add("micro_batch")
-    return train(design, catalog, replace(asked, plan=plan, system=system), gains=False)
+    return train(design, catalog, replace(request, plan=plan, system=system), gains=False)
 
 
 @record
@@ -172,7 +172,7 @@ def timed_on(
         UncalibratedError: where the accelerators have no training constants.
     """
     count = gpus or most_gpus(design)
-    usual = with_usual_batch(plan, model, count)
+    usual = with_default_batch(plan, model, count)
     report = job_report(design, catalog, model, usual, count, searching=searching, gains=False, sure=sure)
     return timed_job(report, count, tokens)
 
@@ -201,28 +201,28 @@ class JobReports:
         self._machines: dict[int, Cluster | None] = {}
         self._found: dict[tuple[int, int, int], TrainReport | RefusedError | UncalibratedError] = {}
 
-    def _machine(self, at: int) -> Cluster | None:
+    def _machine(self, index: int) -> Cluster | None:
         """Return the machine of a design; one for all of its jobs, so that they share what is known of its collectives.
 
         None where it has no accelerators, which the first job says.
         """
-        if at not in self._machines:
-            design, catalog = self.designs[at]
-            made = cluster_of(design, catalog, self.plan.reducer) if design.compute.accelerator is not None else None
-            self._machines[at] = made
-        return self._machines[at]
+        if index not in self._machines:
+            design, catalog = self.designs[index]
+            cluster = cluster_of(design, catalog, self.plan.reducer) if design.compute.accelerator is not None else None
+            self._machines[index] = cluster
+        return self._machines[index]
 
-    def of(self, at: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
+    def of(self, index: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
         """Return a job on one design, or the reason why it cannot run.
 
         Args:
-            at: position of the design.
+            index: position of the design.
             gpus: accelerators of the job [1].
             batch: sequences of a step [1].
         """
-        key = (at, gpus, batch)
+        key = (index, gpus, batch)
         if key not in self._found:
-            design, catalog = self.designs[at]
+            design, catalog = self.designs[index]
             plan = self.plan.model_copy(update={"batch": batch})
             try:
                 self._found[key] = job_report(
@@ -234,7 +234,7 @@ class JobReports:
                     searching=self.searching,
                     gains=False,
                     sure=False,
-                    system=self._machine(at),
+                    system=self._machine(index),
                 )
             except (RefusedError, UncalibratedError) as error:
                 self._found[key] = error
@@ -267,8 +267,8 @@ def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any
     Raises:
         InputError: where it gives the batch twice.
     """
-    given = workload.plan
-    fields = {} if given is None else {name: getattr(given, name) for name in given.model_fields_set}
+    plan = workload.plan
+    fields = {} if plan is None else {name: getattr(plan, name) for name in plan.model_fields_set}
     if "batch" in fields and workload.batch is not None:
         message = "the batch is given twice"
         raise InputError(_fault(design, ("plan", "batch"), message, "keep `workload.batch`"))
@@ -321,7 +321,7 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
         message = f"`{model.id}` is no transformer, and a workload is counted in tokens"
         raise InputError(_fault(design, ("model",), message, "name a transformer; see `ffplan catalog list models`"))
     gpus = workload_gpus(design, workload)
-    plan = with_usual_batch(_plan(design, workload), model, gpus)
+    plan = with_default_batch(_plan(design, workload), model, gpus)
     searching = workload.plan is None or workload.search
     report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains, sure=gains)
     if workload.tokens is not None and (why := _short_of_a_step(report, workload.tokens)):

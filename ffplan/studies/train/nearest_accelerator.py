@@ -68,7 +68,7 @@ def _peak(part: Accelerator, precision: str = "16") -> float | None:
     return next((known[name] for name in names if name in known), None)
 
 
-def distance(one: Accelerator, two: Accelerator) -> float:
+def distance(first: Accelerator, two: Accelerator) -> float:
     """Return how unlike two accelerators are [1].
 
     Args:
@@ -80,10 +80,10 @@ def distance(one: Accelerator, two: Accelerator) -> float:
     Source:
         Definition: the two rates that most of a training step rests on.
     """
-    peaks = _peak(one), _peak(two)
+    peaks = _peak(first), _peak(two)
     if peaks[0] is None or peaks[1] is None:
         return float("inf")
-    return abs(log(peaks[0] / peaks[1])) + abs(log(one.memory_bandwidth.value / two.memory_bandwidth.value))
+    return abs(log(peaks[0] / peaks[1])) + abs(log(first.memory_bandwidth.value / two.memory_bandwidth.value))
 
 
 def _constants(part: Accelerator) -> tuple[object, ...] | None:
@@ -106,10 +106,12 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
         return True
     known = type(catalog)()
     others = (known.entry(name).part for name in known.ids_of("accelerator"))
-    return any(isinstance(other, Accelerator) and _constants(other) == _constants(part) for other in others)
+    return any(
+        isinstance(known_part, Accelerator) and _constants(known_part) == _constants(part) for known_part in others
+    )
 
 
-def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
+def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     """Return the calibrated accelerator that is nearest; None where there is none.
 
     Args:
@@ -117,44 +119,48 @@ def nearest_relative(part: Accelerator, catalog: Catalog) -> Accelerator | None:
     """
     seen = catalog.fork()
     known = [seen.entry(name).part for name in seen.ids_of("accelerator") if name != part.id]
-    found = [item for item in known if isinstance(item, Accelerator) and item.training is not None]
-    near = [item for item in found if distance(part, item) < float("inf")]
-    return min(near, key=lambda item: (*unlike(part, item), item.id), default=None)
+    calibrated = [
+        accelerator
+        for accelerator in known
+        if isinstance(accelerator, Accelerator) and accelerator.training is not None
+    ]
+    near = [accelerator for accelerator in calibrated if distance(part, accelerator) < float("inf")]
+    return min(near, key=lambda candidate: (*unlike(part, candidate), candidate.id), default=None)
 
 
-def unlike(one: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
+def unlike(first: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
     """Return what orders relatives: the same chip first, then one energy, one line, and then by `distance` [1]."""
-    return not same_chip(one, two), not same_energy(one, two), not same_line(one, two), distance(one, two)
+    return not same_chip(first, two), not same_energy(first, two), not same_line(first, two), distance(first, two)
 
 
-def same_line(one: Accelerator, two: Accelerator) -> bool:
+def same_line(first: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators are of one maker and process, and both have scale-up links, or neither has.
 
     H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
     A100 are nearer to its own.
     """
-    return _made_alike(one, two) and (one.nvlink is None) == (two.nvlink is None)
+    return _made_alike(first, two) and (first.nvlink is None) == (two.nvlink is None)
 
 
-def same_chip(one: Accelerator, two: Accelerator) -> bool:
+def same_chip(first: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators have one kind of chip, whose long GEMMs are bound by power."""
-    return one.chip is not None and one.chip == two.chip
+    return first.chip is not None and first.chip == two.chip
 
 
-def _made_alike(one: Accelerator, two: Accelerator) -> bool:
+def _made_alike(first: Accelerator, two: Accelerator) -> bool:
     """Return whether two accelerators are known to be of one maker and process."""
-    return one.process is not None and one.process == two.process and one.vendor == two.vendor
+    return first.process is not None and first.process == two.process and first.vendor == two.vendor
 
 
-def same_energy(one: Accelerator, two: Accelerator) -> bool:
+def same_energy(first: Accelerator, two: Accelerator) -> bool:
     """Return whether long GEMMs of two accelerators are bound by power and spend alike on an operation.
 
     They are of one chip, or of two chips of one maker on one family of processes. Whole steps on Hopper (4N) and on
     Blackwell (4NP), each fitted without the other, give 1.06 and 1.09 TFLOP/J at 16 bits.
     """
-    if same_chip(one, two):
+    if same_chip(first, two):
         return True
-    return _made_alike(one, two) and one.chip is not None and two.chip is not None
+    return _made_alike(first, two) and first.chip is not None and two.chip is not None
 
 
 def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:
@@ -196,10 +202,10 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
     """
     if not same_energy(part, relative) or part.power is None or relative.power is None:
         return None
-    own, other = _peak(part, precision), _peak(relative, precision)
-    if own is None or other is None:
+    peak, relative_peak = _peak(part, precision), _peak(relative, precision)
+    if peak is None or relative_peak is None:
         return None
-    return part.power.value / relative.power.value * other / own
+    return part.power.value / relative.power.value * relative_peak / peak
 
 
 def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:
@@ -224,18 +230,18 @@ def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, frac
     if (paced := power_ratio(part, relative, precision)) is not None:
         return min(fraction * paced, _most(part, precision) or _most(relative, precision) or 1.0)
     for name in (precision, "16"):
-        own, other = _best(part, name), _best(relative, name)
-        if own is not None and other is not None:
-            return min(fraction * own / other, own)
-    own = _best(part, "16")
-    return fraction if own is None else min(fraction, own)
+        best, relative_best = _best(part, name), _best(relative, name)
+        if best is not None and relative_best is not None:
+            return min(fraction * best / relative_best, best)
+    best = _best(part, "16")
+    return fraction if best is None else min(fraction, best)
 
 
 def _scaled(figure: EfficiencyFigure, part: Accelerator, relative: Accelerator, precision: str) -> EfficiencyFigure:
     return figure.model_copy(update={"value": gemm_fraction(part, relative, precision, figure.value)})
 
 
-def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str | None]:
+def with_nearest_constants(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str | None]:
     """Return an accelerator with training constants, and the id of the relative that they are of.
 
     Peaks and memory bandwidth stay its own; efficiencies, latencies and multiprocessors are the relative's, and at a
@@ -243,7 +249,7 @@ def with_relative(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str
     """
     if part.training is not None:
         return part, None
-    relative = nearest_relative(part, catalog)
+    relative = nearest_calibrated(part, catalog)
     if relative is None or relative.training is None:
         return part, None
     catalog.entry(relative.id)  # the result rests on its file

@@ -39,7 +39,7 @@ OPTIONS = {axis.field: axis.option for axis in AXES} | {
 class Job:
     """A plan on a number of accelerators, and what bounds its remedies."""
 
-    stand: TrainSetup
+    setup: TrainSetup
     plan: PlanFields
     count: int
     """Accelerators asked for."""
@@ -47,41 +47,41 @@ class Job:
     """Accelerators that one job can span."""
 
 
-def _around(value: int, each: int, most: int) -> tuple[Iterator[int], Iterator[int]]:
+def _around(value: int, step: int, most: int) -> tuple[Iterator[int], Iterator[int]]:
     """Return multiples of a number, from a value downwards and upwards, each side up to `_TRIED` of them."""
-    low = value // each * each
-    low -= each * (low == value)
-    return iter(range(low, 0, -each)[:_TRIED]), iter(range((value // each + 1) * each, most + 1, each)[:_TRIED])
+    low = value // step * step
+    low -= step * (low == value)
+    return iter(range(low, 0, -step)[:_TRIED]), iter(range((value // step + 1) * step, most + 1, step)[:_TRIED])
 
 
-def _sides(name: str, value: int, each: int, most: int) -> list[Iterable[_Change]]:
-    return [({name: item} for item in side) for side in _around(value, each, most)]
+def _sides(name: str, value: int, step: int, most: int) -> list[Iterable[_Change]]:
+    return [({name: number} for number in side) for side in _around(value, step, most)]
 
 
-def _candidates(job: Job, made: ParallelPlans, reason: str) -> list[Iterable[_Change]]:
+def _candidates(job: Job, plans: ParallelPlans, reason: str) -> list[Iterable[_Change]]:
     """Return lists of changes that may heal a fault; of each list the first that runs is a remedy."""
-    plan, shape, count = job.plan, job.stand.shape, job.count
-    ways, batch = int(made.tensor * made.context * made.pipeline), int(made.batch)
-    unit = max(1, int(made.data * made.micro))
+    plan, shape, count = job.plan, job.setup.shape, job.count
+    ways, batch = int(plans.tensor * plans.context * plans.pipeline), int(plans.batch)
+    unit = max(1, int(plans.data * plans.micro))
     experts = shape.experts.routed if shape.experts else 1
     if reason == "ranks":
         data = [[{"data": count // ways}]] if plan.data and count % ways == 0 else []
         return [*data, *_sides("gpus", count, ways * (plan.data or 1), job.most)]
     if reason in ("heads", "widths"):
-        return _sides("tensor", int(made.tensor), 1, int(shape.heads))
-    found: dict[str, list[Iterable[_Change]]] = {
+        return _sides("tensor", int(plans.tensor), 1, int(shape.heads))
+    changes: dict[str, list[Iterable[_Change]]] = {
         "batch": _sides("batch", batch, unit, batch + _TRIED * unit),
-        "stages": _sides("pipeline", int(made.pipeline), 1, int(shape.layers)),
-        "chunks": _sides("chunks", int(made.chunks), 1, int(shape.layers)),
-        "rounds": [*_sides("batch", batch, unit * int(made.pipeline), batch * _TRIED), [{"chunks": 1}]],
+        "stages": _sides("pipeline", int(plans.pipeline), 1, int(shape.layers)),
+        "chunks": _sides("chunks", int(plans.chunks), 1, int(shape.layers)),
+        "rounds": [*_sides("batch", batch, unit * int(plans.pipeline), batch * _TRIED), [{"chunks": 1}]],
         "schedule": [*_sides("batch", batch, unit, batch + _TRIED * unit), [{"schedule": "1f1b"}]],
-        "experts": _sides("expert", int(made.expert), 1, experts),
-        "expert-ranks": [*_sides("expert", int(made.expert), 1, experts), [{"expert_tensor": 1}]],
-        "context": _sides("context", int(made.context), 1, count),
-        "shard": _sides("shard", int(made.shard), 1, max(1, int(made.reducing))),
+        "experts": _sides("expert", int(plans.expert), 1, experts),
+        "expert-ranks": [*_sides("expert", int(plans.expert), 1, experts), [{"expert_tensor": 1}]],
+        "context": _sides("context", int(plans.context), 1, count),
+        "shard": _sides("shard", int(plans.shard), 1, max(1, int(plans.reducing))),
         "offload": [[{"zero": 3}], [{"offload": "optimizer"}]],
     }
-    return found.get(reason, [])
+    return changes.get(reason, [])
 
 
 def _runs(job: Job, change: _Change) -> bool:
@@ -94,23 +94,23 @@ def _runs(job: Job, change: _Change) -> bool:
         return False
     if (plan.zero == 3 or plan.offload == "parameters") and plan.reduces_whole:
         return False
-    made = parallel_plans(plan, float(change.get("gpus", job.count)))
-    return diagnose(job.stand.shape, made, job.stand.limit, job.stand.host_limit) is None
+    plans = parallel_plans(plan, float(change.get("gpus", job.count)))
+    return diagnose(job.setup.shape, plans, job.setup.limit, job.setup.host_limit) is None
 
 
-def remedies(job: Job, made: ParallelPlans, reason: str) -> list[_Change]:
+def remedies(job: Job, plans: ParallelPlans, reason: str) -> list[_Change]:
     """Return changes of a plan with which it runs: of each kind, the nearest below and above.
 
     Args:
         job: the plan on its accelerators.
-        made: the same as plain numbers.
+        plans: the same as plain numbers.
         reason: its first fault, a name of `constraints.REASONS`.
     """
-    found = []
-    for side in _candidates(job, made, reason):
+    changes = []
+    for side in _candidates(job, plans, reason):
         first = next((change for change in islice(side, _TRIED) if _runs(job, change)), None)
-        found += [first] if first else []
-    return found
+        changes += [first] if first else []
+    return changes
 
 
 def typed(change: _Change) -> str:
@@ -125,25 +125,25 @@ def remedy_words(changes: list[_Change]) -> str:
     return f"take {' or '.join(map(typed, changes))}" if changes else ""
 
 
-def batch_for(stand: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
+def batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
     """Return a batch with which a plan runs on all numbers of accelerators; None where there is none near.
 
     Args:
-        stand: workload and machine.
+        setup: workload and machine.
         plan: the plan, whose batch is left out.
         counts: numbers of accelerators.
     """
     units, pipeline = [], plan.pipeline
     for count in counts:
-        made = parallel_plans(plan, float(count))
-        if made.data != int(made.data) or made.data < 1:
+        plans = parallel_plans(plan, float(count))
+        if plans.data != int(plans.data) or plans.data < 1:
             return None
-        units.append(int(made.data * made.micro))
-    each = lcm(*units)
+        units.append(int(plans.data * plans.micro))
+    unit = lcm(*units)
     rounds = 1 if pipeline == 1 else pipeline * _ROUNDS
-    for number in (near_batch(stand, each * rounds) // each, rounds, pipeline, 1):
-        batch = each * number
-        if all(_runs(Job(stand, plan, count, count), {"batch": batch}) for count in counts):
+    for number in (near_batch(setup, unit * rounds) // unit, rounds, pipeline, 1):
+        batch = unit * number
+        if all(_runs(Job(setup, plan, count, count), {"batch": batch}) for count in counts):
             return batch
     return None
 
@@ -156,17 +156,17 @@ def batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = Fa
         counts: numbers of accelerators.
         search: True where the batch is for a search.
     """
-    words = "no batch: give --batch, the sequences of a step over all ranks"
+    text = "no batch: give --batch, the sequences of a step over all ranks"
     if batch is None:
-        return words
+        return text
     where = " and ".join(f"{count:,}" for count in counts) if len(counts) > 1 else plural(counts[0], "accelerator")
     what = "a search finds plans" if search else "the plan runs"
-    return f"{words}, such as --batch {batch}, with which {what} on {where}"
+    return f"{text}, such as --batch {batch}, with which {what} on {where}"
 
 
-def near_batch(stand: TrainSetup, each: int) -> int:
+def near_batch(setup: TrainSetup, unit: int) -> int:
     """Return the multiple of a number of sequences that comes nearest to a usual step [1]."""
-    return max(1, round(TOKENS / float(stand.shape.sequence) / each)) * each
+    return max(1, round(TOKENS / float(setup.shape.sequence) / unit)) * unit
 
 
 def batched(plan: PlanFields, batch: int) -> PlanFields:
@@ -175,6 +175,6 @@ def batched(plan: PlanFields, batch: int) -> PlanFields:
     return PlanFields.model_validate({**fields, "batch": batch})
 
 
-def with_batch(stand: TrainSetup, batch: int) -> TrainSetup:
+def with_batch(setup: TrainSetup, batch: int) -> TrainSetup:
     """Return workload and machine with another batch."""
-    return replace(stand, run=replace(stand.run, plans=replace(stand.run.plans, batch=float(batch))))
+    return replace(setup, run=replace(setup.run, plans=replace(setup.run.plans, batch=float(batch))))

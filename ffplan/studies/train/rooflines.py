@@ -169,7 +169,7 @@ def _data(run: TrainRun) -> list[Roofline]:
     plain = float(data_parallel_tokens(run.speeds.peak, rate))
     book = _critical(run, plain, float(sharded_tokens(run.speeds.peak, rate)) if p.zero == 3 else plain, rate)
     here = _critical(run, plain, _here(run, rate, switched=switched), rate)
-    found = [
+    rows = [
         Roofline(
             name=name,
             label=f"{label}, book",
@@ -180,7 +180,7 @@ def _data(run: TrainRun) -> list[Roofline]:
         )
     ]
     if abs(here / book - 1) > _NEAR:
-        found.append(
+        rows.append(
             Roofline(
                 name=f"{name}-here",
                 label=f"{label}, here",
@@ -190,7 +190,7 @@ def _data(run: TrainRun) -> list[Roofline]:
                 computing_binds=tokens >= here,
             )
         )
-    return found
+    return rows
 
 
 def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
@@ -199,11 +199,11 @@ def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
     Args:
         run: workload, one plan of plain numbers, and machine.
     """
-    p, shape, peak, found = run.plans, run.shape, run.speeds.peak, _data(run)
+    p, shape, peak, rooflines = run.plans, run.shape, run.speeds.peak, _data(run)
     if p.tensor > 1:
         width = shape.ffn if shape.experts is None else max(shape.ffn, shape.experts.ffn)
         most = float(tensor_parallel_ways(width, peak, _inside_rate(run.system), run.system.domain))
-        found.append(
+        rooflines.append(
             Roofline(
                 name="tensor",
                 label="tensor parallelism",
@@ -213,4 +213,4 @@ def plan_rooflines(run: TrainRun) -> tuple[Roofline, ...]:
                 computing_binds=float(p.tensor) <= most,
             )
         )
-    return tuple(found)
+    return tuple(rooflines)

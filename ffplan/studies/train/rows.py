@@ -66,11 +66,11 @@ def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporar
             f"tensors are counted at {gib(allocated)}, {gib(allocated - limit)} more than the {gib(limit)} there are; "
             f"a published run of this stack, which did fit, is counted up to {percent(margins.counted_over)} over"
         )
-    words = f"tensors take {gib(allocated)} of {gib(limit)}"
+    text = f"tensors take {gib(allocated)} of {gib(limit)}"
     if margins.reserved:
         low, high = (gib((1.0 + share) * allocated) for share in margins.reserved)
-        words += f"; the allocator of {margins.runtime} was seen to reserve {low} to {high} for as much"
-    return words + (f", and Adam takes {gib(temporary)} for a moment" if temporary else "")
+        text += f"; the allocator of {margins.runtime} was seen to reserve {low} to {high} for as much"
+    return text + (f", and Adam takes {gib(temporary)} for a moment" if temporary else "")
 
 
 MORE = 1.1
@@ -135,19 +135,23 @@ def _memory(run: TrainRun) -> _Memory:
     """Return the memory of the plan of a run, as `one_plan` has it."""
     shape, plan = run.shape, run.plans
     count = int(plan.pipeline)
-    fullest = {int(at) for at in fullest_candidates(shape, plan).values()}
+    fullest = {int(stage_number) for stage_number in fullest_candidates(shape, plan).values()}
     numbers = list(range(count)) if count <= _SHOWN else sorted({0, 1, count - 1} | fullest)
     parts = plan_bytes(shape, plan, numbers)
     held = np.asarray(stage_layers(shape.layers, plan, np.array(numbers, dtype=float)))
     sizes = {f"{name}_gib": (parts[name] / GIB).tolist() for name in (*MEMORY_PARTS, "total")}
-    own = [numbers.index(at) for at in fullest]
+    columns = [numbers.index(stage_number) for stage_number in fullest]
     return _Memory(
-        allocated=float(parts["total"][own].max()),
-        temporary=float(np.max(temporary_of(parts["optimizer"][own], plan, run.margins))),
-        host=float(parts["host"][own].max()),
+        allocated=float(parts["total"][columns].max()),
+        temporary=float(np.max(temporary_of(parts["optimizer"][columns], plan, run.margins))),
+        host=float(parts["host"][columns].max()),
         stages=tuple(
-            StageMemory(stage=stage, layers=int(held[at]), **{name: size[at] for name, size in sizes.items()})
-            for at, stage in enumerate(numbers)
+            StageMemory(
+                stage=stage,
+                layers=int(held[stage_number]),
+                **{name: size[stage_number] for name, size in sizes.items()},
+            )
+            for stage_number, stage in enumerate(numbers)
         ),
     )
 
@@ -171,17 +175,19 @@ def relevant(run: TrainRun | ConvRun) -> list[str]:
 
 def stacked(plans: Sequence[ParallelPlans]) -> ParallelPlans:
     """Return plans of plain numbers as one of arrays."""
-    columns: dict[str, Any] = {name: np.array([getattr(item, name) for item in plans]) for name in NUMBERS}
+    columns: dict[str, Any] = {name: np.array([getattr(plan, name) for plan in plans]) for name in NUMBERS}
     return replace(plans[0], **columns)
 
 
-def gains_at(seconds: Floats, after: Mapping[str, Any], at: int) -> tuple[Gain, ...]:
+def gains_at(seconds: Floats, after: Mapping[str, Any], index: int) -> tuple[Gain, ...]:
     """Return the gain of one plan from each resource, the largest first."""
-    found = [
-        Gain(name, RESOURCES[name], max(0.0, float(seconds[at] / np.broadcast_to(value, seconds.shape)[at]) - 1.0))
+    gains = [
+        Gain(
+            name, RESOURCES[name], max(0.0, float(seconds[index] / np.broadcast_to(value, seconds.shape)[index]) - 1.0)
+        )
         for name, value in after.items()
     ]
-    return tuple(sorted(found, key=lambda gain: -gain.faster))
+    return tuple(sorted(gains, key=lambda gain: -gain.faster))
 
 
 def parts_at(parts: dict[str, float], seconds: float) -> tuple[StepPart, ...]:
@@ -203,7 +209,7 @@ def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
         run: the run, as `one_plan` has it.
         seconds: the time [s].
     """
-    shape, p, at = run.shape, run.plans, run.speeds
+    shape, p, speeds = run.shape, run.plans, run.speeds
     tokens = float(p.batch * shape.sequence / seconds)
     model, causal, hardware = (
         float(achieved(step_flops(shape, p, kind), seconds, p.gpus)) for kind in ("model", "causal", "hardware")
@@ -213,11 +219,11 @@ def pace(run: TrainRun, seconds: float) -> dict[str, Any]:
         "tokens_s": tokens,
         "tokens_s_gpu": float(tokens / p.gpus),
         "tflops_gpu": model / 1e12,
-        "mfu": model / at.peak,
-        "peak_tflops": at.peak / 1e12,
-        "mfu_16_bit": model / at.peak_16 if at.peak_16 else None,
-        "mfu_causal": causal / at.peak,
-        "hfu": hardware / at.peak,
+        "mfu": model / speeds.peak,
+        "peak_tflops": speeds.peak / 1e12,
+        "mfu_16_bit": model / speeds.peak_16 if speeds.peak_16 else None,
+        "mfu_causal": causal / speeds.peak,
+        "hfu": hardware / speeds.peak,
     }
 
 
@@ -227,7 +233,9 @@ def _timed(runs: Sequence[TrainRun], plans: Sequence[ParallelPlans]) -> tuple[di
         whole = step_parts(abreast(runs, stacked(list(plans) * len(runs))))
         rows = {name: np.broadcast_to(value, (len(runs),)) for name, value in whole.items()}
         times = np.asarray(step_time(rows))
-        return {name: value[:1] for name, value in rows.items()}, [times[at : at + 1] for at in range(len(runs))]
+        return {name: value[:1] for name, value in rows.items()}, [
+            times[index : index + 1] for index in range(len(runs))
+        ]
     found = [{name: np.broadcast_to(value, (len(plans),)) for name, value in step_parts(run).items()} for run in runs]
     return found[0], [np.asarray(step_time(parts)) for parts in found]
 
@@ -236,7 +244,7 @@ def train_rows(
     run: TrainRun,
     plans: Sequence[ParallelPlans],
     limit: float,
-    asked: Sequence[int],
+    gpus_asked: Sequence[int],
     *,
     compared: bool,
     gains: bool = True,
@@ -247,7 +255,7 @@ def train_rows(
         run: workload and machine.
         plans: the plans, of plain numbers.
         limit: device memory [byte].
-        asked: accelerators asked for, of each.
+        gpus_asked: accelerators asked for, of each.
         compared: say of each why it lost against the first.
         gains: find what limits each plan, and how much faster it would be with more of a resource; otherwise rows say
             nothing of it.
@@ -259,14 +267,20 @@ def train_rows(
     seconds, after = times[0], dict(zip(others, times[1:], strict=False))
     left = None if fewer is None else seconds / times[-1]
     rows: list[TrainRow] = []
-    for at, item in enumerate(plans):
-        mine = {name: float(value[at]) for name, value in parts.items()}
-        bought = gains_at(seconds, after, at)
+    for index, plan in enumerate(plans):
+        mine = {name: float(value[index]) for name, value in parts.items()}
+        bought = gains_at(seconds, after, index)
         first = rows[0] if rows else None
         row = _row(
-            replace(run, plans=item), mine, float(seconds[at]), bought, limit=limit, asked=asked[at], first=first
+            replace(run, plans=plan),
+            mine,
+            float(seconds[index]),
+            bought,
+            limit=limit,
+            gpus_asked=gpus_asked[index],
+            first=first,
         )
-        row = replace(row, path_lost=None if left is None else float(left[at]))
+        row = replace(row, path_lost=None if left is None else float(left[index]))
         rows.append(replace(row, lost=why_lost(rows[0], row)) if compared and rows else row)
     return rows
 
@@ -278,7 +292,7 @@ def _row(
     bought: tuple[Gain, ...],
     *,
     limit: float,
-    asked: int,
+    gpus_asked: int,
     first: TrainRow | None,
 ) -> TrainRow:
     capped = one_plan(run)
@@ -287,7 +301,7 @@ def _row(
     worst = float(worst_of(memory.allocated, memory.temporary, run.margins))
     return TrainRow(
         plan=plan_row(float(shape.sequence), p, run.system),
-        idle=asked - int(p.gpus),
+        idle=gpus_asked - int(p.gpus),
         **speeds,
         efficiency=speeds["tokens_s_gpu"] / (first.tokens_s_gpu if first else speeds["tokens_s_gpu"]),
         parts=parts_at(parts, seconds),
@@ -305,17 +319,17 @@ def _row(
     )
 
 
-def why_lost(best: TrainRow, other: TrainRow) -> str:
+def why_lost(best: TrainRow, row: TrainRow) -> str:
     """Return why a plan lost against the best: the parts that cost it most."""
-    mine = {part.name: part.seconds for part in other.parts}
+    mine = {part.name: part.seconds for part in row.parts}
     theirs = {part.name: part.seconds for part in best.parts}
     more = {name: mine.get(name, 0.0) - theirs.get(name, 0.0) for name in PARTS}
-    slower = other.step_s - best.step_s
+    slower = row.step_s - best.step_s
     worst = sorted((name for name in more if more[name] > 0), key=lambda name: -more[name])[:2]
     if slower <= 0 or not worst:
         return "as fast"
-    words = [f"{PARTS[name].label} +{_seconds(more[name])}" for name in worst]
-    return f"+{slower / best.step_s:.1%}: {', '.join(words)}"
+    phrases = [f"{PARTS[name].label} +{_seconds(more[name])}" for name in worst]
+    return f"+{slower / best.step_s:.1%}: {', '.join(phrases)}"
 
 
 def _seconds(value: float) -> str:

@@ -32,7 +32,7 @@ from ffplan.studies.train.nearest_accelerator import (
     same_chip,
     same_energy,
     widest,
-    with_relative,
+    with_nearest_constants,
 )
 from ffplan.studies.train.software import Software, software_of
 from ffplan.training.constraints import WORDS, RefusedError
@@ -103,7 +103,7 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
         RefusedError: where the plan offloads to drives whose rates the catalogue lacks.
     """
     node = design.compute
-    each = max(1, min(node.accelerators_per_node, gpus))
+    per_node = max(1, min(node.accelerators_per_node, gpus))
     if plan.offload_to == "drives":
         drives = node.server.drives if isinstance(node.server, Server) else None
         if drives is None or drives.gbyte_s is None:
@@ -112,9 +112,9 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
                 infeasible=False,
                 fields=("offload_to",),
             )
-        return _HOST_SHARE * drives.count.value * drives.capacity.value / each
+        return _HOST_SHARE * drives.count.value * drives.capacity.value / per_node
     held = memory_bytes(node.server)
-    return float("inf") if held is None else _HOST_SHARE * held / each
+    return float("inf") if held is None else _HOST_SHARE * held / per_node
 
 
 def check_available(design: ResolvedDesign, count: int) -> None:
@@ -130,20 +130,20 @@ def check_available(design: ResolvedDesign, count: int) -> None:
         )
 
 
-def _machine(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> Cluster:
+def _machine(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> Cluster:
     """Return the machine of a design, kept where the request says so; its libraries count as read."""
-    if asked.machines is None:
-        return cluster_of(design, catalog, asked.plan.reducer)
-    name = reducer_of(design, asked.plan.reducer)
-    made = asked.machines.get(name)
-    if made is None or len(made.known) > _MOST_KNOWN:
-        made = asked.machines[name] = cluster_of(design, catalog, asked.plan.reducer)
-    for library in (made.library, made.reducer):
+    if request.machines is None:
+        return cluster_of(design, catalog, request.plan.reducer)
+    name = reducer_of(design, request.plan.reducer)
+    machine = request.machines.get(name)
+    if machine is None or len(machine.known) > _MOST_KNOWN:
+        machine = request.machines[name] = cluster_of(design, catalog, request.plan.reducer)
+    for library in (machine.library, machine.reducer):
         catalog.get(Library, library.id, design.document, ())
-    return made
+    return machine
 
 
-def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> tuple[Accelerator, Cluster]:
+def cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> tuple[Accelerator, Cluster]:
     """Return accelerator and machine.
 
     Raises:
@@ -152,8 +152,8 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -
     part = design.compute.accelerator
     if part is None:
         raise RefusedError(f"`{design.compute.server.id}` has no accelerators", infeasible=False)
-    part, _ = with_relative(part, catalog)
-    system = asked.system or _machine(design, catalog, asked)
+    part, _ = with_nearest_constants(part, catalog)
+    system = request.system or _machine(design, catalog, request)
     if system.nvlink and not (system.host.pairs or system.host.joined):
         raise RefusedError(
             f"`hfreduce-nvlink` needs NVLink between GPUs; `{system.host.id}` has none",
@@ -175,27 +175,27 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
     return software_of(catalog, part, plan.stack, design.document)
 
 
-def memory_for(asked: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
+def memory_for(request: TrainRequest, part: Accelerator, software: Software) -> tuple[float, MemoryMargins]:
     """Return the device memory that tensors may fill [byte], and what the runtime takes beyond them.
 
     A limit that the request gives is kept to; runs were published on cards, and never say what they would not exceed.
     """
-    if asked.memory is None:
+    if request.memory is None:
         return software.room(part), software.margins
-    return asked.memory, replace(software.margins, counted_over=0.0)
+    return request.memory, replace(software.margins, counted_over=0.0)
 
 
-def settled(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainRequest:
+def settled(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainRequest:
     """Return a request whose plan has what the recipes of its stack write, where it leaves that out.
 
     Raises:
         RefusedError: where it names a stack that does not exist.
     """
     part = design.compute.accelerator
-    if part is None or asked.plan.stack is None:
-        return asked
-    plan = software_for(design, catalog, part, asked.plan).settled(asked.plan)
-    return asked if plan is asked.plan else replace(asked, plan=plan, settled=True)
+    if part is None or request.plan.stack is None:
+        return request
+    plan = software_for(design, catalog, part, request.plan).settled(request.plan)
+    return request if plan is request.plan else replace(request, plan=plan, settled=True)
 
 
 def _refuse_expert_fields(plan: PlanFields) -> None:
@@ -213,14 +213,16 @@ def _refuse_expert_fields(plan: PlanFields) -> None:
             raise RefusedError(message, infeasible=False, fields=(name,))
 
 
-def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> TrainSetup:
+def train_setup(
+    design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer
+) -> TrainSetup:
     """Return workload and machine.
 
     Raises:
         RefusedError: where no batch is given, or the machine cannot run the plan.
         UncalibratedError: where the accelerators have no training constants.
     """
-    plan = asked.plan
+    plan = request.plan
     if plan.batch is None:
         raise RefusedError("no batch: give --batch, the sequences of a step over all ranks", infeasible=False)
     if "bucket_mib" in plan.model_fields_set:
@@ -235,9 +237,9 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
             infeasible=False,
             fields=("reducer",),
         )
-    part, system = cluster_for(design, catalog, asked)
+    part, system = cluster_for(design, catalog, request)
     software = software_for(design, catalog, part, plan)
-    limit, margins = memory_for(asked, part, software)
+    limit, margins = memory_for(request, part, software)
     replaced = {"sequence": plan.sequence} if plan.sequence else {}
     run = TrainRun(
         shape_of(transformer, **replaced),
@@ -249,14 +251,15 @@ def train_setup(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, t
     if fault := sms_fault(run):
         raise RefusedError(f"{fault}; leave it out", infeasible=False, fields=("dispatch_sms",))
     return TrainSetup(
-        shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan, max(asked.gpus)), run=run
+        shape=run.shape, part=part, limit=limit, host_limit=host_room(design, plan, max(request.gpus)), run=run
     )
 
 
 def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
     """Return every catalogue file read so far."""
     return tuple(
-        CatalogFile(item.part.id, item.part.kind, item.document.file, item.document.sha256) for item in catalog.used
+        CatalogFile(entry.part.id, entry.part.kind, entry.document.file, entry.document.sha256)
+        for entry in catalog.used
     )
 
 
@@ -269,15 +272,15 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
         if part.power and near.power and power_ratio(part, near, "16") is not None:
             kind = "chip" if same_chip(part, near) else "process"
             measured = f" of its {kind}, at {part.power.value:g} W where it has {near.power.value:g}"
-        words = f"estimated: efficiencies of {near.id}, the nearest calibrated relative{measured}, "
-        return words + "at its own peak and bandwidth"
+        text = f"estimated: efficiencies of {near.id}, the nearest calibrated relative{measured}, "
+        return text + "at its own peak and bandwidth"
     basis, reached = f"{rates.set}: {part.sources[rates.matrix.source].title}", rates.reached(precision)
     if reached is not None and reached.source != rates.matrix.source:
         basis += f"; products at {precision} derived from {part.sources[reached.source].title}"
     return basis
 
 
-def _band(own: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> ErrorBand:
+def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> ErrorBand:
     """Return the error of times of a class of runs: the widest of that of the model and that of the accelerator.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
@@ -292,21 +295,21 @@ def _band(own: Accelerator, near: Accelerator | None, model: Model, *, by_fit: b
         return widest(kind, UNFITTED)
     if near is None:
         return kind
-    kin = KIN if same_energy(own, near) else ESTIMATED
-    return widest(kind, SIBLING if same_chip(own, near) else kin)
+    kin = KIN if same_energy(accelerator, near) else ESTIMATED
+    return widest(kind, SIBLING if same_chip(accelerator, near) else kin)
 
 
 def _refused(reasons: dict[str, int]) -> tuple[Refused, ...]:
     """Return why plans are refused, the most frequent reason first."""
     return tuple(
-        Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda item: -item[1])
+        Refused(name, WORDS[name], count) for name, count in sorted(reasons.items(), key=lambda refusal: -refusal[1])
     )
 
 
 def train_report(
     design: ResolvedDesign,
     catalog: Catalog,
-    asked: TrainRequest,
+    request: TrainRequest,
     part: Accelerator,
     *,
     size: float,
@@ -324,29 +327,29 @@ def train_report(
         counts: plans of the space of a search, those timed, those that can run, and the others by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
-    own = design.compute.accelerator
-    assert own is not None
-    relative = with_relative(own, catalog)[1]
-    software = software_for(design, catalog, part, asked.plan)
+    accelerator = design.compute.accelerator
+    assert accelerator is not None
+    relative = with_nearest_constants(accelerator, catalog)[1]
+    software = software_for(design, catalog, part, request.plan)
     near = catalog.entry(relative).part if relative is not None else None
     assert near is None or isinstance(near, Accelerator)
-    band = _band(own, near, asked.model, by_fit=fitted(near or own, catalog))
-    speeds = software.rates(part, asked.plan)
-    curve = speeds.curve if asked.plan.attention != "unfused" else None
+    band = _band(accelerator, near, request.model, by_fit=fitted(near or accelerator, catalog))
+    speeds = software.rates(part, request.plan)
+    curve = speeds.curve if request.plan.attention != "unfused" else None
     return TrainReport(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
         design=design.spec.name,
         design_sha256=design.document.sha256,
         catalog=_read(catalog),
-        model=asked.model.id,
+        model=request.model.id,
         parameters=size,
-        unit="images" if asked.model.transformer is None else "tokens",
+        unit="images" if request.model.transformer is None else "tokens",
         accelerator=part.id,
         stack=software.stack.id if software.stack else None,
-        stack_named=asked.plan.stack is not None,
-        attention_kernel=curve.kernel if curve is not None and asked.model.transformer is not None else None,
-        calibration=_basis(part, asked.plan.precision, near),
+        stack_named=request.plan.stack is not None,
+        attention_kernel=curve.kernel if curve is not None and request.model.transformer is not None else None,
+        calibration=_basis(part, request.plan.precision, near),
         estimated_from=relative,
         error_band=band.mean,
         error_within=band.within,
@@ -367,14 +370,16 @@ def train_report(
     )
 
 
-def setup_assumptions(stand: TrainSetup, asked: TrainRequest) -> tuple[str, ...]:
+def setup_assumptions(setup: TrainSetup, request: TrainRequest) -> tuple[str, ...]:
     """Return the assumptions of a transformer that are not in the design, one sentence each."""
-    found = training_assumptions(stand.run, asked.plan, given=asked.memory is not None)
-    if asked.settled:
-        found += (f"The recipes of `{asked.plan.stack}` give the widths of gradients, which the plan leaves out.",)
-    there = stand.part.memory.value
-    if stand.limit > there:
-        found += (
-            f"The limit of {stand.limit / GIB:.0f} GiB is more than the {there / GIB:.0f} GiB that the card has.",
+    sentences = training_assumptions(setup.run, request.plan, given=request.memory is not None)
+    if request.settled:
+        sentences += (
+            f"The recipes of `{request.plan.stack}` give the widths of gradients, which the plan leaves out.",
         )
-    return found
+    there = setup.part.memory.value
+    if setup.limit > there:
+        sentences += (
+            f"The limit of {setup.limit / GIB:.0f} GiB is more than the {there / GIB:.0f} GiB that the card has.",
+        )
+    return sentences

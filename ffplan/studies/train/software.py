@@ -51,8 +51,8 @@ class Software:
             plan: the plan. One that writes a width of gradients, or a preset, writes all of them; so
                 does one of 32 bits.
         """
-        given = GRADIENTS & plan.model_fields_set or plan.precision == "tf32"
-        return plan if given or not self.settings else plan.model_copy(update=self.settings)
+        stated = GRADIENTS & plan.model_fields_set or plan.precision == "tf32"
+        return plan if stated or not self.settings else plan.model_copy(update=self.settings)
 
     def as_benchmarked(self, plan: PlanFields, *, experts: bool) -> PlanFields:
         """Return the plan of a measured run: `settled`, with the routing of the stack's benchmarks.
@@ -172,7 +172,7 @@ def stack_of_source(catalog: Catalog, title: str) -> str | None:
     """
     best, plain = (-1, 0, ""), title.lower()
     for stack in stacks_of(catalog):
-        for words in stack.repositories:
-            at = plain.rfind(words.lower())
-            best = max(best, (at, len(words), stack.id)) if at >= 0 else best
+        for repository in stack.repositories:
+            position = plain.rfind(repository.lower())
+            best = max(best, (position, len(repository), stack.id)) if position >= 0 else best
     return best[2] or None

@@ -81,9 +81,9 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
         schema_version=SCHEMA_VERSION,
         subject=subject,
         rows=tuple(rows),
-        sources=tuple(item for item in by_source if item),
-        kinds=tuple(item for item in kinds if item),
-        bands=tuple(item for item in bands if item),
+        sources=tuple(summary for summary in by_source if summary),
+        kinds=tuple(summary for summary in kinds if summary),
+        bands=tuple(summary for summary in bands if summary),
         total=_total(rows),
     )
 
@@ -94,9 +94,9 @@ def measure_plan(plan: KernelPlan) -> MeasurePlan:
     Args:
         plan: kernels and times.
     """
-    each = plan.seconds + plan.warm
+    per_kernel = plan.seconds + plan.warm
     groups = tuple(
-        PlannedGroup(group=name, kernels=tuple(kernel.words for kernel in kernels), seconds=len(kernels) * each)
+        PlannedGroup(group=name, kernels=tuple(kernel.words for kernel in kernels), seconds=len(kernels) * per_kernel)
         for name, kernels in plan.kernels.items()
     )
     return MeasurePlan(
@@ -104,7 +104,7 @@ def measure_plan(plan: KernelPlan) -> MeasurePlan:
         sizes=plan.name,
         kernels=sum(len(group.kernels) for group in groups),
         soak_s=plan.soak,
-        each_s=each,
+        each_s=per_kernel,
         seconds=plan.total,
         groups=groups,
     )

@@ -143,12 +143,12 @@ def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
     """Each is typed in after the wishes, and gives as many designs as it says."""
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.candidates import Wishes
-    from ffplan.studies.choose.relaxed_targets import NearSearch
+    from ffplan.studies.choose.relaxed_targets import RelaxedSearch
 
     wishes = Wishes(
         accelerator="h100-sxm-80gb", gpus=4096, budget=160e6, watts=5e6, model=None, book="usd-2026", pue=1.25
     )
-    search = NearSearch(wishes, Catalog(), "near")
+    search = RelaxedSearch(wishes, Catalog(), "near")
     near = search.unmet((2936, [], [])).near[at]
     asked = ["--gpus", "4096", *WISHES, *shlex.split(near.options), "--folder", str(tmp_path), "-f", "json"]
     done = ffplan("init", *asked)

@@ -79,6 +79,6 @@ def test_figures_note_that_they_are_read() -> None:
 
 def test_records_are_the_same_where_their_fields_are(far: Reach) -> None:
     assert far.base is not None
-    speeds = far.base.stand.run.speeds
+    speeds = far.base.setup.run.speeds
     assert same(speeds, replace(speeds))
     assert not same(speeds, speeds.faster("matrix", 1.1))
