@@ -1,4 +1,4 @@
-"""The ranks of a job on compute nodes: of one job, of arrays of them, or as a log of a measurement places them."""
+"""Ranks of a job on compute nodes: of one job, of arrays of jobs, or placed as a measurement's log says."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def nics_near(host: Host, devices: Sequence[int]) -> float:
 
 
 def placement_fault(measured: Measured, host: Host) -> str:
-    """Return why a design says nothing of a measured collective; empty where it does.
+    """Return why a design says nothing of a measured collective; empty if it does.
 
     Args:
         measured: the value, with what the log says of its ranks.
@@ -78,7 +78,7 @@ def placement_fault(measured: Measured, host: Host) -> str:
 
 
 def placement_of(measured: Measured, host: Host) -> Placement | None:
-    """Return how the ranks of a measured collective sat; None where they fill node after node, or nothing is said.
+    """Return the placement of a measured collective; None if ranks fill node after node, or the log names none.
 
     Args:
         measured: the value, with what the log says of its ranks.
@@ -103,7 +103,7 @@ def fills_nodes(measured: Measured, host: Host) -> bool:
 
 
 def ranks_key(measured: Measured) -> tuple[object, ...]:
-    """Return what tells the ranks of a measured collective from others: how many, where, and of which accelerators."""
+    """Return a key for the ranks of a measured collective: their number, nodes and accelerators."""
     return (
         measured.gpus,
         measured.nodes if measured.gpus else 0,

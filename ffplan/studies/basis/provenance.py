@@ -109,7 +109,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
 
 
 def announced(catalog: Catalog) -> tuple[str, ...]:
-    """Return which parts that a study read are announced and cannot be bought yet, in a sentence."""
+    """Name the parts of a study that are announced but not sold yet, in a sentence."""
     names = [entry.part.id for entry in catalog.used if entry.part.announced]
     if not names:
         return ()
@@ -118,7 +118,7 @@ def announced(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _rails(design: ResolvedDesign, plan: FabricPlan) -> str:
-    """Return where the rails of a node meet, to follow the order of ranks; nothing where there is one, or no leaf."""
+    """Return where the rails of a node meet, as a clause; empty for a single rail, or without leaves."""
     rails, shared = rails_of(design, design.compute), design.rails_per_leaf
     leaves = plan.switches_by_role.get("leaf", 0) // (plan.planes * plan.zones)
     if leaves == 0 or (rails == 1 and design.rails == 1):
@@ -228,7 +228,7 @@ def design_assumptions(
 
 
 def _overridden(catalog: Catalog) -> set[tuple[str, str]]:
-    """Return (file, part) of prices in place of which a book that extends theirs has its own."""
+    """Return (file, part) of the prices that an extending book overrides."""
     prices = set()
     for entry in catalog.used:
         extended = entry.document.data.get("items", ()) if entry.base else ()

@@ -189,7 +189,7 @@ def _resolved(text: str, idea: Idea, catalog: Catalog) -> tuple[ResolvedDesign, 
 
 
 def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
-    """Return the draft of a design; None where its fabric does not hold it."""
+    """Return the draft of a design; None if its fabric does not hold it."""
     try:
         design, used = _resolved(text, idea, catalog)
         ledger = ledger_for(design, used, NO_DRAWS)
@@ -200,7 +200,7 @@ def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
 
 
 def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
-    """Return a design as built; None where it cannot be."""
+    """Return a design as built; None if it cannot be."""
     try:
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment

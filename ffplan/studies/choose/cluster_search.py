@@ -52,7 +52,7 @@ class ClusterSearch:
             step: called with what is tried.
 
         Raises:
-            NoDesignError: where no server has a price.
+            NoDesignError: if no server has a price.
         """
         self.target, self.catalog, self.accelerator, self.tell = target, catalog, accelerator, step
         self.model = part_of(catalog, Model, target.model, "--model")
@@ -79,14 +79,14 @@ class ClusterSearch:
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
 
     def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
-        """Return a design with some nodes, and its run; None where it cannot be built or the model cannot run.
+        """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
 
         Args:
             idea: the way to build the fabric.
             nodes: its nodes [1].
 
         Raises:
-            UncalibratedError: where the accelerator has no training constants.
+            UncalibratedError: if the accelerator has no training constants.
         """
         key = idea.name, nodes
         if key not in self._tried:
@@ -95,11 +95,11 @@ class ClusterSearch:
         return self._tried[key]
 
     def draft(self, idea: Idea, nodes: int) -> Draft | None:
-        """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
+        """Return the cheapest way to build an idea with some nodes; None if it cannot be built."""
         return next(iter(self.builder.drafts(idea, nodes, self._first)), None)
 
     def _trial(self, idea: Idea, nodes: int) -> _Trial | None:
-        """Return a size with its job; None where it cannot be built or the model cannot run."""
+        """Return a size with its job; None if it cannot be built or the model cannot run."""
         key = idea.name, nodes
         if key not in self._trials:
             self.tell(f"{self.accelerator}, {nodes * self.each:,}")
@@ -109,7 +109,7 @@ class ClusterSearch:
         return self._trials[key]
 
     def _timed(self, draft: Draft, gpus: int | None) -> _Trial | None:
-        """Return a job on a design, on all accelerators if none are given, and its days; None where it cannot run."""
+        """Return a job on a design, on all accelerators if none are given, and its days; None if it cannot run."""
         parts = self.catalog.fresh()
         try:
             timed = timed_on(
@@ -123,7 +123,7 @@ class ClusterSearch:
         return _Trial(draft, parts, timed, float(run.days))
 
     def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
-        """Return the design of a size with all of its studies; None where one of them refuses it."""
+        """Return the design of a size with all of its studies; None if one of them refuses it."""
         built = built_from(trial.draft.text, idea, self.catalog)
         if built is None:
             return None
@@ -173,7 +173,7 @@ class ClusterSearch:
         return nodes, of(nodes) or whole.days
 
     def rounder(self, cluster: SizedCluster) -> SizedCluster | None:
-        """Return the smallest round size below a design that is in time too; None where there is none.
+        """Return the smallest round size below a design that is in time too; None without one.
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
         """
@@ -181,7 +181,7 @@ class ClusterSearch:
         return self.tried(cluster.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
-        """Return the smallest design of an idea where it may come near the best; None where it cannot."""
+        """Return the smallest design of an idea where it may come near the best; None if it cannot."""
         trial = self.tried(idea, nodes)
         if trial is None or aim_of(trial, self.target) * trial.days / self.target.days > best * (1 + self.target.slack):
             return trial if trial is not None and trial.days <= self.target.days else None

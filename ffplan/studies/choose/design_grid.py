@@ -54,11 +54,11 @@ class DesignGrid:
     axes: dict[str, Floats]
     """Varied values, by path."""
     columns: dict[str, Floats]
-    """Results by the path that they have in an assessment; NaN where the design cannot be built."""
+    """Results by the path that they have in an assessment; NaN if the design cannot be built."""
     feasible: Bools
     """True for designs that can be built."""
     why: Any
-    """Why a design cannot be built, empty where it can, as texts of the same shape."""
+    """Why a design cannot be built, empty if it can, as texts of the same shape."""
     unpriced: tuple[str, ...] = ()
     """Parts without a price; with any, the sums of cost are partial."""
 
@@ -76,7 +76,7 @@ def _can_communicate(design: ResolvedDesign) -> Truth:
     """Return True for designs that have the two accelerators of an allreduce, where one is asked for.
 
     Raises:
-        InputError: where a library cannot run on the compute nodes.
+        InputError: if a library cannot run on the compute nodes.
     """
     communication = design.spec.communication
     if communication is None:
@@ -232,7 +232,7 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
             catalogue's canonical values; arrays of one shape.
 
     Raises:
-        UsageError: where a path is none of these, or a value is out of range.
+        UsageError: if a path is none of these, or a value is out of range.
     """
     for path, array in axes.items():
         head, _, rest = path.partition(".")
@@ -279,7 +279,7 @@ def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
         value: the figure, a number or an array [unit of the catalogue].
 
     Raises:
-        UsageError: where the design has no such part, the part no such figure, or the value is out of range.
+        UsageError: if the design has no such part, the part no such figure, or the value is out of range.
     """
     _require_finite(path, value)
     return _with_named(design, path, value)

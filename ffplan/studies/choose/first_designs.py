@@ -69,7 +69,7 @@ def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...])
 
 
 def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
-    """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
+    """Return the cheapest links of a rate to a leaf and between switches; None if none reaches."""
     links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
     pairs = []
@@ -88,7 +88,7 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded:
         excluded: servers that are not bought.
 
     Raises:
-        NoDesignError: where there is none.
+        NoDesignError: if no server has the accelerator.
     """
     parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
     servers = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
@@ -137,7 +137,7 @@ def _rails(idea: Idea, server: Server) -> int:
 def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
     """Return the tiers of switches that may hold an idea with some nodes, the fewest first.
 
-    One tier is one switch, or one of every rail that is a network of its own, and has no uplinks to save.
+    One tier is one switch, or one per separate rail, and has no uplinks to save.
     """
     rails = _rails(idea, parts.server)
     switches = rails if idea.family == "rail-only" else 1
@@ -217,7 +217,7 @@ class Builder:
             prefix: start of the names.
 
         Raises:
-            NoDesignError: where no server has the accelerator.
+            NoDesignError: if no server has the accelerator.
         """
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
@@ -251,7 +251,7 @@ class Builder:
         return sorted(made, key=lambda item: (item.cost, item.text))
 
     def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
-        """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them.
+        """Return the cheapest way to build an idea with some nodes; None if no switch and no tiers hold them.
 
         Args:
             nodes: its nodes [1].
@@ -261,7 +261,7 @@ class Builder:
         return next((built for built in candidates if built is not None), None)
 
     def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
-        """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
+        """Return an idea with the most nodes that budget and power allow; None if not even the fewest fit.
 
         Args:
             first: the design whose protocol an idea of the other one must not have.
@@ -289,7 +289,7 @@ def _used(draft: Draft, wishes: Wishes) -> float:
 
 
 def why_not(built: Draft | Built, wishes: Wishes) -> str:
-    """Return which wishes a design does not meet; an empty text where it meets all.
+    """Name the wishes that a design does not meet; empty if it meets all.
 
     Args:
         wishes: what is wanted.
@@ -304,7 +304,7 @@ def why_not(built: Draft | Built, wishes: Wishes) -> str:
 
 
 def _surplus(built: Built, first: Built) -> str:
-    """Return why an idea adds nothing to the first; an empty text where it does."""
+    """Return why an idea adds nothing to the first; empty if it does."""
     mine, two = built.assessment, first.assessment
     if built.idea.other:
         return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
@@ -327,7 +327,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
         prefix: start of the names.
 
     Raises:
-        NoDesignError: where no server has the accelerator, or nothing bounds the size.
+        NoDesignError: if no server has the accelerator, or nothing bounds the size.
     """
     if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
         raise NoDesignError("say how large: --gpus, --budget or --power")

@@ -27,7 +27,7 @@ class Sizes:
     """Sizes to search, and how long a run takes on each."""
 
     days: Callable[[int], float | None]
-    """Days of the run with some nodes; None where it cannot run there."""
+    """Days of the run with some nodes; None if it cannot run there."""
     step: int
     """Sizes are multiples of it [1]."""
     most: int
@@ -63,7 +63,7 @@ def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int |
 
 
 def rounder_size(sizes: Sizes, size: int, days: float) -> int | None:
-    """Return the smallest round size below another that is in time too [1]; None where there is none.
+    """Return the smallest round size below a given one that is in time too [1]; None without one.
 
     A search by halves may stop at a size that divides badly.
 
@@ -104,13 +104,13 @@ _AnySized = TypeVar("_AnySized", bound=_Sized)
 _ROUND = (4, 16, 64)
 """Numbers of nodes, or of scale-up domains, whose multiples are tried in place of the most [1]."""
 _LEAST_PART, _AS_FAST = 0.85, 0.99
-"""Fewest nodes that are tried, over the most; tokens a second that count as the fastest, over those of the fastest."""
+"""Fewest nodes tried, over the most; share of the highest token rate that still counts as the fastest."""
 _GAIN = 1.01
-"""Tokens for its cost that a smaller number has, over those of the most [1]."""
+"""Least tokens per cost of a smaller number of nodes, over the most nodes' tokens per cost [1]."""
 
 
 def _tokens_s(built: _Sized, catalog: Catalog) -> float | None:
-    """Return the tokens a second of a design's workload with its fastest plan; None where it cannot run."""
+    """Return the tokens a second of a design's workload with its fastest plan; None if it cannot run."""
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError

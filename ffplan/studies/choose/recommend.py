@@ -29,7 +29,7 @@ _MOST_MONTHS = 12 * MOST_YEARS
 
 
 def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[tuple[Stage, ...], float]:
-    """Return the purchases of a cluster that grows, none where nothing is bought later, and the days of its last one.
+    """Return the purchases of a growing cluster, none if all is bought at once, and the days of its last one.
 
     Args:
         days: days that the run may take after the first purchase [day].
@@ -37,7 +37,7 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
         who: the option or argument, for messages.
 
     Raises:
-        UsageError: where a purchase comes before the one above it or too late, or its run may take longer.
+        UsageError: if a purchase comes before the one above it or too late, or its run may take longer.
     """
     stages = [Stage(after=0.0, days=days)]
     for after, fewer in later:
@@ -52,7 +52,7 @@ def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tu
 
 
 def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:
-    """Return what stands after each purchase; what stands never shrinks."""
+    """Return the cluster after each purchase; it never shrinks."""
     sizes: list[Grown] = []
     for stage in target.stages:
         nodes, days = cluster.nodes, cluster.days
@@ -103,11 +103,11 @@ _RESOLVED = 2
 
 @record
 class LooserLimit:
-    """What a limit costs: the best design where it is looser."""
+    """The price of a limit: the best design with the limit looser."""
 
     limit: KeptLimit
     best: SizedCluster | None
-    """None where nothing meets the target even so."""
+    """None if nothing meets the target even so."""
 
 
 @record
@@ -166,7 +166,7 @@ class _Pool:
         self.flops_token = 0.0
 
     def best(self, target: Target) -> list[SizedCluster]:
-        """Return what meets a target, the best first."""
+        """Return the clusters that meet a target, the best first."""
         return sorted((cluster for cluster in self.found if not broken(cluster, target)), key=_order(target))
 
     def add(self, name: str, peak: float) -> None:
@@ -201,7 +201,7 @@ class _Pool:
         self.found.append(full)
 
     def lean(self) -> None:
-        """Try leaner ways to build the best clusters, accelerator by accelerator; those in time come before others."""
+        """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
         fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:

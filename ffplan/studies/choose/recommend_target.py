@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from ffplan.training.model_shape import ModelShape
 
 _LEAST = 1e-6
-"""Least that a limit counts as, so that a limit of nothing is broken [unit of the limit]."""
+"""Smallest value of a limit, so that a limit of 0 counts as broken [unit of the limit]."""
 _ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 USUAL_DAYS = 30.0
-"""Days of the run that a sustained rate is asked of, where none are given."""
+"""Default days of a run at a sustained rate."""
 
 
 @record
@@ -66,7 +66,7 @@ class Grown:
     days: float
     """Days of the run on them."""
     alone: float
-    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+    """Bill of materials of a cluster of this size, without later growth [currency]."""
 
 
 @record
@@ -103,7 +103,7 @@ class Target:
     sustained: float | None = None
     """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
     stages: tuple[Stage, ...] = ()
-    """Purchases one after the other, the last with the days above; empty where all is bought at once."""
+    """Purchases one after the other, the last with the days above; empty if all is bought at once."""
 
     @property
     def limits(self) -> tuple[KeptLimit, ...]:
@@ -138,7 +138,7 @@ class SizedCluster:
     """Its cost with the run."""
     timed: TimedJob
     growth: tuple[Grown, ...] = ()
-    """What stands after each purchase; empty where all is bought at once."""
+    """What stands after each purchase; empty if all is bought at once."""
 
     @property
     def days(self) -> float:
@@ -174,7 +174,7 @@ def _floor(cluster: SizedCluster) -> float:
     """Return the floor of the racks [m2].
 
     Raises:
-        UsageError: where the ownership profile does not say what a rack takes.
+        UsageError: if the ownership profile does not say what a rack takes.
     """
     area = cluster.study.power.floor_m2
     if area is None:

@@ -30,7 +30,7 @@ _WEIGHTS = (8, 4, 2, 1, 1)
 
 
 def _features(cluster: SizedCluster) -> tuple[tuple[object, str], ...]:
-    """Return what tells a design from others, each with words."""
+    """Return the features that tell a design from others, with words."""
     design = cluster.built.design
     spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
     text = "rails that are networks of their own" if spec.family == "rail-only" else "one tier of switches"
@@ -53,7 +53,7 @@ def distance(first: SizedCluster, two: SizedCluster) -> int:
 
 
 def differs(cluster: SizedCluster, best: SizedCluster) -> str:
-    """Return what a design has in place of the best one's, in words; an empty text for the best itself."""
+    """Name the features in which a design differs from the best; empty for the best itself."""
     pairs = zip(_features(cluster), _features(best), strict=True)
     return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
 
@@ -104,9 +104,9 @@ class _Chances:
     """How often a design is the best, and in time."""
 
     best: float
-    """Share of the draws in which it is the best once each design is resized to its drawn speed [1]."""
+    """Share of draws in which the design is the best, each resized to its drawn speed [1]."""
     in_time: float
-    """Share of the draws in which it takes no more than the days wanted, at the size it has [1]."""
+    """Share of draws in which the design is in time at its size [1]."""
     days_p10: float
     """Tenth percentile of the days."""
     days_p90: float
@@ -114,7 +114,7 @@ class _Chances:
 
 
 def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
-    """Return days and aim of a design over the draws, shape (draws,) each; those of an accelerator share its errors."""
+    """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
     request, parts = CostRequest(draws=draws), catalog.fresh()
     ledger = ledger_for(candidate.built.design, parts, request)
     inputs = tuple(
@@ -174,7 +174,7 @@ def _plan(candidate: SizedCluster) -> str:
 
 
 def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
-    """Return what is bought when; nothing where all is bought at once."""
+    """Return the purchases by date; empty if all is bought at once."""
     rows, before, phases = [], 0, list(candidate.study.phases)
     per_node = candidate.built.assessment.accelerators // candidate.nodes
     for now in candidate.growth:
@@ -258,7 +258,7 @@ def _near(result: Recommendation, target: Target) -> list[SizedCluster]:
 
 
 def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
-    """Return what a limit costs."""
+    """Return the price of a limit."""
     aim = aim_of(limit.best, target) if limit.best else None
     saving = max(1 - aim / aim_of(best, target), 0.0) if best and aim is not None else None
     return out.LimitPrice(
@@ -273,7 +273,7 @@ def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out
 
 
 def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]:
-    """Return what a limit of floor takes a rack for; nothing without such a limit."""
+    """State the floor of a rack behind a limit of floor; empty without such a limit."""
     if target.floor is None or not designs or (area := designs[0].study.power.rack_area_m2) is None:
         return ()
     source = (

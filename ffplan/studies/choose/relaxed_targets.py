@@ -31,7 +31,7 @@ class RelaxedSearch:
             prefix: start of the names.
 
         Raises:
-            NoDesignError: where no server has the accelerator.
+            NoDesignError: if no server has the accelerator.
         """
         self.wishes, self.catalog, self.prefix = wishes, catalog, prefix
         self.builder = Builder(wishes, catalog, prefix)
@@ -42,7 +42,7 @@ class RelaxedSearch:
 
     def smaller(self) -> tuple[int, list[Built], list[str]] | None:
         """Return the most accelerators with which three ideas, or else the most, meet budget and power; the designs,
-        and why other ideas do not. None where no size does.
+        and why other ideas do not. None if no size does.
         """
         sizes = {largest.assessment.accelerators for idea in IDEAS if (largest := self._largest(idea)) is not None}
         best: tuple[int, list[Built], list[str]] | None = None
@@ -55,7 +55,7 @@ class RelaxedSearch:
         return best
 
     def unmet(self, near: tuple[int, list[Built], list[str]] | None) -> UnmetWishes:
-        """Return what the wishes take, and wishes that can be met."""
+        """Return what the wishes would take, and relaxed wishes that three designs meet."""
         wishes = self.wishes
         relaxed = [NearWishes(f"--gpus {near[0]}", self._kept("budget", "watts"), len(near[1]))] if near else []
         relaxed += self._raised()

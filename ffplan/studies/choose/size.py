@@ -49,7 +49,7 @@ _Prices = tuple[float, float, float]
 
 
 def _prices(query: SizeRequest, book: PriceBook) -> tuple[_Prices | None, tuple[str, ...]]:
-    """Return the prices, and the parts without one; None where nothing has a price.
+    """Return the prices, and the parts without one; None if nothing has a price.
 
     Links that are not named are free; a part without a price adds nothing to the sum, which is partial then.
     """
@@ -113,13 +113,13 @@ def _check(query: SizeRequest) -> None:
 
 
 def size(query: SizeRequest) -> SizeReport:
-    """Return the families that hold some endpoints, fewest switches first, and those that do not.
+    """Return the families that hold some endpoints, fewest switches first, and the others.
 
     Args:
         query: endpoints, switch and the families to consider.
 
     Raises:
-        SizeError: where a port cannot be split so far.
+        SizeError: if a port cannot be split so far.
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _CHUNK = 20_000
 """Points evaluated together where arrays carry them [1]."""
 _SINGLE_CHUNK = 100
-"""Points of a chunk where each is a study of its own [1]."""
+"""Points of a chunk if each takes a separate study [1]."""
 _NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
 """Faults that a path, or a value of it, has in every design."""
 _USUAL = (
@@ -84,9 +84,9 @@ class Chunk:
     first: int
     """Number of the first point."""
     columns: dict[str, Floats]
-    """Metrics by path, NaN where a point has none, shape (points,)."""
+    """Metrics by path, NaN if a point has none, shape (points,)."""
     reason: list[str]
-    """Why a point cannot be built; empty where it can."""
+    """Why a point cannot be built; empty if it can."""
     unpriced: dict[str, int]
     """Points whose cost is unknown, by the part without a price."""
 
@@ -95,11 +95,11 @@ class Sweep:
     """A sweep, ready to evaluate any chunk of it."""
 
     def __init__(self, query: SweepQuery) -> None:
-        """Read the design, and sort the axes into those that arrays carry and those that make another design.
+        """Read the design, and sort the axes: carried by arrays, or making another design.
 
         Raises:
-            InputError: where the design is wrong.
-            UsageError: where a path is none of the design.
+            InputError: if the design is wrong.
+            UsageError: if a path is none of the design.
         """
         self.query, self.points = query, query.points
         self.document = parse_document(query.text.encode(), query.file)
@@ -127,7 +127,7 @@ class Sweep:
         return not lacks.get(name.split(".")[0], False)
 
     def _are_columns(self, design: ResolvedDesign) -> bool:
-        """Return whether arrays carry every metric; those that need a study of each point are checked by one.
+        """Return whether arrays carry every metric; metrics of other studies are checked on one point.
 
         Raises:
             UsageError: for a metric that nothing has.
@@ -195,7 +195,7 @@ class Sweep:
         """Return whether an axis is a price, or a figure of a part, which no design file holds.
 
         Raises:
-            UsageError: where it is one, and a value is no number.
+            UsageError: if it is one, and a value is no number.
         """
         head = axis.path.partition(".")[0]
         if self._is_field(axis) or not (head == "prices" or self.catalog.kind_of(head)):
@@ -214,7 +214,7 @@ class Sweep:
             raise told[0]
 
     def _kind_fault(self, axis: SweptAxis, index: int) -> UsageError | None:
-        """Return why no design has a path, or none a value of this kind there; None where the value may do."""
+        """Return why no design has a path, or none a value of this kind there; None if the value may do."""
         text = self._text({axis.path: axis.value(index)})
         try:
             resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())

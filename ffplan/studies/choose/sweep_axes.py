@@ -32,10 +32,10 @@ def studied(
     They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
 
     Args:
-        metrics: metrics wanted; the assessment alone where none is of another study.
+        metrics: names of metrics; without any of another study, only the assessment is made.
 
     Raises:
-        InputError: where the design cannot be built, or a study refuses it.
+        InputError: if the design cannot be built, or a study refuses it.
     """
     from ffplan.studies.design.design import study_design
 
@@ -70,7 +70,7 @@ def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool)
 
 
 def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
-    """Return the numbers of the design's workload: the row of its plan under `train`, and those of `ffplan goodput`."""
+    """Return the numbers of the design's workload: its plan's row under `train`, and figures under `goodput`."""
     from ffplan.studies.train.default_job import workload_report
 
     if design.workload is None:
@@ -112,7 +112,7 @@ class SweptAxis:
     texts: tuple[str, ...] | None
     """Values as written; None for a range of numbers."""
     numbers: Any
-    """Values as numbers, shape (values,); None where one is no number."""
+    """Values as numbers, shape (values,); None if one is no number."""
 
     def __len__(self) -> int:
         return len(self.numbers if self.texts is None else self.texts)
@@ -128,7 +128,7 @@ class SweptAxis:
 
 
 def _range(text: str, path: str) -> Any:
-    """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None where the text is no range."""
+    """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None if the text is no range."""
     match = _RANGE.fullmatch(text)
     if match is None:
         return None
@@ -157,7 +157,7 @@ def _range(text: str, path: str) -> Any:
 
 
 def _ratio(text: str) -> float | None:
-    """Return a number or a ratio such as 3:1; None where it is neither."""
+    """Return a number or a ratio such as 3:1; None if it is neither."""
     whole, _, part = text.partition(":")
     try:
         return float(whole) / (float(part) if part else 1.0)
@@ -175,7 +175,7 @@ def axis(text: str) -> SweptAxis:
         text: what was given.
 
     Raises:
-        UsageError: where it is no path and values, or has no value.
+        UsageError: if it is no path and values, or has no value.
     """
     path, equals, values = text.partition("=")
     path, values = path.strip(), values.strip()
@@ -211,7 +211,7 @@ class Points:
             seed: seed of the hypercube.
 
         Raises:
-            UsageError: where there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
+            UsageError: if there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
                 are too many.
         """
         if not axes:

@@ -27,7 +27,7 @@ _BULGE = 1e-6
 def front(values: Floats) -> Ints:
     """Return the points that no other point beats, by rising first metric.
 
-    A point beats another where it is no worse in every metric and better in one; of equal points the first is kept.
+    A point beats another if it is no worse in every metric and better in one; of equal points the first is kept.
 
     Args:
         values: metrics of the points, smaller is better, shape (points, metrics); rows with NaN are left out.
@@ -119,7 +119,7 @@ class GridAxes:
 
 
 def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]) -> GridAxes | None:
-    """Return the grid of a sweep: its two axes with most values; None where there are no two.
+    """Return the grid of a sweep: its two axes with most values; None if there are no two.
 
     Args:
         names: metrics of the sweep.
@@ -134,7 +134,7 @@ def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]
 
 
 def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
-    """Return the best value of a chunk in each cell of the grid, NaN where there is none.
+    """Return the best value of a chunk in each cell of the grid, NaN without one.
 
     Returns:
         Shape (values down, values across); empty without a grid.
@@ -190,7 +190,7 @@ class Kept:
     first: int
     count: int
     data: bytes
-    """Its points as they are written; empty where none are wanted."""
+    """Its points as they are written; empty if none are wanted."""
     built: int
     stats: dict[str, tuple[int, float, float, int, float, int]]
     """Points, sum, least, its point, largest, its point, of each metric."""
@@ -213,7 +213,7 @@ class Kept:
 
 
 def _texts(column: Floats) -> list[str]:
-    """Return numbers at 12 significant digits, an empty text where there is none.
+    """Return numbers at 12 significant digits; empty if there is none.
 
     Neighbours that are equal share their text: the last axis varies fastest, and few metrics depend on all axes.
     """
@@ -230,7 +230,7 @@ def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) 
 
     Args:
         names: metrics in the order of their columns.
-        form: csv, jsonl or parquet; None where none are wanted.
+        form: csv, jsonl or parquet; None if none are wanted.
     """
     if form is None:
         return b""
@@ -312,11 +312,11 @@ def header(sweep: Sweep, names: Sequence[str], form: str) -> str:
 
 
 def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, directions: dict[str, str]) -> Kept:
-    """Return what is kept of a chunk.
+    """Reduce a chunk to its statistics, front, grid and written points.
 
     Args:
         names: metrics in the order of their columns.
-        form: csv, jsonl or parquet; None where none are wanted.
+        form: csv, jsonl or parquet; None if none are wanted.
         directions: min or max of each metric of the front.
     """
     stats = {}

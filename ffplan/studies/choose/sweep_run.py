@@ -35,13 +35,13 @@ class SweepJob:
     key: str
     """What tells it from any other: the key of the query, and the directions."""
     form: str | None
-    """csv, jsonl or parquet; None where no points are written."""
+    """csv, jsonl or parquet; None if no points are written."""
     directions: dict[str, str]
     """min or max of each metric of the front."""
 
 
 def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
-    """Return what tells a sweep, with its front, from any other.
+    """Return the key of a sweep with its front.
 
     Args:
         directions: min or max of each metric of the front.
@@ -54,7 +54,7 @@ _READY: dict[str, Sweep] = {}
 
 
 def work(job: SweepJob, number: int) -> Kept:
-    """Return what is kept of a chunk; a process reads a sweep once.
+    """Evaluate a chunk, and reduce it; a process reads a sweep once.
 
     Args:
         number: number of the chunk.
@@ -110,7 +110,7 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
 
 
 _TOGETHER, _TASKS = 10, 4
-"""Most chunks of a task of a cluster, and tasks that each worker has at least where there are as many chunks [1]."""
+"""Most chunks of a task on a cluster, and least tasks of each worker if the chunks suffice [1]."""
 _LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
 """Environment of local workers: a heartbeat too late at the end is no error, and nobody asks for a profile."""
 _KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
@@ -118,7 +118,7 @@ _KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues th
 
 
 def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
-    """Return what is kept of some chunks, one after the other."""
+    """Evaluate and reduce some chunks, one after the other."""
     return [work(job, number) for number in numbers]
 
 
@@ -154,7 +154,7 @@ def _client(address: str, security: dict[str, str], workers: int) -> Any:
     """Return a client of a Dask cluster.
 
     Raises:
-        UsageError: where Dask is missing, or the scheduler cannot be reached.
+        UsageError: if Dask is missing, or the scheduler cannot be reached.
     """
     try:
         dask: Any = import_module("distributed")
@@ -178,7 +178,7 @@ def refuse_versions(client: Any, address: str) -> None:
         address: the scheduler's, for messages.
 
     Raises:
-        UsageError: where it has any.
+        UsageError: if it has any.
     """
 
     def version() -> str:
@@ -200,7 +200,7 @@ def refuse_versions(client: Any, address: str) -> None:
 
 
 def _parts_seen(query: SweepQuery) -> str:
-    """Return the key of a sweep as this process sees the user's parts; an empty text where it cannot read a folder."""
+    """Return the key of a sweep as this process sees the user's parts; empty if it cannot read a folder."""
     try:
         return query.key
     except UsageError:
@@ -215,7 +215,7 @@ def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
         address: the scheduler's, for messages.
 
     Raises:
-        UsageError: where a worker cannot read a folder, or has other files there.
+        UsageError: if a worker cannot read a folder, or has other files there.
     """
     if not query.overlays:
         return
@@ -239,7 +239,7 @@ def on_cluster(
         workers: workers of a local cluster [1].
 
     Raises:
-        UsageError: where the cluster cannot be reached, is lost, has no workers, workers with another version or other
+        UsageError: if the cluster cannot be reached, is lost, has no workers, workers with another version or other
             parts, or workers that die one after another.
     """
     client = _client(address, security, workers)

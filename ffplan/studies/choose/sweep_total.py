@@ -79,7 +79,7 @@ class Total:
         """Continue from plain data.
 
         Raises:
-            KeyError, TypeError, ValueError: where it is no state.
+            KeyError, TypeError, ValueError: if it is no state.
         """
         self.chunks, self.points, self.built = int(state["chunks"]), int(state["points"]), int(state["built"])
         self.stats, self.refused = dict(state["stats"]), dict(state["refused"])

@@ -82,7 +82,7 @@ class _BoundLedger:
     algorithm: str
     lines: list[Line]
     possible: Truth
-    """True where it can run."""
+    """True if it can run."""
     ledger: tuple[LedgerLine, ...] = ()
     """Memory operations of HFReduce."""
 
@@ -107,7 +107,7 @@ def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]
 def allreduce_bound(
     query: CollectiveQuery, job: RankLayout, size: float
 ) -> tuple[CollectiveBound, _BoundLedger] | None:
-    """Return the bound of an allreduce with the ledger that allows most; None where nothing bounds it.
+    """Return the bound of an allreduce with the ledger that allows most; None if nothing bounds it.
 
     Args:
         query: the allreduce and its library.
@@ -157,7 +157,7 @@ def left_out(design: ResolvedDesign) -> tuple[str, ...]:
 
 
 _LEAST_RANKS = 16
-"""Accelerators of the first row of the table of scales."""
+"""Accelerators in the first row of the scale table."""
 _STEP = 4
 """Factor from one row of the table of scales to the next."""
 
@@ -180,7 +180,7 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
 
 
 def scales(node: Host, most: int) -> tuple[int, ...]:
-    """Return the numbers of ranks of the table of scales: 16, 64, ... up to all, in whole scale-up domains.
+    """Return the rank counts of the scale table: 16, 64, ... up to all, in whole scale-up domains.
 
     Args:
         most: ranks of all nodes that one job can span [1].
@@ -258,7 +258,7 @@ def _report(
 def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
     """Return the time of the design's message between two accelerators of a pair, over the bridge and without it [s].
 
-    None where the design has no bridged pairs, or names no library between accelerators.
+    None if the design has no bridged pairs, or names no library between accelerators.
     """
     communication = design.spec.communication
     library = next(
@@ -279,14 +279,14 @@ def allreduces(
 ) -> tuple[CollectiveReport, ...]:
     """Return the allreduce over the compute nodes, for each library that the design names.
 
-    It spans all nodes of the group, or those of one zone where nothing joins the zones.
+    It spans all nodes of the group, or one zone if nothing joins the zones.
 
     Args:
-        plan: its fabric; None where it has none that could be built, and then only faults are looked for.
+        plan: its fabric; None if it cannot be built, and then only faults are looked for.
         all_scales: time the message over fewer accelerators too.
 
     Raises:
-        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
+        InputError: if a library cannot run on the compute nodes, or nothing bounds it.
     """
     communication = design.spec.communication
     if communication is None:

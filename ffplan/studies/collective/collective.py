@@ -123,7 +123,7 @@ def _rank_layout(
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Raises:
-        QueryError: where ranks do not fill whole nodes, or more are asked for than there are.
+        QueryError: if ranks do not fill whole nodes, or more are asked for than there are.
     """
     node, most = node_of(design, nic_gbyte_s), most_gpus(design)
     if not node.gpus:
@@ -153,7 +153,7 @@ def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: 
     """Refuse ranks that cannot be spread evenly over nodes of a design.
 
     Raises:
-        QueryError: where they cannot.
+        QueryError: if they cannot.
     """
     most = most_gpus(design) // len(node.gpus)
     if placement.nodes > most:
@@ -167,7 +167,7 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
     """Refuse zones that jobs of `boxes` nodes cannot span.
 
     Raises:
-        QueryError: where they cannot.
+        QueryError: if they cannot.
     """
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
@@ -226,7 +226,7 @@ def operation_name(text: str) -> str:
 
 
 def default_library(operation: str, design: ResolvedDesign) -> str:
-    """Return the library that is timed where none is asked for: the design's first that has the operation."""
+    """Return the default library: the design's first that has the operation."""
     if operation in OF_TOKENS:
         return "deepep"
     communication = design.spec.communication
@@ -237,7 +237,7 @@ def check_together(request: CollectiveRequest, libraries: list[str], design: Res
     """Refuse what cannot go together.
 
     Raises:
-        QueryError: where something does not.
+        QueryError: if something does not.
     """
     if any(name.startswith("hfreduce") for name in libraries) and (
         request.algorithm or request.protocol or request.in_network
@@ -267,7 +267,7 @@ def collective_table(
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 
     Raises:
-        QueryError: where something cannot be done.
+        QueryError: if something cannot be done.
     """
     plan = plan_fabric(design)
     ranks = gpus or (most_gpus(design),)

@@ -79,7 +79,7 @@ def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
 
 
 def _limit(bound: Bound, pick: Pick) -> tuple[str, str]:
-    """Return what a row waits for most: latency, its protocol, or the tightest resource."""
+    """Return the limit of a row: latency, its protocol, or the tightest resource."""
     if pick.latency > pick.stream:
         return "latency", "latency"
     if pick.stream > pick.size / (float(bound.gbyte_s) * 1e9) * _MARGIN:
@@ -132,7 +132,7 @@ def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pic
 
 
 def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
-    """Return the row of one message on one job; None where the library cannot run there.
+    """Return the row of one message on one job; None if the library cannot run there.
 
     Args:
         query: operation, library and what is forced.

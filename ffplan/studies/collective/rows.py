@@ -55,7 +55,7 @@ def tabulate(
         sizes: messages [byte].
 
     Raises:
-        QueryError: where the library has no such operation, algorithm or protocol here.
+        QueryError: if the library has no such operation, algorithm or protocol here.
     """
     grid = time_grid(query, job, sizes)
     if grid is None or not bool(grid.possible.all()):

@@ -32,7 +32,7 @@ _EVERYTHING = ("servers", "storage", *_NETWORK)
 def _money(
     value: Callable[[CostReport], float | None], design: Assessment, base: Assessment, categories: tuple[str, ...]
 ) -> float | None:
-    """Return the ratio of two sums over categories; None where they are of other things or in other currencies."""
+    """Return the ratio of two sums over categories; None if their scopes or currencies differ."""
     mine, two = design.cost, base.cost
     if mine is None or two is None or mine.currency != two.currency:
         return None
@@ -59,7 +59,7 @@ def _same_scope(design: Assessment, two: Assessment, categories: tuple[str, ...]
 def _power_ratio(
     value: Callable[[Assessment], float], partial: Callable[[Assessment], bool], design: Assessment, base: Assessment
 ) -> float | None:
-    """Return the ratio of two powers; None where a sum is partial."""
+    """Return the ratio of two powers; None if a sum is partial."""
     return None if partial(design) or partial(base) else _over(value, design, base)
 
 
@@ -69,7 +69,7 @@ def _node_partial(assessment: Assessment) -> bool:
 
 
 def _power_basis(assessment: Assessment) -> str:
-    """Return what the power of a compute node in training rests on."""
+    """Return the basis of a compute node's power in training."""
     node = next(node for node in assessment.power.nodes if node.role == "compute")
     return node.training_grade
 
@@ -140,7 +140,7 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
 
 
 def _partial_sums(name: str, design: Assessment) -> Iterator[str]:
-    """Yield what a design's sums lack."""
+    """Yield the gaps in a design's sums."""
     if design.cost and design.cost.missing:
         yield f"The cost of {name} is partial: no price of {listed(f'`{gap.part}`' for gap in design.cost.missing)}."
     if design.power.missing:
@@ -202,7 +202,7 @@ def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
     """Return the label of each design: its name, or its file where two have one name.
 
     Raises:
-        UsageError: where two have one file too.
+        UsageError: if two have one file too.
     """
     names = [design.design.name for design in designs]
     if len(set(names)) < len(names):
@@ -219,7 +219,7 @@ def baseline_of(
     """Return the position of the baseline, given by name or file; the first if omitted.
 
     Raises:
-        UsageError: where there is no such design.
+        UsageError: if there is no such design.
     """
     if name is None:
         return 0

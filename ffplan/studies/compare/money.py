@@ -93,7 +93,7 @@ def _by_key(sides: list[_Side]) -> tuple[Input, ...]:
 
 
 def _apart(sides: list[_Side]) -> list[_Side]:
-    """Return the sides with keys of their own for inputs on which they disagree; such draws share their quantile."""
+    """Return the sides with separate keys for inputs on which they disagree; such draws share their quantile."""
     figures: dict[str, set[tuple[object, ...]]] = {}
     for side in sides:
         for entry in side.inputs:
@@ -262,8 +262,8 @@ def compare_money(
         request: draws, seed and years.
 
     Raises:
-        InputError: where the ownership of a design is wrong.
-        UsageError: where the designs report in several currencies.
+        InputError: if the ownership of a design is wrong.
+        UsageError: if the designs report in several currencies.
     """
     gpus, batch, tokens = job
     sides = _apart(_sides(reports, labels, batch, gpus, tokens, request))

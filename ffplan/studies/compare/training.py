@@ -31,7 +31,7 @@ class _Capital:
 
     basis: str
     each: tuple[float | None, ...]
-    """Cost of an accelerator on every design [currency]; None where it is partial or missing."""
+    """Cost of an accelerator on every design [currency]; None if it is partial or missing."""
     currency: str | None
     comparable: bool
     """Costs are in one currency, over one scope, without gaps."""
@@ -116,7 +116,7 @@ def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
     """Return why a job that is compared has a number of accelerators, and which designs could give it more.
 
     Args:
-        most: the most that one job can span on each design [1].
+        most: largest job of each design [1].
         labels: label of each design.
         gpus: accelerators of the job [1].
     """

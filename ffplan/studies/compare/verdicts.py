@@ -23,11 +23,11 @@ _THOUSAND = 1000
 
 @record
 class _Measure:
-    """A figure in which one of two designs has the advantage."""
+    """A figure that one of two designs wins."""
 
     name: str
     ratio: float | None
-    """Over the other design's; None where they cannot be compared [1]."""
+    """Over the other design's; None if they cannot be compared [1]."""
     low: bool
     """Less of it is better."""
     show: Callable[[Assessment], str]
@@ -82,7 +82,7 @@ def _advantage(measure: _Measure, over: bool, mine: Assessment, theirs: Assessme
     """Return an advantage with both figures.
 
     Args:
-        over: whether its ratio is that of the side with the advantage over the other.
+        over: whether its ratio is the winner's over the other's.
         mine: the side with the advantage.
     """
     assert measure.ratio is not None
@@ -97,7 +97,7 @@ def _advantage(measure: _Measure, over: bool, mine: Assessment, theirs: Assessme
 
 
 def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[_Measure]:
-    """Yield what two designs are compared in; for an accelerator of each where they have different numbers of them."""
+    """Yield the measures of a comparison; per accelerator if the designs have different numbers of them."""
     same = design.accelerators == base.accelerators
     if design.cost and base.cost:
         yield _Measure(
@@ -158,7 +158,7 @@ def _no_job(designs: tuple[Assessment, ...]) -> str:
 
 
 def verdicts(training: TrainingComparison, labels: tuple[str, ...], baseline: int) -> tuple[str, ...]:
-    """Return a sentence for every design but the baseline: when it is cheaper for the job, and when dearer.
+    """Return a sentence for every design but the baseline: when it is cheaper for the job, and when not.
 
     Args:
         training: the job on every design.

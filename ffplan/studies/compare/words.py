@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainRow
 
 _EVEN = 0.005
-"""MoneyDifference of a ratio from 1 up to which two sides are even [1]."""
+"""Difference of a ratio from 1 up to which two sides are even [1]."""
 _SURE = 0.8
 """Part of the draws from which a verdict is called likely [1]."""
 _FAR = 3.0
@@ -77,7 +77,7 @@ def _decides(difference: MoneyDifference) -> str:
 
 
 def _recalled(difference: MoneyDifference, sides: tuple[MoneySide, ...]) -> str:
-    """Return which of the inputs that move the difference most are recalled; nothing where none is."""
+    """Name the recalled inputs among the main drivers of the difference; empty without any."""
     names = recalled_drivers(difference.tornado, [row for side in sides for row in side.inputs])
     return f"Recalled and unverified among what decides it: {listed(names)}." if names else ""
 
@@ -107,7 +107,7 @@ def _flips(difference: MoneyDifference, currency: str) -> str:
 
 
 def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
-    """Return the cheapest design of a size; nothing where two are even, None where fewer than two can run."""
+    """Return the cheapest design of a size; empty if two are even, None where fewer than two can run."""
     costs = [
         (side.cost_per_million_tokens, label)
         for side, label in zip(row.sides, labels, strict=True)
@@ -143,7 +143,7 @@ def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:
 
 
 def _waits(sides: tuple[MoneySide, ...], currency: str) -> str:
-    """Return how long each design takes to its first job, and what that costs; nothing where all take as long."""
+    """Return how long each design takes to its first job, and what that costs; empty if all take as long."""
     waits = [(side.label, side.waiting) for side in sides if side.waiting is not None]
     if len({wait.months for _, wait in waits}) < 2:
         return ""

@@ -51,7 +51,7 @@ def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -
     """Return a design with its account, over the years asked for.
 
     Raises:
-        InputError: where it has no accelerators, by whose hours everything is counted.
+        InputError: for a design without accelerators, whose hours costs are counted by.
     """
     if not design.compute.accelerators_per_node:
         text = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
@@ -131,7 +131,7 @@ def band(value: Any, drawn: Any) -> Band:
 
     Args:
         value: the figure with every input at its likely value.
-        drawn: its draws, shape [draws]; a number where nothing is drawn.
+        drawn: its draws, shape [draws]; a number without draws.
     """
     value_now = float(value)
     shape = getattr(drawn, "shape", ())
@@ -233,7 +233,7 @@ def _uncertainty(
     rents: tuple[out.RentRow, ...],
     request: CostRequest,
 ) -> out.Uncertainty:
-    """Return what drives the cost of a token, or of an hour, and the break-evens against renting."""
+    """Return the drivers of the cost of a token, or of an hour, and the break-evens against renting."""
     job = timed.job if timed else None
 
     def figure(v: dict[str, Number]) -> Number:
@@ -254,7 +254,7 @@ def _uncertainty(
 
 
 def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> RunReport | None:
-    """Return a run with its bands; None where there is none.
+    """Return a run with its bands; None without one.
 
     Args:
         ledger: the design with its account.
@@ -332,7 +332,7 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
 
 
 def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
-    """Return what is left at the end of the hardware's life: its residual value, and the rest of an own building."""
+    """Return the value at the end of the hardware's life: its residual value, and the rest of an own building."""
     if ledger.owned.rent is not None:
         return 0.0
     left: Number = (year.purchase["hardware"] + year.purchase["discount"]) * v["residual"]
@@ -342,7 +342,7 @@ def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 
 
 def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
-    """Return what a cluster that is bought at once costs over its life.
+    """Return the cost of a cluster over its life, bought at once.
 
     Args:
         ledger: the design with its account.
@@ -371,7 +371,7 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
         request: draws, seed and years.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, request)
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
@@ -380,7 +380,7 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
 def study_cost(
     design: ResolvedDesign, catalog: Catalog, request: CostRequest, timed: TimedJob | None = None
 ) -> out.CostStudy:
-    """Return what a cluster costs, and a training run on it.
+    """Return the cost of a cluster, and of a training run on it.
 
     Args:
         catalog: where its parts were looked up.
@@ -388,7 +388,7 @@ def study_cost(
         timed: the job; None for the cluster alone.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog)

@@ -164,7 +164,7 @@ def _account(
 
 
 def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ...]:
-    """Return parts around the fabric without those of categories that the design's cost excludes."""
+    """Return parts around the fabric, without the categories that the design's cost excludes."""
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
@@ -210,7 +210,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
         catalog: where its profile, rents and side networks are looked up.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or the ownership is wrong.
+        InputError: if the fabric cannot hold the design, or the ownership is wrong.
     """
     owned = resolve_ownership(design, catalog)
     _needed(owned, catalog)
@@ -279,7 +279,7 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
 
 
 def _build(ledger: Ledger) -> str:
-    """Return what the error of a design's speed belongs to: its servers and its fabric, not its name or its prices."""
+    """Return the owner of a design's speed error: its servers and its fabric, not its name or its prices."""
     spec = ledger.design.spec
     servers = [f"{group.server.id} with {len(group.nics)} NICs" for group in ledger.design.groups]
     parts = [*servers, spec.fabric.model_dump_json(exclude_defaults=True)]
@@ -299,7 +299,7 @@ def _held(ledger: Ledger) -> dict[str, float]:
 
 
 def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
-    """Return prices of NICs by id, from the design's book, else from that of the ownership profile."""
+    """Return prices of NICs by id, from the design's book, else from the ownership profile's."""
     prices: dict[str, Input] = {}
     for book in (ledger.owned.side_prices, ledger.design.prices):
         rate = ledger.owned.rate_of(book.currency) if book else None
@@ -309,7 +309,7 @@ def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
 
 
 def with_nic_prices(ledger: Ledger) -> Ledger:
-    """Return a design's account in which a change of a NIC's price changes the prices of the servers that hold it.
+    """Return a design's account in which servers follow the prices of their NICs.
 
     It serves break-evens alone: draws leave a NIC within a server at its price, since the range of the server's price
     is that of its NICs as well.

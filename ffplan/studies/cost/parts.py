@@ -36,7 +36,7 @@ _BUSBAR_V, _HIGH_V = 54.0, 800.0
 
 
 def bom_report(ledger: Ledger) -> out.Bom | None:
-    """Return the bill of materials; None where nothing is bought."""
+    """Return the bill of materials; None if nothing is bought."""
     book = ledger.design.prices
     if book is None or ledger.owned.rent is not None:
         return None
@@ -147,13 +147,13 @@ def running_month(year: YearAccount) -> Any:
 
 
 def _energy_of_use(ledger: Ledger, v: Values) -> Any:
-    """Return what full use adds to the cost of a year without any [currency per year]."""
+    """Return the cost that full use adds to an idle year [currency per year]."""
     training, idle = mean_power(ledger.account, v)
     return run_energy(HOURS_PER_YEAR, training - idle, v["pue"]) * 1e3 * v["electricity"]
 
 
 def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
-    """Return the offers of the accelerator and their prices, those of the rent book in a currency with a rate."""
+    """Return the offers of the accelerator with their prices, in currencies with a rate."""
     book, accelerator = ledger.owned.rents, ledger.design.compute.accelerator
     rate = ledger.owned.rate_of(book.currency)
     kinds = {g.accelerator.id for g in ledger.design.groups if g.group.role == "compute" and g.accelerator}
@@ -212,11 +212,11 @@ def _rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAc
 
 
 def _never(months: float, from_order: float | None, life: float, wait: float) -> str | None:
-    """Return why owning never breaks even within the life of the hardware; None where it does.
+    """Return why owning never breaks even within the life of the hardware; None if it does.
 
     Args:
         months: months in production after which it would, the wait left out [month].
-        from_order: the same from the order, with what bridges the wait; None where the wait has no price [month].
+        from_order: the same from the order, with what bridges the wait; None if the wait has no price [month].
         life: life of the hardware, from its first job on [month].
         wait: months from the order to the first job [month].
     """
@@ -241,7 +241,7 @@ def _signable(offer: Offer, accelerators: int) -> bool:
 def benchmark(rows: Iterable[out.RentRow]) -> out.RentRow | None:
     """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
 
-    None where there is none: rent by the hour, spot, indices and medians of the market stand beside it.
+    None without one; rent by the hour, spot, indices and medians of the market are listed apart.
 
     Args:
         rows: owning against every offer, the cheapest hour in use first.
@@ -327,7 +327,7 @@ def cash_flow(
 
 
 def network_share(bom: out.Bom | None) -> float | None:
-    """Return what switches, links and side networks are of the bill [1]."""
+    """Return the share of switches, links and side networks in the bill [1]."""
     if bom is None or not bom.total:
         return None
     return sum(line.total for line in bom.lines if line.kind in _NETWORKS) / bom.total

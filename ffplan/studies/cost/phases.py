@@ -1,4 +1,4 @@
-"""Phases of a purchase: what each buys, and what it must leave free for those after it."""
+"""Phases of a purchase: what each buys, and the reserves it must leave for later ones."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 
 def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:
-    """Return the nodes of every group of a design that stand after a phase [1]."""
+    """Return the nodes of every group of a design after a phase [1]."""
     return [sum(phase.nodes[index] for index in group.written) for group in design.groups]
 
 
 def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
-    """Return how many of each part stand after a phase, by category and part.
+    """Return the number of each part after a phase, by category and part.
 
-    Servers are as the phase has them. Switches that nodes join, their links upwards, and what stands beside the fabric
+    Servers are as the phase has them. Switches that nodes join, their links upwards, and parts around the fabric
     grow with the nodes, rounded up; switches above them are bought at once, since later phases need their ports.
     """
     design = ledger.design
@@ -143,7 +143,7 @@ def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseRe
 
 
 class _Standing:
-    """What stands after a phase."""
+    """The cluster after a phase."""
 
     def __init__(self, ledger: Ledger, phase: Phase) -> None:
         design, fabric = ledger.design, ledger.fabric
@@ -171,7 +171,7 @@ class _Standing:
 
 
 def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
-    """Return what a phase must leave free for those after it."""
+    """Return the reserves that a phase must leave for later ones."""
     if stands.nodes == stands.whole:
         return ()
     leaves = stands.edge - stands.leaves
@@ -185,7 +185,7 @@ def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
 
 
 def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
-    """Return what is bought when: delivery, first job, part of the running costs, price.
+    """Return the purchases by date: delivery, first job, part of the running costs, price.
 
     Discount, freight, installation, racks and the building are split over phases as the parts are.
 

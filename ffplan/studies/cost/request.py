@@ -5,7 +5,7 @@ from __future__ import annotations
 from ffplan.base.record import record
 
 DRAWS = 10_000
-"""Draws where none are asked for [1]."""
+"""Default draws [1]."""
 
 
 @record

@@ -31,7 +31,7 @@ def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | 
 
 
 def _site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
-    """Return purchase, power and racks of the whole site, with every input at its likely value: those of `study_cost`.
+    """Return purchase, power and racks of the whole site at likely inputs, as `study_cost` counts them.
 
     None of a design without accelerators.
 
@@ -39,7 +39,7 @@ def _site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | Non
         catalog: where its profile, prices and side networks are looked up.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     if not design.accelerators:
         return None

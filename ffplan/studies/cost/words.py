@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DRIVERS = 3
 """Inputs named as what decides a figure [1]."""
 _LOOKED_AT = 8
-"""Inputs, of those that move a figure most, among which recalled ones are named [1]."""
+"""Largest drivers of a figure among which recalled ones are named [1]."""
 _LEAST_SHARE = 0.005
 """Recalled part of a bill from which it is named [1]."""
 _TRILLION, _BILLION = 1e12, 1e9
@@ -45,7 +45,7 @@ def money(value: float, currency: str) -> str:
 
 
 def _band_words(band: Band, unit: str) -> str:
-    """Return a figure as headlines have it: its median with P10 and P90; the likely value where nothing is drawn."""
+    """Return a figure for headlines: its median with P10 and P90; the likely value without draws."""
     return ranged(band.p50, band.p10, band.p90, unit)
 
 
@@ -65,7 +65,7 @@ def run_words(run: RunReport) -> str:
 
 
 def _driver_words(uncertainty: Uncertainty) -> str:
-    """Return what decides a figure in a sentence; nothing where nothing is uncertain."""
+    """Name the drivers of a figure in a sentence; empty if nothing is uncertain."""
     if not uncertainty.tornado:
         return ""
     of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
@@ -85,7 +85,7 @@ def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) ->
 
 
 def _recalled_words(study: CostStudy) -> str:
-    """Return what of the answer rests on recalled figures; nothing where nothing does."""
+    """Name the recalled figures behind the answer; empty without any."""
     sentences = []
     share = study.bom.recalled_share if study.bom is not None else None
     if share is not None and share >= _LEAST_SHARE:
@@ -125,7 +125,7 @@ def _rent_words(tco: Tco) -> str:
 
 
 def _index_words(tco: Tco) -> str:
-    """Return that an index of the market lies below owning, after a verdict; nothing where none does."""
+    """State that an index of the market lies below owning; empty if none does."""
     row = next((row for row in tco.rents if row.index and row.hour < row.owned_hour), None)
     if row is None:
         return ""
@@ -144,7 +144,7 @@ def _waiting_words(tco: Tco) -> str:
 
 
 def _memory_edge(run: RunReport) -> str:
-    """Return that the plan of a run may be out of memory, and what one beyond doubt takes; nothing where it fits."""
+    """State that the plan of a run may be out of memory, and the time of a sure one; empty if it fits."""
     if run.memory_words is None:
         return ""
     if run.sure is None:
@@ -154,7 +154,7 @@ def _memory_edge(run: RunReport) -> str:
 
 
 def _outlives(run: RunReport, tco: Tco) -> str:
-    """Return that a run takes longer than the hardware lasts; nothing where it does not."""
+    """State that a run takes longer than the hardware lasts; empty if it does not."""
     years = run.days.likely * 24 / HOURS_PER_YEAR
     if years <= tco.years:
         return ""
@@ -238,7 +238,7 @@ def _racks(ledger: Ledger) -> Iterator[str]:
 
 
 def _staff(ledger: Ledger) -> Iterator[str]:
-    """Yield that the staff of a small cluster are a share of a team, where they are less than one person."""
+    """State that the staff of a small cluster is a share of a team, if it is less than one person."""
     inputs = ledger.owned.inputs
     if "staff" not in inputs or "salary" not in inputs:
         return
@@ -255,7 +255,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
 
     Args:
         ledger: the design with its account.
-        error: error of the modelled speed, and the runs behind it, where there is a job.
+        error: error of the modelled speed, and the runs behind it; None without a job.
     """
     owned = ledger.owned
     profile: OwnershipProfile = owned.profile

@@ -291,7 +291,7 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
 def _summaries(
     design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan
 ) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
-    """Return what the design expects of failures and of storage; nothing without accelerators."""
+    """Return the summaries of failures and of storage; None without accelerators."""
     if not design.accelerators:
         return None, None
     from ffplan.studies.operate.goodput_basis import goodput_basis
@@ -332,7 +332,7 @@ def study_design(
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or a library cannot run on it; with every such fault.
+        InputError: if the fabric cannot hold the design, or a library cannot run on it; with every such fault.
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))

@@ -73,7 +73,7 @@ def cluster_tflops(
         rates: rates of one accelerator, by precision [TFLOP/s].
 
     Returns:
-        Sum over the accelerators [TFLOP/s], for each precision in which every one of them has a rate.
+        Sum over the accelerators [TFLOP/s], for each precision with a rate for every accelerator.
 
     Equation:
         sum over groups of nodes * accelerators of a node * rate

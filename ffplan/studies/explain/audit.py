@@ -49,7 +49,7 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
 
 
 def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
-    """Yield a price that is old, or of which nobody knows how old it is."""
+    """Yield prices that are old or undated."""
     date = date_of(figure, part.sources)
     if date is None:
         yield _finding("undated", part, path, f"of an unknown date, read {part.sources[figure.source].read}")
@@ -143,7 +143,7 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> A
 
 
 def _not_sold(part: Part) -> bool:
-    """Return whether a part is rented out, or sold inside another one, and has no price of its own."""
+    """Return whether a part has no separate price: it is rented out, or sold inside another one."""
     if (isinstance(part, Nic) and part.built_in) or (isinstance(part, Switch) and part.fabric == "nvlink"):
         return True
     if not isinstance(part, Server | StorageServer) and part.kind != "nic":

@@ -101,7 +101,7 @@ def _figures(part: Part) -> Iterator[FigureRow]:
 
 
 def _calibrated(part: Part) -> bool | None:
-    """Return whether an accelerator has training constants of its own; None of other parts."""
+    """Return whether an accelerator has its own training constants; None of other parts."""
     return part.training is not None if isinstance(part, Accelerator) else None
 
 
@@ -153,7 +153,7 @@ def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
 
 
 def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
-    """Return what each Xid says, and what to do first."""
+    """Return each Xid with its meaning and the first action."""
     rows = []
     for code, meaning in table.codes.items():
         then = f", then {meaning.then.replace('-', ' ')}" if meaning.then else ""
@@ -174,7 +174,7 @@ def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, st
 
 
 def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return what a part says beside its figures: dimensions of a model, Xid codes, rates of hazards."""
+    """Return the facts of a part beside its figures: dimensions of a model, Xid codes, rates of hazards."""
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
@@ -198,8 +198,8 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
         name: id of the part.
 
     Raises:
-        KeyError: where there is none.
-        InputError: where its file is wrong.
+        KeyError: if there is none.
+        InputError: if its file is wrong.
     """
     entry = catalog.entry(name)
     part = entry.part

@@ -122,7 +122,7 @@ _MESSAGE = ("communication", "message_size")
 
 
 def _at(places: Places | None, *path: str) -> str:
-    """Return file and line of a value of the design; an empty text where nothing has them."""
+    """Return file and line of a value of the design; empty if nothing has them."""
     return places.stated(*path) if places else ""
 
 
@@ -183,11 +183,11 @@ def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
 def run_parts(
     run: RunReport, study: CostStudy, *, effective: tuple[Input, str], tokens_at: str
 ) -> tuple[Derivation, ...]:
-    """Return what a run's cost is made of.
+    """Return the parts of a run's cost.
 
     Args:
         study: the cluster that it is on.
-        effective: the effective training time as an input of the account, and where it stands.
+        effective: the effective training time as an input of the account, and its place.
         tokens_at: where the tokens stand.
     """
     share, share_at = effective

@@ -240,7 +240,7 @@ def _applied(data: Any, change: _Change) -> Any:
 
 
 def _grouped(changes: list[_Change], before: Any, after: Any) -> list[_Change]:
-    """Return changes few enough to attribute: whole sections, where there are many."""
+    """Return changes few enough to attribute; whole sections if there are many."""
     if len(changes) <= _MOST_STEPS:
         return changes
     heads = dict.fromkeys(change.path[0] for change in changes)
@@ -254,7 +254,7 @@ def _effects(
     assess: Callable[[bytes], Values],
     step: Callable[[int, int], None],
 ) -> Iterator[ChangeEffect]:
-    """Yield what each change did, made one after the other.
+    """Yield the effect of each change, made one after the other.
 
     A design between the two that cannot be assessed has no figures: its change counts together with the next.
     """
@@ -279,10 +279,10 @@ def difference(
     step: Callable[[int, int], None],
     notes: tuple[str, ...] = (),
 ) -> DesignDifference:
-    """Return what changed between two versions of a design, and what each change did.
+    """Return the changes between two versions of a design, and the effect of each.
 
     Args:
-        assess: returns the figures of a design, given its file; raises `InputError` where it cannot be assessed.
+        assess: returns the figures of a design file; raises `InputError` if it cannot be assessed.
         step: called with the number of each change, and how many there are.
         notes: what the reader should know besides.
     """

@@ -36,9 +36,9 @@ class Subject:
 
     document: Document
     catalog: Catalog
-    """Parts, none of them counted as read."""
+    """Parts, not counted as read."""
     evaluate: Callable[[ResolvedDesign, Catalog], float | None]
-    """Returns the value of a design with its catalogue; None where it has none."""
+    """Returns the value of a design with its catalogue; None if it has none."""
 
 
 def derived(
@@ -84,12 +84,12 @@ def declared(
 def given(
     label: str, value: float | None, unit: str, *, how: str = "", source: str = "", place: str = "", binds: bool = False
 ) -> Derivation:
-    """Return a value without an equation of its own.
+    """Return a value without an equation.
 
     Args:
         label: what it is.
         how: how it follows.
-        source: where it is from.
+        source: its source.
         place: file and line of it.
         binds: it alone decides the value above.
     """
@@ -106,7 +106,7 @@ def _grown(value: Any, factor: float) -> Any:
 
 
 def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
-    """Return a part with one figure times a factor, its range with it; None where the figure is no number.
+    """Return a part with one figure times a factor, its range with it; None if the figure is no number.
 
     Args:
         part: the part, or something inside it.
@@ -131,7 +131,7 @@ def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
 
 
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
-    """Return the value of a changed design; None where it cannot stand."""
+    """Return the value of a changed design; None if it is refused."""
     try:
         return subject.evaluate(resolve(document, catalog), catalog)
     except InputError:
@@ -147,10 +147,10 @@ def _shown(value: Any) -> str:
 
 
 def moves_it(changes: list[float | None]) -> bool:
-    """True where one of two changes moves the value; a design that cannot stand says nothing of it.
+    """True if one of two changes moves the value; a refused design says nothing of it.
 
     Args:
-        changes: relative changes [1]; None where the design cannot stand.
+        changes: relative changes [1]; None if the design is refused.
     """
     return any(change is not None and abs(change) > _LEAST for change in changes)
 
@@ -158,10 +158,10 @@ def moves_it(changes: list[float | None]) -> bool:
 def of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every figure of a part does, and whether it does anything.
+    """Yield the influence of every figure of a part, and whether it moves the value.
 
     Args:
-        value: returns the value with the part changed at one place; None where the design cannot stand.
+        value: returns the value with the part changed at one place; None if the design is refused.
     """
     part: Part = entry.part
     for path, figure in part.figures():
@@ -215,7 +215,7 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
 
 
 def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every number of the design file does, and whether it does anything.
+    """Yield the influence of every number of the design file, and whether it moves the value.
 
     Args:
         subject: what is explained.
@@ -284,5 +284,5 @@ def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ..
 
 
 def _strength(influence: Influence) -> tuple[float, str]:
-    """Return what influences are sorted by: the strongest first, those of one strength by name."""
+    """Return the sort key of influences: the strongest first, equals by name."""
     return -max(abs(change) for change in (influence.less or 0.0, influence.more or 0.0)), influence.input

@@ -1,4 +1,4 @@
-"""Where inputs stand: file and line of a part's figure, of a value of a design, and of an input of the account."""
+"""Places of inputs: file and line of a part's figure, of a design's value, and of an input of the account."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Places:
     catalog: Catalog
 
     def stated(self, *path: str | int) -> str:
-        """Return file and line of a value of the design; an empty text where it does not state it."""
+        """Return file and line of a value of the design; empty if it does not state it."""
         return stated_at(self.document, *path)
 
     def price(self, book: str, part: str) -> str:
@@ -39,7 +39,7 @@ class Places:
 
 
 def stated_at(document: Document, *path: str | int) -> str:
-    """Return file and line of a value of a file; an empty text where the file does not state it.
+    """Return file and line of a value of a file; empty if the file does not state it.
 
     Args:
         path: field names and list positions from its root.
@@ -48,7 +48,7 @@ def stated_at(document: Document, *path: str | int) -> str:
 
 
 def figure_at(entry: Entry, *path: str | int) -> str:
-    """Return file and line of a figure of a part; a price book's may stand in the book that it extends.
+    """Return file and line of a figure of a part; for a price book, also in the book that it extends.
 
     Args:
         path: field names and list positions from the root of its file.
@@ -60,7 +60,7 @@ def figure_at(entry: Entry, *path: str | int) -> str:
 
 
 def _grade_of(entry: Entry, *path: str | int) -> str:
-    """Return the grade of a figure of a part, or of its source; an empty text where there is no such figure.
+    """Return the grade of a figure of a part, or of its source; empty if there is no such figure.
 
     Args:
         path: field names and list positions from the root of its file.
@@ -74,12 +74,12 @@ def _grade_of(entry: Entry, *path: str | int) -> str:
 
 @record
 class InputPlace:
-    """Where an input stands."""
+    """The place of an input."""
 
     place: str
     """File and line; the page on accuracy for errors of the model, the file of failures for a job's goodput."""
     grade: str = ""
-    """Grade of the figure; empty where the design states it, or the model does."""
+    """Grade of the figure; empty if the design states it, or the model does."""
 
 
 def _input_place(entry: Entry, *path: str | int) -> InputPlace:
@@ -93,7 +93,7 @@ def _errors_at() -> str:
 
 
 def account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> InputPlace:
-    """Return where an input of a design's account stands."""
+    """Return the place of an input of a design's account."""
     document, name = design.document, entry.name
     if name.startswith("speed"):
         return InputPlace(_errors_at())

@@ -38,7 +38,7 @@ _TRAINING = {
     "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
 }
 _RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
-"""Paths of a run in money, which `explain_run` takes apart."""
+"""Paths of a run in money, explained by `explain_run`."""
 _NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
@@ -55,7 +55,7 @@ class Question:
     workload: Workload | None
     """A workload in place of the design's own."""
     tokens: float | None = None
-    """Tokens in place of those of the design's own workload [1]."""
+    """Tokens in place of the workload's [1]."""
 
 
 def _explanation(
@@ -99,8 +99,8 @@ def explain(
         step: called with how much of the work is done, and in all.
 
     Raises:
-        UsageError: where the design has no such figure.
-        InputError: where the design cannot be assessed.
+        UsageError: if the design has no such figure.
+        InputError: if the design cannot be assessed.
     """
     if question.path in _TRAINING:
         return _of_training(question, keep, step)
@@ -158,7 +158,7 @@ def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
     """Return the design with its workload.
 
     Raises:
-        UsageError: where it has none.
+        UsageError: if it has none.
     """
     from ffplan.studies.train.default_job import with_tokens
 
@@ -177,7 +177,7 @@ def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
     """Return the design with its workload timed.
 
     Raises:
-        UsageError: where it cannot run.
+        UsageError: if it cannot run.
     """
     from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
@@ -194,7 +194,7 @@ def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step
     """Return the workload's step, to be timed again with inputs changed.
 
     Raises:
-        UsageError: where it cannot run.
+        UsageError: if it cannot run.
     """
     from ffplan.studies.train.default_job import workload_gpus
 

@@ -55,7 +55,7 @@ def read_report(text: str) -> _Saved:
         text: content of the file.
 
     Raises:
-        NoReportError: where it is not the JSON of `ffplan design` or `ffplan compare`.
+        NoReportError: if it is not the JSON of `ffplan design` or `ffplan compare`.
     """
     value = _json(text)
     kind = "comparison" if isinstance(value, dict) and "designs" in value else "design"
@@ -79,10 +79,10 @@ def read_report(text: str) -> _Saved:
 
 
 def _json(text: str) -> Any:
-    """Return the plain data of a JSON text: finite numbers, no key twice, so many levels.
+    """Return the plain data of a JSON text, with finite numbers, unique keys and a limited depth.
 
     Raises:
-        NoReportError: where it is none.
+        NoReportError: for any other text.
     """
 
     def number(found: str) -> float:
@@ -188,7 +188,7 @@ def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) ->
         examine: assesses a design, given its file.
 
     Raises:
-        InputError: where a design can no longer be assessed.
+        InputError: if a design can no longer be assessed.
     """
     files = [design["design"]["file"] for design in saved.designs]
     reports = {file: examine(file) for file in dict.fromkeys(files)}

@@ -36,7 +36,7 @@ RUN = {
     "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
 }
 """Label, unit and meaning by path; an amount of money has the currency of the account."""
-NOTE = "Inputs of the account and of the step; `ffplan explain` of `training.step_s` takes the step apart."
+NOTE = "Inputs of the account and of the step, which `ffplan explain` of `training.step_s` splits further."
 _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 """Sections of a design whose numbers are inputs of the account, or of the job."""
 
@@ -61,7 +61,7 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
         tell: called after every part whose figures were tried, with how many are done and in all.
 
     Raises:
-        UsageError: where the workload has no tokens, or the design no prices.
+        UsageError: if the workload has no tokens, or the design no prices.
     """
     design, catalog = step.design, step.used
     tokens = design.workload.tokens if design.workload else None
@@ -112,7 +112,7 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
 
 @record
 class _Account:
-    """A design's account with a job, one figure of which is looked at."""
+    """A design's account with a job, and the path of one figure."""
 
     ledger: Ledger
     timed: TimedJob
@@ -138,10 +138,10 @@ class _Account:
 
 
 def _influence(entry: Input, place: InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
-    """Return what a tenth of an input does.
+    """Return the effect of a tenth of an input.
 
     Args:
-        place: where it stands.
+        place: its file and line.
         currency: currency of the account.
         change: returns the relative change of the figure with some inputs at other values [1].
     """

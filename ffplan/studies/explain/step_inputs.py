@@ -60,15 +60,15 @@ def _row(run: TrainRun) -> dict[str, Any]:
 
 
 def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, known: _Pace | None = None) -> _Pace | None:
-    """Return the pace of a plan of a transformer; None where it has no room, or cannot be laid out.
+    """Return the pace of a transformer's plan; None if it does not fit, or cannot be laid out.
 
     Args:
         request: model, plan with its batch, and one number of accelerators.
         known: its pace on another machine; what is alike is not found again.
 
     Raises:
-        RefusedError: where the machine cannot run the plan.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if the machine cannot run the plan.
+        UncalibratedError: if the accelerators have no training constants.
     """
     request, transformer, (count,) = settled(design, catalog, request), request.model.transformer, request.gpus
     assert transformer is not None
@@ -90,7 +90,7 @@ class KeptPlan:
     document: Document
     """The design file."""
     catalog: Catalog
-    """Parts, none of them counted as read."""
+    """Parts, not counted as read."""
     model: str
     """Catalogue id."""
     plan: PlanFields
@@ -101,10 +101,10 @@ class KeptPlan:
     def pace(
         self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: _Pace | None = None
     ) -> _Pace | None:
-        """Return the pace of the plan; None where it cannot run.
+        """Return the pace of the plan; None if it cannot run.
 
         Args:
-            system: its machine, where it has been made.
+            system: its machine, if it has been made.
             known: its pace on another machine.
         """
         model = parts.get(Model, self.model, self.document, ("workload", "model"))
@@ -128,14 +128,14 @@ class Reach:
     system: Cluster
     """The machine as it is, with the times of its collectives."""
     base: _Pace | None
-    """The pace as it is; None where the plan cannot run."""
+    """The pace as it is; None if the plan cannot run."""
     beside: frozenset[Place]
     """Figures of the catalogue that are read otherwise than for the times of collectives."""
     of_system: frozenset[Place]
     """Those that the machine reads."""
 
     def changed(self, entry: Entry, path: tuple[str | int, ...]) -> _Pace | None:
-        """Return the pace with one figure of the catalogue changed; None where the design cannot stand.
+        """Return the pace with one figure of the catalogue changed; None if the design is refused.
 
         Args:
             entry: its part, changed.
@@ -194,7 +194,7 @@ class Step:
     document: Document
     """The design file."""
     catalog: Catalog
-    """Parts, none of them counted as read."""
+    """Parts, not counted as read."""
     design: ResolvedDesign
     used: Catalog
     """Parts of the design, as read."""
@@ -208,7 +208,7 @@ class Step:
     """Whether the command line gives the batch."""
 
     def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
-        """Return the step on a changed design; None where its plan cannot run.
+        """Return the step on a changed design; None if its plan cannot run.
 
         Args:
             plan: another plan.
@@ -225,7 +225,7 @@ class Step:
         return [entry for entry in self.used.used if entry.part.kind not in _NOT_OF_STEPS]
 
     def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
-        """Yield what every figure of the parts does to a figure of the step.
+        """Yield the influence of every figure of the parts on a figure of the step.
 
         Args:
             field: the figure, a field of the plan's row.
@@ -251,7 +251,7 @@ class Step:
             yield from of_part(value, entry, base)
 
     def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
-        """Yield what the batch and the length of a sequence do to a figure of the step, in whole micro-batches.
+        """Yield the influence of batch and sequence length on a figure of the step, in whole micro-batches.
 
         Args:
             field: the figure, a field of the plan's row.

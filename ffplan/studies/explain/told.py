@@ -38,7 +38,7 @@ def told(value: Any) -> Any:
 
 
 def _again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
-    """Return sentences told anew; those of the result where they would say anything else."""
+    """Return sentences made anew; the result's own if their texts differ."""
     same = tuple(split_marks(text)[0] for text in marked) == plain
     return marked if same else plain
 

@@ -100,7 +100,7 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     has a floor.
 
     Raises:
-        InputError: where something does not fit its rack, or no cable reaches.
+        InputError: if something does not fit its rack, or no cable reaches.
     """
     if wired.design.spec.floor is not None:
         return _placed(_tables(wired))
@@ -111,7 +111,7 @@ def cabling(wired: WiredDesign) -> CablingReport:
     """Return every cable of a design with a floor.
 
     Raises:
-        InputError: where the design has no floor, something does not fit its rack, or no cable reaches.
+        InputError: if the design has no floor, something does not fit its rack, or no cable reaches.
     """
     design = wired.design
     if design.spec.floor is None:

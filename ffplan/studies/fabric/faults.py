@@ -90,7 +90,7 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         step: called with the number of each draw, the draws, and the loss.
 
     Raises:
-        LossError: where the fabric lacks the switches or links to lose.
+        LossError: if the fabric lacks the switches or links to lose.
     """
     fabric = wired.fabric
     losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or usual_losses(fabric)
@@ -119,7 +119,7 @@ class SwitchLoss:
 
 
 def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
-    """Return what the loss of the worst switch takes from the compute nodes.
+    """Return the accelerators that the loss of the worst switch cuts off or slows.
 
     Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
 

@@ -51,7 +51,7 @@ def _beside(
     """Return the rates while a second class of traffic shares the links.
 
     Raises:
-        StudyError: where some of its flows cannot arrive.
+        StudyError: if some of its flows cannot arrive.
     """
     network, router = wired.fabric.network, routing_of(wired.fabric)
     other_load, lost = job_loads.loads_for(
@@ -101,7 +101,7 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
 
 
 def _holds_for(wired: WiredDesign, routing: str) -> str:
-    """Return what a routing is, and how switches and engines may differ, in words.
+    """Describe a routing, and how switches and engines may differ.
 
     Args:
         routing: static, ecmp or adaptive.
@@ -133,7 +133,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         query: traffic, routing and job.
 
     Raises:
-        StudyError: where the fabric lacks the requested traffic or routing.
+        StudyError: if the fabric lacks the requested traffic or routing.
     """
     design, network, names = wired.design, wired.fabric.network, wired.names
     router = routing_of(wired.fabric)
@@ -200,7 +200,7 @@ def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: 
         seed: seed of the random order.
 
     Raises:
-        StudyError: where there are fewer nodes than wanted.
+        StudyError: if there are fewer nodes than wanted.
     """
     jobs = {name: job_loads.pick_job(wired.design, wired.fabric, nodes, name, seed) for name in ORDERS}
     job = jobs[order]

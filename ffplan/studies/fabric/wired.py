@@ -43,10 +43,10 @@ def wire_design(design: ResolvedDesign) -> WiredDesign:
 
 
 def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
-    """Yield the networks beside the compute fabric, in their order, as designs of their own.
+    """Yield the networks beside the compute fabric, in their order, as separate designs.
 
     Raises:
-        InputError: where a network cannot hold what joins it.
+        InputError: if a network cannot hold what joins it.
     """
     switches = tuple(wired.names.switches())
     for network in plan_networks(wired.design, wired.plan):

@@ -81,7 +81,7 @@ def _hazard_rows(
 
 
 def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
-    """Return the mean time between interruptions of a job by the profile that stands beside its own [h]; None without.
+    """Return the mean time between interruptions of a job by a second profile [h]; None without one.
 
     Args:
         basis: the design with its hazards.
@@ -94,7 +94,7 @@ def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
 
 
 def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
-    """Return the scale-up domains of the job; None where one is a node or less."""
+    """Return the scale-up domains of the job; None if one is a node or less."""
     if job.domain_nodes < 2:
         return None
     hazards, swap = basis.hazards, basis.hazards.profile.tray_swap
@@ -261,13 +261,13 @@ class GoodputStudy:
 
 
 def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJob, money: CostRequest) -> GoodputStudy:
-    """Return what failures leave of a job.
+    """Return the goodput of a job on a design.
 
     Args:
         money: draws and seed.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     parameters, replicated = model_parameters(timed_job.model), is_replicated(timed_job.model)
     recovered = job_recovery(design, catalog, timed_job.gpus, parameters, timed_job.report, replicated=replicated)

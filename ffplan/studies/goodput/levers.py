@@ -37,7 +37,7 @@ class _Bought:
     """Parts bought beside a cluster."""
 
     price: float | None
-    """With their freight and installation, after discount [currency]; None where a part has no price."""
+    """With their freight and installation, after discount [currency]; None if a part has no price."""
     year: float | None
     """What they add to a year: write-off, cost of capital, support [currency per year]."""
     why: str | None
@@ -58,7 +58,7 @@ class JobMoney:
         return str(self.ledger.owned.currency)
 
     def bought(self, parts: dict[str, float]) -> _Bought:
-        """Return what parts would add to the account.
+        """Return the money that parts would add to the account.
 
         Args:
             parts: pieces by catalogue id [1].
@@ -83,13 +83,13 @@ class JobMoney:
 
 
 def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney | None:
-    """Return what a job's accelerators cost; None of a design without costs.
+    """Return the costs of a job's accelerators; None for a design without costs.
 
     Args:
         gpus: accelerators of the job [1].
 
     Raises:
-        InputError: where the ownership of the design is wrong.
+        InputError: if the ownership of the design is wrong.
     """
     ledger = ledger_for(design, catalog, CostRequest(draws=0, seed=0, years=None))
     if not ledger.costed:
@@ -99,7 +99,7 @@ def job_money(design: ResolvedDesign, catalog: Catalog, gpus: int) -> JobMoney |
 
 
 def _storage_again(money: JobMoney) -> dict[str, float] | None:
-    """Return the parts of the storage and of a network of its own, once more; None where the bill has none.
+    """Return the parts of the storage and its network, once more; None if the bill has none.
 
     Args:
         money: the job's part of the cluster's cost.
@@ -112,7 +112,7 @@ def _storage_again(money: JobMoney) -> dict[str, float] | None:
 
 
 def _leaf_layer(money: JobMoney) -> dict[str, float]:
-    """Return the endpoint links and leaf switches of the fabric, once more: the least that a second port needs.
+    """Return the endpoint links and leaf switches of the fabric, once more, as a second port needs them.
 
     Args:
         money: the job's part of the cluster's cost.
@@ -145,7 +145,7 @@ class _Lever:
     inputs: dict[str, Number] = field(default_factory=dict)
     """Inputs that it changes."""
     parts: dict[str, float] | None = None
-    """Parts that it buys, by catalogue id; None where it is none that a price book has."""
+    """Parts that it buys, by catalogue id; None if a price book has no such part."""
     why: str = _SERVICE
     """Why it has no parts."""
 
@@ -240,7 +240,7 @@ def _levers(basis: GoodputBasis, job: JobCase, outcome: JobOutcome, money: JobMo
 def lever_rows(
     basis: GoodputBasis, job: JobCase, inputs: tuple[Input, ...], outcome: JobOutcome, money: JobMoney | None
 ) -> tuple[out.LeverRow, ...]:
-    """Return what changes would give, the largest first.
+    """Return the gains of changes, the largest first.
 
     Args:
         basis: the design with its hazards.

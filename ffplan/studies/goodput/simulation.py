@@ -157,7 +157,7 @@ def simulate(
     Args:
         hazards: the profile with its rates.
         request: days, runs and seed.
-        losses: what single losses leave of the fabric; None where that is not known.
+        losses: what single losses leave of the fabric; None if that is not known.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.
 
@@ -202,7 +202,7 @@ _SAMPLES = 3
 
 
 def fabric_losses(wired: WiredDesign, step: Callable[[int, int, str], None]) -> FabricLosses:
-    """Return what single losses leave of a fabric.
+    """Return the rest of a fabric after single losses.
 
     Args:
         wired: the design, of trees.

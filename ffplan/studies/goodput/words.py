@@ -70,7 +70,7 @@ def goodput_headline(report: ReliabilityReport) -> tuple[str, ...]:
 
 
 def _domains(basis: GoodputBasis, job: JobCase) -> list[str]:
-    """Return what is taken of scale-up domains of several nodes, in sentences."""
+    """State the assumptions on scale-up domains of several nodes."""
     if job.domain_nodes < 2:
         return []
     parts, counted = basis.hazards.profile.domain_parts, basis.hazards.drains
@@ -110,7 +110,7 @@ def _stragglers(basis: GoodputBasis, gpus: int) -> str:
 
 
 def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str]:
-    """Return what is taken of lost paths beside which a job goes on, in sentences."""
+    """State the assumptions on lost paths that a job survives."""
     path_repair, ports = basis.hazards.section.path_repair, basis.design.stripes
     times = {rate.label: rate.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
     timed = "its step with NICs that lack a port" if timed_job.report else "untimed, the port's part of a NIC, the most"

@@ -58,7 +58,7 @@ _TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
 
 
 def _tool(part: Accelerator, nvidia: str) -> str:
-    """Return a program of NVIDIA, or words for that of another maker."""
+    """Return NVIDIA's program, or words for another maker's."""
     return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
 
 
@@ -71,7 +71,7 @@ def _pcie_known(part: Accelerator) -> bool:
 
 
 def _gaps(part: Accelerator) -> list[str]:
-    """Return what the sheet leaves out of an accelerator, and why."""
+    """Name the checks that the sheet leaves out of an accelerator, and why."""
     sentences = []
     if not part.gemm:
         sentences.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
@@ -104,7 +104,7 @@ class _Sheet:
         most: float | None = None,
     ) -> None:
         """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
-        bound of the check where it has one."""
+        bound of the check, if it has one."""
         if least is None:
             least = expected * (1 - self.tolerance)
         bound = self.bounds.get(check)
@@ -207,7 +207,7 @@ def collective_points(
     sizes: tuple[float, ...],
     placement: Placement | None = None,
 ) -> dict[tuple[int, float], float]:
-    """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
+    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so.
 
     Args:
         operation: name of the operation.
@@ -282,7 +282,7 @@ def study_acceptance(
         job: the job whose step slow nodes lengthen; None without.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     bounds = node_bounds(design)
     sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)

@@ -40,7 +40,7 @@ class RateLimit:
 
 
 def collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> RateLimit | None:
-    """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None where a link is unknown.
+    """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None if a link is unknown.
 
     Args:
         operation: allreduce, all-gather, reduce-scatter or all-to-all.
@@ -126,7 +126,7 @@ _NAMED = 5
 """Nodes that a sentence names [1]."""
 _ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
 ERRORS = "ibdiagnet-errors"
-"""Check of a fabric's own diagnosis: errors of a stage, of which none is the least and the most."""
+"""Check of a fabric's own diagnosis: errors of a stage, all of which must be 0."""
 _SLOWED = {
     "gemm": ("products", "attention", "recompute", "output"),
     "allreduce": ("gradients",),
@@ -138,7 +138,7 @@ _SLOWED = {
     "copy": ("offload", "swaps"),
     "pcie-width": ("offload", "swaps"),
 }
-"""Parts of a step that a check slows, by the beginning of its name; those that other work hides are not in them."""
+"""Parts of a step that a check slows, by the beginning of its name, without parts that other work hides."""
 _BETWEEN_NODES = ("nic-link",)
 """Checks of what a job of one scale-up domain does not use."""
 
@@ -149,8 +149,8 @@ def _verdict(measured: Measured, expected: float, least: float, most: float | No
     Args:
         expected: what the model expects.
         least: what passes.
-        most: what nothing exceeds; None where it is not known.
-        of: what bounds it, for people; empty where less than expected never passes.
+        most: physical ceiling; None if unknown.
+        of: what bounds it, for people; empty if less than expected never passes.
     """
     verdict, why = "pass", ""
     exact = not of

@@ -31,7 +31,7 @@ class StorageBasis:
 
     groups: tuple[ResolvedGroup, ...]
     planned: bool
-    """Whether the design plans them, on its own fabric; otherwise as many stand for it as its ownership profile has it,
+    """Whether the design plans them, on its own fabric; otherwise the ownership profile sizes them,
     on a network beside."""
     servers: int
     drives: int
@@ -58,9 +58,9 @@ def _line(nic: Nic, rate: float) -> float:
 
 
 def _client(design: ResolvedDesign, groups: tuple[ResolvedGroup, ...], beside: float | None) -> tuple[float, bool]:
-    """Return what a compute node carries to storage [GB/s], and whether a NIC is assumed.
+    """Return the rate from a compute node to storage [GB/s], and whether a NIC is assumed.
 
-    Storage that the design does not plan stands on a network of its own, of which a node has the rate `beside`.
+    Storage that the design does not plan has a separate network, of which a node has the rate `beside`.
     """
     group = design.compute
     if beside is not None:
@@ -85,13 +85,13 @@ def _copies(server: StorageServer) -> tuple[float, float]:
 
 
 def _client_writes(group: ResolvedGroup) -> float:
-    """Return what the client of a group's file system writes [GB/s]."""
+    """Return the write rate of a group's file-system client [GB/s]."""
     assert group.file_system is not None
     return float(group.file_system.client.write.value)
 
 
 def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates:
-    """Return the terms of the rates of equal servers, of which each carries a rate through its NICs [GB/s]."""
+    """Return the terms of the rates of equal servers, from the rate through the NICs of each [GB/s]."""
     drives = server.drives
     return storage_rates(
         servers=count,
@@ -106,11 +106,11 @@ def _terms(server: StorageServer, count: int, per_server: float) -> StorageRates
 def _storage_basis(
     design: ResolvedDesign, plan: FabricPlan, usual: ResolvedGroup | None, beside: float | None = None
 ) -> StorageBasis | None:
-    """Return the storage of a design; None where it plans none and none stands for it.
+    """Return the storage of a design; None if neither the design nor its profile has any.
 
     Args:
-        usual: servers that stand for storage which the design does not plan.
-        beside: what a node carries to them over a network of their own [GB/s].
+        usual: servers of the ownership profile, for a design without storage.
+        beside: rate from a node to them over a separate network [GB/s].
     """
     planned = tuple(group for group in design.groups if group.group.role == "storage")
     groups = planned or ((usual,) if usual is not None else ())
@@ -180,7 +180,7 @@ def file_system_words(storage: StorageBasis) -> list[str]:
 
 
 def fallback_notes(storage: StorageBasis) -> list[str]:
-    """Return what is taken where a design says nothing of its storage, in sentences."""
+    """State the fallbacks for storage that a design does not describe."""
     sentences = []
     if not storage.planned:
         server = storage.groups[0].server.id
@@ -203,20 +203,20 @@ class GoodputBasis:
     storage: StorageBasis | None
     bought_spares: int
     beside: Hazards | None = None
-    """Hazards of the profile whose mean time between interruptions stands beside that of its own."""
+    """Hazards of a second profile, for its mean time between interruptions."""
 
 
 def goodput_basis(
     design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan | None = None, *, beside: bool = True
 ) -> GoodputBasis:
-    """Return what of a design failures and checkpoints rest on.
+    """Return the fabric, hazards and storage that goodput rests on.
 
     Args:
-        fabric: its fabric, where it is sized already.
-        beside: read the profile that stands beside its own too.
+        fabric: its fabric, if it is sized already.
+        beside: read the second profile too.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     fabric = fabric or plan_fabric(design)
     sizing = ownership_sizing(design, catalog.fork())
@@ -241,7 +241,7 @@ def _spares_there(basis: GoodputBasis, nodes: float) -> int:
 
 
 def spares_of(basis: GoodputBasis, nodes: float) -> int:
-    """Return the nodes that can stand in for those of a job: what the design says, or spares and what the job leaves.
+    """Return the spare nodes of a job: as the design states, or bought spares and nodes that the job leaves.
 
     Args:
         basis: the design with its hazards.

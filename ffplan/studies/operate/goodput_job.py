@@ -48,7 +48,7 @@ class GoodputJob:
     model: Model
     gpus: int
     report: TrainReport | None
-    """Its training, where it could be timed."""
+    """Its training; None if it could not be timed."""
     untimed: str | None
     """Why it could not."""
 
@@ -61,7 +61,7 @@ def model_parameters(model: Model) -> float:
 
 
 def replica_gpus(report: TrainReport | None) -> int:
-    """Return the accelerators of a data-parallel replica of a job's plan; one where it could not be timed [1]."""
+    """Return the accelerators of a data-parallel replica of a job's plan; one if it could not be timed [1]."""
     if report is None:
         return 1
     plan = report.rows[0].plan
@@ -146,7 +146,7 @@ def job_on(
 
 
 def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
-    """Return the inputs of a job's outcome: those of its hazards, and the rates of its file system.
+    """Return the inputs of a job's outcome: its hazards, and the rates of its file system.
 
     Args:
         basis: the design with its hazards.
@@ -206,17 +206,17 @@ def job_recovery(
     *,
     replicated: bool = False,
 ) -> JobRecovery:
-    """Return what failures and checkpoints leave of a job.
+    """Return a job's outcome after failures and checkpoints.
 
     Args:
         gpus: accelerators that it holds [1].
         parameters: parameters of the model [1].
-        report: its training, whose first row is its plan; None where it could not be timed, and a replica is taken
+        report: its training, whose first row is its plan; None if it could not be timed, and a replica is taken
             to be one node.
         replicated: every rank has the whole state.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
     left = path_lost(design, report)
@@ -227,7 +227,7 @@ def job_recovery(
 
 
 def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
-    """Return what failures and checkpoints leave of a timed job, whose first row is its plan; as `job_recovery`."""
+    """Return a timed job's outcome, whose first row is its plan, as `job_recovery` does."""
     return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
@@ -263,7 +263,7 @@ def effective_input(
         drawn: find its range; without, it is as wide as a point.
 
     Raises:
-        InputError: where the reliability of the design is wrong.
+        InputError: if the reliability of the design is wrong.
     """
     if stated.status == "given" or not design.accelerators:
         return stated
@@ -299,16 +299,16 @@ class JobError(Exception):
 
 
 def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:
-    """Return a job with its fastest plan, or without where it cannot be timed; None where there is none.
+    """Return a job with its fastest plan, without a plan if it cannot be timed; None without a job.
 
     Args:
         model: catalogue id of a model; None for the design's workload.
-        gpus: accelerators [1]; the workload's, or the most that a job can span, if None.
+        gpus: accelerators [1]; the workload's, or the largest job's, if None.
 
     Raises:
-        InputError: where the workload's plan contradicts itself, or it is too large.
-        JobError: where the model is none, the design has no accelerators, or the job is too large.
-        KeyError: where there is no such model.
+        InputError: if the workload's plan contradicts itself, or it is too large.
+        JobError: if the model is none, the design has no accelerators, or the job is too large.
+        KeyError: if the model is unknown.
     """
     from ffplan.catalog.models import Model
     from ffplan.design.workload_schema import Workload

@@ -48,7 +48,7 @@ def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
         catalog: where the profile is looked up.
 
     Raises:
-        InputError: where there is no such profile.
+        InputError: if the profile is unknown.
     """
     section = design.reliability or Reliability.model_construct()
     path = ("reliability", "profile") if design.reliability is not None else ()
@@ -62,7 +62,7 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         catalog: where its profile and studies are looked up.
 
     Raises:
-        InputError: where there is no such profile, a hazard counts what its study has not, or the design states
+        InputError: if the profile is unknown, a hazard counts what its study has not, or the design states
             failures of scale-up domains that it does not have.
     """
     section, profile = design.reliability or Reliability.model_construct(), profile_of(design, catalog)
@@ -94,16 +94,16 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
 
 
 def hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -> Hazards | None:
-    """Return the hazards of the profile that a design's own sets beside it; None where it names none but itself.
+    """Return the hazards of the second profile that a design's profile names; None without one.
 
-    What the design states of its fleet is over the rates of its own profile, and does not go with the other.
+    The design's statements on its fleet refer to its own profile, and do not apply to the second.
 
     Args:
         catalog: where profiles and studies are looked up.
         hazards: the design's hazards.
 
     Raises:
-        InputError: where there is no such profile, or one of its hazards counts what its study has not.
+        InputError: if the profile is unknown, or one of its hazards counts what its study has not.
     """
     name = hazards.profile.beside
     if name is None or name == hazards.profile.id:
@@ -158,7 +158,7 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
     """Return the study behind counts that a profile names at a path.
 
     Raises:
-        InputError: where it does not exist, or lacks the events or the exposure.
+        InputError: if it does not exist, or lacks the events or the exposure.
     """
     study = catalog.get(FailureStudy, counted.study, document, (*path, "study"))
     faults = list(_gaps(study, counted, document, path))
@@ -168,7 +168,7 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
 
 
 def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield what a study lacks of what is counted."""
+    """Yield the counted events that a study lacks."""
     for position, event in enumerate(counted.events):
         if event not in study.events:
             remedy = did_you_mean(event, study.events, what="class")
@@ -255,7 +255,7 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
 
     Args:
         hazards: the profile with its rates.
-        accelerator: catalogue id of the accelerator; None where unknown.
+        accelerator: catalogue id of the accelerator; None if unknown.
         gpus: accelerators of the job, which rates of jobs and the time of a requeue depend on [1].
     """
     from ffplan.reliability.job import requeue_seconds

@@ -40,7 +40,7 @@ _SENDERS = (1, 2, 4, 8, 16, 32, 64)
 
 
 class NoStorageError(Exception):
-    """The design has no storage, and nothing stands for it."""
+    """Neither the design nor its profile has storage."""
 
 
 def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
@@ -55,7 +55,7 @@ def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, .
 
 
 def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
-    """Return what one client receives from several servers.
+    """Return the rate of one client from several servers.
 
     Args:
         requests: how it grants requests to send.
@@ -105,11 +105,11 @@ def study_storage(
 
     Args:
         job: the job; None for the storage alone.
-        images: images a second that jobs read, each a file of its own; None for none [1/s].
+        images: images a second that jobs read, one file each; None for none [1/s].
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        NoStorageError: where it has no storage, and nothing stands for it.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
+        NoStorageError: if neither the design nor its profile has storage.
     """
     basis = goodput_basis(design, catalog)
     storage = basis.storage

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.studies.operate.goodput_job import GoodputJob
 
 _LANE = 0.5
-"""Part of a NIC that each of two virtual lanes of equal weight has while both want it [1]."""
+"""Share of a NIC for each of two busy virtual lanes of equal weight [1]."""
 
 
 @record
@@ -105,7 +105,7 @@ def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, timed_job: Good
 
 
 def kept_checkpoints(basis: GoodputBasis) -> float | None:
-    """Return the checkpoints that storage keeps at a time [1]; None where nothing says it.
+    """Return the checkpoints that storage keeps at a time [1]; None if unknown.
 
     Args:
         basis: the design with its hazards.
@@ -131,7 +131,7 @@ def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, st
 
 
 def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJob | None:
-    """Return what a convolutional network reads; None of other jobs, and where it could not be timed."""
+    """Return the reads of a convolutional network; None for other jobs, or if it could not be timed."""
     if job is None or job.report is None or job.model.transformer is not None:
         return None
     row = job.report.rows[0]
@@ -158,13 +158,13 @@ def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJ
 def image_report(
     basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
 ) -> out.ImageReport | None:
-    """Return what storage feeds of images; None where their size is not known.
+    """Return the image reads that storage can feed; None if their size is unknown.
 
     Args:
         basis: the design with its hazards.
         read: what its storage reads [GB/s].
         timed_job: the job; of a convolutional network it reads images.
-        images: images a second that all jobs read, in place of those of the job; None for the job's [1/s].
+        images: images a second that all jobs read; None for the job's [1/s].
     """
     figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
     if figure is None or not figure.value:
@@ -191,7 +191,7 @@ def image_report(
 def metadata_report(
     basis: GoodputBasis, images: out.ImageReport | None, burst: out.BurstReport | None
 ) -> out.MetadataReport:
-    """Return what metadata servers have to open, where every image and every writer's part of a checkpoint is a file.
+    """Return the opens at metadata servers, with one file per image and per writer of a checkpoint.
 
     Args:
         basis: the design with its hazards.
@@ -214,7 +214,7 @@ def metadata_report(
 
 
 def image_words(images: out.ImageReport | None) -> tuple[str, ...]:
-    """Return what a network's images take of storage, in sentences."""
+    """State the share of storage that a network's images take."""
     job = images.job if images is not None else None
     if images is None or job is None:
         return ()
@@ -231,7 +231,7 @@ def image_words(images: out.ImageReport | None) -> tuple[str, ...]:
 
 
 def file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
-    """Return what is assumed of files, in sentences.
+    """State the assumptions on files.
 
     Args:
         basis: the design with its hazards.

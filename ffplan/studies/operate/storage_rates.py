@@ -1,4 +1,4 @@
-"""Rates between nodes and storage: the inputs that a file system brings, and what binds so many nodes."""
+"""Rates between nodes and storage: the inputs of a file system, and the limits of a number of nodes."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
 
 
 def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
-    """Return what a design's file system moves one way.
+    """Return the rates of a design's file system in one direction.
 
     Args:
         basis: the design with its storage.
@@ -149,7 +149,7 @@ def nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = Fals
 
 
 def storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
-    """Return what binds so many nodes, and what does at the low ends of the file system's rates.
+    """Return the limits of a number of nodes, at likely and at low rates of the file system.
 
     Args:
         basis: the design with its storage.

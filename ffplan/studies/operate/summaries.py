@@ -24,7 +24,7 @@ _NAMED = 3
 
 
 def storage_summary(basis: GoodputBasis) -> StorageSummary | None:
-    """Return capacity and rates of a design's storage; None where there is none.
+    """Return capacity and rates of a design's storage; None without one.
 
     Args:
         basis: the design with its storage.
@@ -88,7 +88,7 @@ class _Expected:
 
 
 def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
-    """Return what a job on all accelerators of a design expects of failures.
+    """Return the failures that a job on all accelerators of a design expects.
 
     Args:
         basis: the design, with accelerators, and its hazards.

@@ -45,7 +45,7 @@ class UtilizationRequest:
     """What to simulate."""
 
     mix: JobMix | None
-    """Distribution of jobs; None where they are given."""
+    """Distribution of jobs; None for a given list."""
     table: JobTable | None
     """Jobs as given."""
     name: str
@@ -109,7 +109,7 @@ def _draw(design: ResolvedDesign, request: UtilizationRequest) -> JobDraw:
 
 
 def _work(design: ResolvedDesign, request: UtilizationRequest) -> float:
-    """Return the work that arrives in a run, in the mean, in accelerators times time [s]."""
+    """Return the average work that arrives in a run, in accelerators times time [s]."""
     return request.load * design.accelerators * request.days * DAY_S
 
 
@@ -120,7 +120,7 @@ def jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
         request: what to simulate.
 
     Raises:
-        UsageError: where a mix has more than memory can hold.
+        UsageError: if a mix has more than memory can hold.
     """
     if request.table is not None:
         return len(request.table.gpus)
@@ -147,7 +147,7 @@ def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> flo
         request: what to simulate.
 
     Raises:
-        UsageError: where a mix has more jobs than memory can hold.
+        UsageError: if a mix has more jobs than memory can hold.
     """
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
     crowded = request.table is None or request.table.gpus.sum() > design.accelerators
@@ -164,7 +164,7 @@ def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out
 
 
 def _zone_cost(zoned: list[Shared], pool: list[Shared]) -> out.MeanInterval | None:
-    """Return what zones cost of utilisation; both have the same jobs, so that runs are set against each other."""
+    """Return the utilisation that zones cost; both have the same jobs, so runs are compared in pairs."""
     if not pool:
         return None
     return _interval(

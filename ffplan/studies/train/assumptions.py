@@ -86,7 +86,7 @@ def copy_gaps(host: Host) -> list[str]:
 
 
 def _left(margins: MemoryMargins) -> str:
-    """Return what of device memory is left to the runtime, in words."""
+    """State the device memory that is left to the runtime."""
     left = f"{gib(margins.device)} of device memory are left to driver, libraries and fragments"
     beyond = f"what {margins.runtime} reserves beyond that is not known here"
     if margins.reserved is not None:
@@ -100,7 +100,7 @@ def training_assumptions(run: TrainRun, plan: PlanFields, *, given: bool) -> tup
 
     Args:
         run: workload and machine.
-        given: True where the limit of device memory is an input.
+        given: True if the limit of device memory is an input.
     """
     hidden = ", ".join(plan.overlap) or "nothing"
     reducer = run.system.reducer
@@ -141,7 +141,7 @@ def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, 
 
     Args:
         rows: rows of the report.
-        calls: calls by which the stack gathers the tensors of a layer; 0 where it gathers a unit by one [1].
+        calls: calls by which the stack gathers the tensors of a layer; 0 if it gathers a unit by one [1].
     """
     fully = [row.plan for row in rows if row.plan.zero == 3 and row.plan.shard > 1]
     if not fully:
@@ -167,7 +167,7 @@ def fsdp_assumption(rows: Sequence[TrainRow], calls: float = 0.0) -> tuple[str, 
 
 
 def drives_assumption(rows: Sequence[TrainRow], per_node: int) -> tuple[str, ...]:
-    """Return what offloading to drives takes of them, where a plan does.
+    """State the load on drives of plans that offload to them.
 
     Args:
         rows: rows of the report.
@@ -190,7 +190,7 @@ def conv_assumptions(run: ConvRun, plan: PlanFields, *, given: bool) -> tuple[st
 
     Args:
         run: network and machine.
-        given: True where the limit of device memory is an input.
+        given: True if the limit of device memory is an input.
     """
     hidden = "gradients" in plan.overlap
     sentences = [

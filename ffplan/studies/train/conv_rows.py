@@ -41,7 +41,7 @@ def conv_run(
 
     Raises:
         RefusedError: at 8 bits.
-        UncalibratedError: where the accelerators have no training constants.
+        UncalibratedError: if the accelerators have no training constants.
     """
     if plan.precision == "fp8":
         raise RefusedError(

@@ -47,7 +47,7 @@ def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
 
 
 def with_default_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
-    """Return a plan with a usual batch where it has none."""
+    """Return a plan with its batch, or a default one."""
     if plan.batch is not None or model.transformer is None:
         return plan
     return plan.model_copy(update={"batch": _default_batch(model, plan.sequence, gpus)})
@@ -76,8 +76,8 @@ def job_report(
         system: the design's machine, where another job on it with the same library for gradients has made it.
 
     Raises:
-        RefusedError: where it cannot run.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
     """
     fixed = frozenset(plan.model_fields_set)
     request = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
@@ -93,8 +93,8 @@ def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int)
         gpus: accelerators that the job holds [1].
 
     Raises:
-        RefusedError: where no image fits, or the accelerators cannot run it.
-        UncalibratedError: where they have no training constants.
+        RefusedError: if no image fits, or the accelerators cannot run it.
+        UncalibratedError: if they have no training constants.
     """
     request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
     part, system = cluster_for(design, catalog, request)
@@ -118,7 +118,7 @@ class TimedJob:
 
 
 def _short_of_a_step(report: TrainReport, tokens: float) -> str | None:
-    """Return that a run has fewer tokens than one step of it, in words; None where it has enough.
+    """State that a run has fewer tokens than one step; None if it has enough.
 
     Args:
         report: the first row is the plan.
@@ -138,7 +138,7 @@ def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
         tokens: tokens to train on.
 
     Raises:
-        UsageError: where they do not fill a step.
+        UsageError: if they do not fill a step.
     """
     row = report.rows[0]
     if why := _short_of_a_step(report, tokens):
@@ -158,7 +158,7 @@ def timed_on(
     searching: bool,
     sure: bool = True,
 ) -> TimedJob:
-    """Return a job on a design with its step time; a usual batch, and the most accelerators, where none are given.
+    """Return a job on a design with its step time, by default with the default batch on the most accelerators.
 
     Args:
         plan: fields that stay as they are.
@@ -168,8 +168,8 @@ def timed_on(
         sure: as `job_report` has it.
 
     Raises:
-        RefusedError: where it cannot run.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
     """
     count = gpus or most_gpus(design)
     usual = with_default_batch(plan, model, count)
@@ -204,7 +204,7 @@ class JobReports:
     def _machine(self, index: int) -> Cluster | None:
         """Return the machine of a design; one for all of its jobs, so that they share what is known of its collectives.
 
-        None where it has no accelerators, which the first job says.
+        None if it has no accelerators, which the first job says.
         """
         if index not in self._machines:
             design, catalog = self.designs[index]
@@ -248,7 +248,7 @@ def _fault(design: ResolvedDesign, path: tuple[str | int, ...], message: str, re
 
 
 def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
-    """Return a design whose workload has other tokens; the design itself where it has none, or no tokens are given.
+    """Return a design whose workload has other tokens; unchanged without a workload or tokens.
 
     Args:
         tokens: tokens to train on [1].
@@ -265,7 +265,7 @@ def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any
         design: the design, for messages.
 
     Raises:
-        InputError: where it gives the batch twice.
+        InputError: if it gives the batch twice.
     """
     plan = workload.plan
     fields = {} if plan is None else {name: getattr(plan, name) for name in plan.model_fields_set}
@@ -278,10 +278,10 @@ def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any
 
 
 def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
-    """Return the fields of the plan that the design gives, with those of its preset.
+    """Return the fields of the design's plan, with its preset.
 
     Raises:
-        InputError: where they do not go together.
+        InputError: if they do not go together.
     """
     try:
         return with_preset(workload_fields(design, workload))
@@ -294,7 +294,7 @@ def workload_gpus(design: ResolvedDesign, workload: Workload) -> int:
     """Return the accelerators of the workload [1].
 
     Raises:
-        InputError: where one job cannot span so many.
+        InputError: if one job cannot span so many.
     """
     most = most_gpus(design)
     if workload.gpus is not None and workload.gpus > most:
@@ -311,10 +311,10 @@ def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload
         gains: find what limits the plan.
 
     Raises:
-        InputError: where the model is none, the job is too large, its tokens do not fill a step, or its plan
+        InputError: if the model is none, the job is too large, its tokens do not fill a step, or its plan
             contradicts itself.
-        RefusedError: where it cannot run.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
     """
     model = catalog.get(Model, workload.model, design.document, ("workload", "model"))
     if model.transformer is None:
@@ -337,8 +337,8 @@ def timed_workload(design: ResolvedDesign, catalog: Catalog, workload: Workload)
 
     Raises:
         InputError: as `workload_report` does.
-        RefusedError: where it cannot run.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
     """
     assert workload.tokens is not None
     report = workload_report(design, catalog, workload)

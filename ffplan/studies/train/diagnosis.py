@@ -52,12 +52,12 @@ def _nearest(value: float, number: int) -> str:
 
 
 def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
-    """Return the memory that does not fit, and its largest part; None where it exceeds the limit by no more than that.
+    """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
 
     Args:
         plans: one plan, plain numbers.
         limit: device memory [byte].
-        over: part of the limit by which device memory may exceed it [1].
+        over: share of the limit by which device memory may exceed it [1].
     """
     stages = {name: float(index) for name, index in fullest_candidates(shape, plans).items()}
     sizes_by_part = plan_bytes(shape, plans, list(stages.values()))

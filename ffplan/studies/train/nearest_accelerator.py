@@ -49,7 +49,7 @@ UNFITTED = ErrorBand(
     ESTIMATED.runs,
     f"{ESTIMATED.basis}; no fit of this part's own constants stands in the catalogue",
 )
-"""Accelerators whose constants somebody else wrote: they may be no nearer than those of a chip of another process."""
+"""Accelerators with constants from elsewhere, which may be as far off as another process's."""
 
 
 def widest(*bands: ErrorBand) -> ErrorBand:
@@ -62,7 +62,7 @@ _SIXTEEN = ("bf16", "fp16")
 
 
 def _peak(part: Accelerator, precision: str = "16") -> float | None:
-    """Return the dense peak at a precision, 16 for both kinds of 16 bits [TFLOP/s]; None where it has none."""
+    """Return the dense peak at a precision, 16 for both kinds of 16 bits [TFLOP/s]; None if it has none."""
     names = _SIXTEEN if precision == "16" else (precision,)
     known = {str(name): rate.value for name, rate in part.peak.items()}
     return next((known[name] for name in names if name in known), None)
@@ -87,7 +87,7 @@ def distance(first: Accelerator, two: Accelerator) -> float:
 
 
 def _constants(part: Accelerator) -> tuple[object, ...] | None:
-    """Return what a fit of an accelerator rests on and gives: peak, memory bandwidth, constants; None without one."""
+    """Return the basis and the results of an accelerator's fit: peak, memory bandwidth, constants; None without one."""
     if part.training is None:
         return None
     figures = {name: value["value"] for name, value in part.training.model_dump().items() if isinstance(value, dict)}
@@ -95,7 +95,7 @@ def _constants(part: Accelerator) -> tuple[object, ...] | None:
 
 
 def fitted(part: Accelerator, catalog: Catalog) -> bool:
-    """Return whether the constants of an accelerator are of a fit that stands in the shipped catalogue.
+    """Return whether the constants of an accelerator are from a fit in the shipped catalogue.
 
     Args:
         catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
@@ -112,10 +112,10 @@ def fitted(part: Accelerator, catalog: Catalog) -> bool:
 
 
 def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
-    """Return the calibrated accelerator that is nearest; None where there is none.
+    """Return the nearest calibrated accelerator; None without one.
 
     Args:
-        catalog: the parts; those that are looked at only count as not read.
+        catalog: the parts; looking at one does not count as reading it.
     """
     seen = catalog.fork()
     known = [seen.entry(name).part for name in seen.ids_of("accelerator") if name != part.id]
@@ -129,7 +129,7 @@ def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | Non
 
 
 def unlike(first: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
-    """Return what orders relatives: the same chip first, then one energy, one line, and then by `distance` [1]."""
+    """Return the sort key of relatives: the same chip first, then one energy, one line, and `distance` [1]."""
     return not same_chip(first, two), not same_energy(first, two), not same_line(first, two), distance(first, two)
 
 
@@ -164,7 +164,7 @@ def same_energy(first: Accelerator, two: Accelerator) -> bool:
 
 
 def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:
-    """Return the fraction of the peak that the best measured GEMM reaches [1]; None where none is measured.
+    """Return the fraction of the peak that the best measured GEMM reaches [1]; None if none is measured.
 
     Args:
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
@@ -180,7 +180,7 @@ def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float |
 
 
 def _most(part: Accelerator, precision: str) -> float | None:
-    """Return the fraction of the peak that the best GEMM of any source reaches, at 16 bits where none is known."""
+    """Return the fraction of the peak that the best GEMM of any source reaches, at 16 bits if unknown."""
     return _best(part, precision, of_any=True) or _best(part, "16", of_any=True)
 
 
@@ -192,7 +192,7 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
         precision: fp8, tf32, or 16 for both kinds of 16 bits.
 
     Returns:
-        Ratio [1]; None where they do not spend alike, or a power or peak is unknown.
+        Ratio [1]; None if they do not spend alike, or a power or peak is unknown.
 
     Equation:
         P / P' x peak' / peak
@@ -209,7 +209,7 @@ def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> flo
 
 
 def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:
-    """Return the fraction of its peak that large GEMMs reach on an accelerator, from that of a relative [1].
+    """Return the fraction of its peak that large GEMMs reach on an accelerator, from a relative's [1].
 
     Args:
         precision: fp8, tf32, or 16 for both kinds of 16 bits.

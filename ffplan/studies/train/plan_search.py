@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def _refinement(request: TrainRequest) -> Refinement:
-    """Return what the best plans are tried with: what the request leaves open."""
+    """Return the refinements of the best plans: the fields that the request leaves open."""
     moments = not request.fixed & {"main_params", "optimizer_dtype", "preset"}
     return Refinement(
         units="unit_layers" not in request.fixed,
@@ -200,7 +200,7 @@ def _offloaded(design: ResolvedDesign, catalog: Catalog, plain: _Tried, transfor
     """Return the best plans with the optimizer's states in host memory, where no plan runs without.
 
     Raises:
-        RefusedError: where the request says what is offloaded, host memory does not hold them, or none runs with them.
+        RefusedError: if the request says what is offloaded, host memory does not hold them, or none runs with them.
     """
     request, setup = plain.request, plain.setup
 
@@ -234,8 +234,8 @@ def search(
         sure: where the first plan is at the edge of memory, find the fastest that fits beyond doubt.
 
     Raises:
-        RefusedError: where none can run; says why most cannot.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if no plan can run; says why most cannot.
+        UncalibratedError: if the accelerators have no training constants.
     """
     check_available(design, request.gpus[0])
     transformer = request.model.transformer

@@ -121,12 +121,12 @@ def typed(change: _Change) -> str:
 
 
 def remedy_words(changes: list[_Change]) -> str:
-    """Return remedies in words; an empty text where there are none."""
+    """Return remedies in words; empty if there are none."""
     return f"take {' or '.join(map(typed, changes))}" if changes else ""
 
 
 def batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
-    """Return a batch with which a plan runs on all numbers of accelerators; None where there is none near.
+    """Return a batch with which a plan runs on all numbers of accelerators; None without one near.
 
     Args:
         setup: workload and machine.
@@ -154,7 +154,7 @@ def batch_words(batch: int | None, counts: tuple[int, ...], *, search: bool = Fa
     Args:
         batch: a batch that runs, where one was found.
         counts: numbers of accelerators.
-        search: True where the batch is for a search.
+        search: True if the batch is for a search.
     """
     text = "no batch: give --batch, the sequences of a step over all ranks"
     if batch is None:

@@ -155,7 +155,7 @@ def _here(run: TrainRun, rate: float, *, switched: bool) -> float:
 
 
 def _data(run: TrainRun) -> list[Roofline]:
-    """Return the book's roofline of data parallelism, and the plan's own where it differs."""
+    """Return the book's roofline of data parallelism, and the plan's own if it differs."""
     p, shape = run.plans, run.shape
     ways = float(p.tensor * p.pipeline * (p.expert if shape.experts is not None else 1))
     rate, switched = _reduces_at(run, ways)

@@ -74,7 +74,7 @@ def _edge_words(margins: MemoryMargins, limit: float, allocated: float, temporar
 
 
 MORE = 1.1
-"""Factor by which a resource is made faster to find its gain."""
+"""Speed-up of a resource, to find its gain [1]."""
 _SHOWN = 16
 """Most stages whose memory is listed one by one."""
 
@@ -124,9 +124,9 @@ class _Memory:
     allocated: float
     """What tensors have on the fullest stage [byte]."""
     temporary: float
-    """What the optimizer takes for a moment, where it is most [byte]."""
+    """Most transient memory of the optimizer [byte]."""
     host: float
-    """What host memory holds for a rank, where it is most [byte]."""
+    """Most host memory of a rank [byte]."""
     stages: tuple[StageMemory, ...]
     """Every stage; where there are many, the first, second, last and fullest."""
 

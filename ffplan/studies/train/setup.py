@@ -66,7 +66,7 @@ class TrainRequest:
     fixed: frozenset[str] = frozenset()
     """Fields of the plan that a search keeps."""
     settled: bool = False
-    """True where the recipes of the plan's stack gave fields that the plan leaves out."""
+    """True if the recipes of the plan's stack gave fields that the plan leaves out."""
     system: Cluster | None = None
     """The machine, where another request on the same design and with the same library for gradients has made it."""
     machines: dict[str, Cluster] | None = None
@@ -97,10 +97,10 @@ def host_room(design: ResolvedDesign, plan: PlanFields, gpus: int) -> float:
     [byte]; without limit where the catalogue lacks the size of host memory.
 
     Args:
-        gpus: accelerators of the job, of which those on a node share it [1].
+        gpus: accelerators of the job; the ones on a node share its memory [1].
 
     Raises:
-        RefusedError: where the plan offloads to drives whose rates the catalogue lacks.
+        RefusedError: if the plan offloads to drives whose rates the catalogue lacks.
     """
     node = design.compute
     per_node = max(1, min(node.accelerators_per_node, gpus))
@@ -121,7 +121,7 @@ def check_available(design: ResolvedDesign, count: int) -> None:
     """Refuse more accelerators than the design has.
 
     Raises:
-        RefusedError: where there are too few.
+        RefusedError: if there are too few.
     """
     most = most_gpus(design)
     if count > most:
@@ -147,7 +147,7 @@ def cluster_for(design: ResolvedDesign, catalog: Catalog, request: TrainRequest)
     """Return accelerator and machine.
 
     Raises:
-        RefusedError: where there are no accelerators, or the library for gradients cannot run.
+        RefusedError: if there are no accelerators, or the library for gradients cannot run.
     """
     part = design.compute.accelerator
     if part is None:
@@ -167,7 +167,7 @@ def software_for(design: ResolvedDesign, catalog: Catalog, part: Accelerator, pl
     """Return the software of a plan.
 
     Raises:
-        RefusedError: where it names a stack that does not exist.
+        RefusedError: if it names a stack that does not exist.
     """
     if plan.stack is not None and plan.stack not in (known := catalog.ids_of("stack")):
         near = did_you_mean(plan.stack, known, what="stack")
@@ -186,10 +186,10 @@ def memory_for(request: TrainRequest, part: Accelerator, software: Software) -> 
 
 
 def settled(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainRequest:
-    """Return a request whose plan has what the recipes of its stack write, where it leaves that out.
+    """Return a request whose plan is completed by the recipes of its stack.
 
     Raises:
-        RefusedError: where it names a stack that does not exist.
+        RefusedError: if it names a stack that does not exist.
     """
     part = design.compute.accelerator
     if part is None or request.plan.stack is None:
@@ -202,7 +202,7 @@ def _refuse_expert_fields(plan: PlanFields) -> None:
     """Refuse what would have no effect on a model without experts, where the plan itself says it.
 
     Raises:
-        RefusedError: where it does.
+        RefusedError: if it does.
     """
     preset, fields = PRESETS.get(plan.preset or "", {}), type(plan).model_fields
     without = {"expert_tensor": (None, plan.tensor)}
@@ -219,8 +219,8 @@ def train_setup(
     """Return workload and machine.
 
     Raises:
-        RefusedError: where no batch is given, or the machine cannot run the plan.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if no batch is given, or the machine cannot run the plan.
+        UncalibratedError: if the accelerators have no training constants.
     """
     plan = request.plan
     if plan.batch is None:
@@ -264,7 +264,7 @@ def _read(catalog: Catalog) -> tuple[CatalogFile, ...]:
 
 
 def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
-    """Return what the constants of an accelerator rest on, in words: its own runs, or those of a relative."""
+    """State the basis of an accelerator's constants: its own runs, or a relative's."""
     rates = part.training
     assert rates is not None
     if near is not None:
@@ -281,13 +281,13 @@ def _basis(part: Accelerator, precision: str, near: Accelerator | None) -> str:
 
 
 def _band(accelerator: Accelerator, near: Accelerator | None, model: Model, *, by_fit: bool) -> ErrorBand:
-    """Return the error of times of a class of runs: the widest of that of the model and that of the accelerator.
+    """Return the error of times of a class of runs: the wider of the model's and the accelerator's.
 
     The class counts, not the options: a named stack may be another release, and narrows nothing.
 
     Args:
-        near: the relative whose efficiencies it has; None where it is calibrated.
-        by_fit: its constants, or the relative's, are of a fit that stands in the catalogue.
+        near: the relative whose efficiencies it has; None for a calibrated one.
+        by_fit: its constants, or the relative's, are from a fit in the catalogue.
     """
     experts = model.transformer is not None and model.transformer.experts is not None
     kind = EXPERTS if experts else DENSE
@@ -324,7 +324,7 @@ def train_report(
         size: parameters of the model [1].
         rows: plans with time and memory.
         assumptions: assumptions behind the result.
-        counts: plans of the space of a search, those timed, those that can run, and the others by reason.
+        counts: plans in a search's space, timed plans, feasible ones, and refused ones by reason.
         skipped: numbers of accelerators on which the plan cannot run.
     """
     accelerator = design.compute.accelerator

@@ -59,8 +59,8 @@ def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> 
     """Return a convolutional network on several numbers of accelerators.
 
     Raises:
-        RefusedError: where it cannot run on one of them.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run on one of them.
+        UncalibratedError: if the accelerators have no training constants.
     """
     part, system = cluster_for(design, catalog, request)
     software = software_for(design, catalog, part, request.plan)
@@ -88,8 +88,8 @@ def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, ga
         gains: find what limits the plan of a transformer.
 
     Raises:
-        RefusedError: where it cannot run on one of them; says why and what would.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run on one of them; says why and what would.
+        UncalibratedError: if the accelerators have no training constants.
     """
     request, transformer = settled(design, catalog, request), request.model.transformer
     if transformer is None:

@@ -39,7 +39,7 @@ def place(row: AccuracyRow) -> str:
 
 
 def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
-    """Return the summary of the rows that count, or None where none does."""
+    """Return the summary of the rows that count; None without any."""
     counted = [row for row in rows if row.scored]
     if not counted:
         return None
@@ -56,7 +56,7 @@ def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
 
 
 def _total(rows: list[AccuracyRow]) -> Score | None:
-    """Return the summary of all rows but those that a source computed, unless there are no others."""
+    """Return the summary of all rows, without computed ones unless there are no others."""
     measured = [row for row in rows if row.kind != "arithmetic"]
     if len(measured) in {0, len(rows)}:
         return score("all", "all rows", rows)
