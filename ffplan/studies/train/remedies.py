@@ -126,7 +126,7 @@ def remedy_words(changes: list[_Change]) -> str:
 
 
 def batch_for(setup: TrainSetup, plan: PlanFields, counts: tuple[int, ...]) -> int | None:
-    """Return a batch with which a plan runs on all numbers of accelerators; None without one near.
+    """Return a batch with which a plan runs on all numbers of accelerators; None if none is near.
 
     Args:
         setup: workload and machine.
