@@ -88,7 +88,7 @@ def _can_communicate(design: ResolvedDesign) -> Truth:
 
 
 def _communication(design: ResolvedDesign, plan: FabricPlan, metrics: Collection[str] | None) -> dict[str, Number]:
-    """Return the columns of communication; of libraries, and of their bounds, only where any of them is wanted."""
+    """Return the columns of communication; libraries and their bounds only if a metric needs them."""
     communication = design.spec.communication
     if communication is None:
         return {}
@@ -186,7 +186,7 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collectio
     Args:
         design: the design that they vary.
         axes: arrays by path, see `with_arrays`; they broadcast against each other.
-        metrics: columns to return; all if None. Communication costs most, and is left out where it is not wanted.
+        metrics: columns to return; all if None. Communication costs most time, and is left out unless named.
 
     Raises:
         UsageError: for a design that `gridded` refuses, or a path that is no number.

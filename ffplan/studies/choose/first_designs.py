@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _MESSAGE = "1 GiB"
 _RACK_REACH, _HALL_REACH = 20.0, 50.0
-"""Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
+"""Least reach of a cable to a leaf, and between switches, without a floor plan [m]."""
 MOST_NODES = 20_000
 _MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""

@@ -70,7 +70,7 @@ def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list
 def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
     """Return a design whose file says what is bought when.
 
-    The fabric is that of the last purchase: nodes, leaf switches and their links come with each, the switches above
+    The fabric is the last purchase's: nodes, leaf switches and their links come with each, the switches above
     them with the first. A purchase that the nodes of an earlier one already serve is left out of the file.
 
     Args:

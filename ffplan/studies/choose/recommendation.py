@@ -62,7 +62,7 @@ def kept(result: Recommendation, target: Target, most: int) -> list[SizedCluster
     """Return the designs that are reported, the best first.
 
     After the best come those within the slack, up to half of the number wanted, each the one that differs most from all
-    before it; then the best of each accelerator that is not there yet, and more of the first kind where there is room.
+    before it; then the best of each missing accelerator, and more of the first kind if there is room.
 
     Args:
         result: what was found.

@@ -55,7 +55,7 @@ class RelaxedSearch:
         return best
 
     def unmet(self, near: tuple[int, list[Built], list[str]] | None) -> UnmetWishes:
-        """Return what the wishes would take, and relaxed wishes that three designs meet."""
+        """Return the requirements of the wishes, and relaxed wishes that three designs meet."""
         wishes = self.wishes
         relaxed = [NearWishes(f"--gpus {near[0]}", self._kept("budget", "watts"), len(near[1]))] if near else []
         relaxed += self._raised()

@@ -195,7 +195,7 @@ class Sweep:
         """Return whether an axis is a price, or a figure of a part, which no design file holds.
 
         Raises:
-            UsageError: if it is one, and a value is no number.
+            UsageError: for such an axis with a value other than a number.
         """
         head = axis.path.partition(".")[0]
         if self._is_field(axis) or not (head == "prices" or self.catalog.kind_of(head)):

@@ -88,7 +88,7 @@ _PEAK_TOLERANCE = 0.05
 
 
 def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
-    """Yield parts without a price, and parts that two books of one currency price apart."""
+    """Yield parts without a price, and parts with different prices in two books of one currency."""
     for part in parts:
         if part.kind in _SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")

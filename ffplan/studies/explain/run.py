@@ -43,7 +43,7 @@ _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 
 @record
 class _RunExplained:
-    """A figure of a run, taken apart."""
+    """A figure of a run with its parts."""
 
     root: Derivation
     influences: tuple[Influence, ...]
@@ -53,7 +53,7 @@ class _RunExplained:
 
 
 def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _RunExplained:
-    """Return a figure of a design's run, taken apart.
+    """Return a figure of a design's run with its parts.
 
     Args:
         step: the design with its workload, timed.

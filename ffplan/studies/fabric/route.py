@@ -80,7 +80,7 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     """Return the time of an allreduce on an idle fabric, and with a stream that the busiest link slows down [s].
 
     Equation:
-        T + (slower - 1) stream, slower the time of the busiest link over that of the busiest endpoint, at least 1
+        T + (slower - 1) stream, slower = time of the busiest link / time of the busiest endpoint, at least 1
     """
     from ffplan.studies.basis.job_layout import node_of
     from ffplan.studies.collective.allreduce import allreduce_query, rows_of

@@ -277,7 +277,7 @@ def study_acceptance(
 
     Args:
         design: the design, with accelerators.
-        tolerance: part by which a rate may lie below the expected [1].
+        tolerance: share by which a rate may fall short of the expected [1].
         measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 

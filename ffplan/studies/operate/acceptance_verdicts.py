@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
 
 _ROUNDING = 1e-3
-"""Part by which a value may exceed its bound: programs round what they print [1]."""
+"""Share by which a value may exceed its bound, as programs round their output [1]."""
 
 
 @record
@@ -229,7 +229,7 @@ def judge(
 
     Args:
         measured: values of logs.
-        tolerance: part by which a rate may lie below the expected [1].
+        tolerance: share by which a rate may fall short of the expected [1].
         more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
         basis: the design with its storage.
         bounds: what nothing exceeds, by check; collectives have their own.

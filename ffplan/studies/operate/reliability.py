@@ -38,7 +38,7 @@ class Hazards:
     silent: CountedRate
     """Silent corruptions found, of one accelerator."""
     drains: dict[str, PlainEstimate]
-    """Rates of parts that take a scale-up domain out, by hazard; those that are counted [1/year]."""
+    """Counted rates of parts that take a scale-up domain out, by hazard [1/year]."""
 
 
 def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:

@@ -294,7 +294,7 @@ def workload_gpus(design: ResolvedDesign, workload: Workload) -> int:
     """Return the accelerators of the workload [1].
 
     Raises:
-        InputError: if one job cannot span so many.
+        InputError: if the workload is larger than the largest job.
     """
     most = most_gpus(design)
     if workload.gpus is not None and workload.gpus > most:

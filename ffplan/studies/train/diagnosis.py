@@ -25,7 +25,7 @@ class Diagnosis:
     message: str
     remedy: str
     over: float = 0.0
-    """Part by which device memory exceeds its limit [1]; 0 of other reasons."""
+    """Share by which device memory exceeds its limit [1]; 0 for other reasons."""
 
 
 _WORDS_OF = {
@@ -184,7 +184,7 @@ def diagnose(
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        over: part of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
+        over: share of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:

@@ -190,7 +190,7 @@ def _sure(tried: _Tried, first: TrainRow) -> SurePlan | None:
 def _tried(
     design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer, top: int
 ) -> _Tried:
-    """Return the best plans of a space; none where none can run."""
+    """Return the best plans of a space; empty if none can run."""
     setup = train_setup(design, catalog, request, transformer)
     space = evaluated(setup, request, request.gpus[0])
     return _Tried(request, setup, space, _refined(request, setup, space, top))

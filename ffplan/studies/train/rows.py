@@ -128,7 +128,7 @@ class _Memory:
     host: float
     """Most host memory of a rank [byte]."""
     stages: tuple[StageMemory, ...]
-    """Every stage; where there are many, the first, second, last and fullest."""
+    """Every stage; of many, the first, second, last and fullest."""
 
 
 def _memory(run: TrainRun) -> _Memory:

@@ -162,7 +162,7 @@ def _published(catalog: Catalog, request: TrainRequest, wrong: Diagnosis) -> Ite
 def _ways_out(
     design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: Diagnosis
 ) -> Iterator[str]:
-    """Yield remedies for a plan that cannot run, each of which runs when it is typed."""
+    """Yield remedies for a plan that cannot run, each verified to run."""
     count = int(plans.gpus)
     job = Job(setup, request.plan, count, most_gpus(design))
     yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, plans, wrong.reason))
