@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.training import PlanFields
     from ffplan.results.cost import CostStudy
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.train.default_job import TimedJob
 
 views.install()
 
@@ -52,8 +52,8 @@ def costs(
         UsageError: if something does not go together, or the job cannot run.
     """
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import CostRequest
 
     if (model is None) != (tokens is None):
         raise UsageError("costs: model and tokens go together")
@@ -64,7 +64,7 @@ def costs(
         fields = {"batch": batch} if batch is not None else {}
         settings = read_plan(None if plan is None else str(plan), fields)
         timed = _timed(loaded, parts, model, float(tokens), (gpus, settings), searching=search or plan is None)
-    return study_cost(loaded.resolved, parts, Asked(draws=draws, seed=seed, years=years), timed)
+    return study_cost(loaded.resolved, parts, CostRequest(draws=draws, seed=seed, years=years), timed)
 
 
 def _timed(
@@ -82,7 +82,7 @@ def _timed(
         UsageError: for a job that cannot run.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.train.usual_job import timed_on
+    from ffplan.studies.train.default_job import timed_on
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 

@@ -43,7 +43,7 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
         UsageError: for an unknown model, or a job that is too large.
     """
     from ffplan.catalog.models import Model
-    from ffplan.studies.operate.job_asked import JobError, goodput_job
+    from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     if model is not None:
         part_of(parts, Model, model, f"{command}: model")
@@ -76,7 +76,7 @@ def goodput(
         InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
         UsageError: without a job, or for one that is too large.
     """
-    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
 
     loaded = load(design)
@@ -84,7 +84,7 @@ def goodput(
     job = _job(loaded, parts, model, gpus, "goodput")
     if job is None:
         raise UsageError("goodput: no job: give a model, or the design a `workload`")
-    return study_goodput(_profiled(loaded, profile), parts, job, Asked(draws=draws, seed=seed)).report
+    return study_goodput(_profiled(loaded, profile), parts, job, CostRequest(draws=draws, seed=seed)).report
 
 
 def storage(

@@ -93,8 +93,7 @@ def sweep(
     import numpy as np
 
     from ffplan.studies.choose.sweep import Sweep, SweepQuery
-    from ffplan.studies.choose.sweep_rows import kept
-    from ffplan.studies.choose.sweep_shown import grid_axes
+    from ffplan.studies.choose.sweep_rows import grid_axes, kept
     from ffplan.studies.choose.sweep_total import Total, sweep_report
 
     points = _points(vary, pareto or {}, zipped=zipped, sample=sample, seed=seed)
@@ -157,10 +156,9 @@ def recommend(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import recommend as search
-    from ffplan.studies.choose.recommend_choice import kept
-    from ffplan.studies.choose.recommend_growth import stages_of
+    from ffplan.studies.choose.recommend import stages_of
     from ffplan.studies.choose.recommend_target import AIMS, Target
-    from ffplan.studies.choose.recommendation import recommendation
+    from ffplan.studies.choose.recommendation import kept, recommendation
 
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
     parts = Catalog([str(folder) for folder in folders])

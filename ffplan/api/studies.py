@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ffplan.results.design import Assessment
     from ffplan.results.fabric import SizeReport
     from ffplan.results.training import TrainReport
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
 TOP = 5
 """Plans that a search returns."""
@@ -151,8 +151,8 @@ def _compared(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.compare_training import compare_training, shared_size
-    from ffplan.studies.train.usual_job import JobReports
+    from ffplan.studies.compare.training import compare_training, shared_size
+    from ffplan.studies.train.default_job import JobReports
 
     loaded = [load(design) for design in designs]
     part = part_of(loaded[0].catalog, Model, model, "model")
@@ -199,7 +199,7 @@ def collective(
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
     from ffplan.collectives.volumes import OF_TOKENS, OPERATIONS, PROTOCOLS
     from ffplan.studies.collective import collective as study
-    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.collective.rows import QueryError
     from ffplan.studies.fabric.wired import message_bytes
 
     loaded, name = load(design), study.operation_name(str(operation))
@@ -211,7 +211,7 @@ def collective(
         raise UsageError(f"collective: tokens have no effect on {name}; leave them out")
     for key in tokens or {}:
         _one_of(key, (*DEEPSEEK_V3, "sms"), "field")
-    libraries = [library or study.usual_library(name, loaded.resolved)]
+    libraries = [library or study.default_library(name, loaded.resolved)]
     fields = {**DEEPSEEK_V3, **{key: _counts(value, key)[0] for key, value in (tokens or {}).items()}}
     routing = Routing(**fields) if name in OF_TOKENS else None
     request = study.CollectiveRequest(
@@ -234,7 +234,7 @@ def _asked(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
     loaded = load(design)
     parts = loaded.catalog

@@ -20,7 +20,7 @@ from ffplan.calibration.fit import BOUNDS, SOFT, relative_times, rows_of_sources
 from ffplan.catalog.evidence import EfficiencyFigure
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import StackRates
-from ffplan.studies.train.relatives import gemm_fraction, power_ratio, same_chip
+from ffplan.studies.train.nearest_accelerator import gemm_fraction, power_ratio, same_chip
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,7 +13,7 @@ from ffplan.calibration.fit import errors
 from ffplan.calibration.joint import FP8, JointFit, joint_errors, joint_fit, stack_name
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.training import LeaveOneOutReport, LeftOut, LeftOutKind, LeftOutSettings
-from ffplan.studies.train.relatives import same_energy, unlike
+from ffplan.studies.train.nearest_accelerator import same_energy, unlike
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

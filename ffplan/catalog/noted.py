@@ -10,7 +10,7 @@ from ffplan.catalog.evidence import Figure
 from ffplan.inputs.model import Frozen
 
 if TYPE_CHECKING:
-    from ffplan.catalog.store import Entry
+    from ffplan.catalog.read import Entry
 
 Place = tuple[str, tuple[str | int, ...]]
 """A figure: id of its part, and its path there."""

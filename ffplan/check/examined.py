@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.design.design import DesignStudy
-    from ffplan.studies.operate.blast import SwitchLoss
+    from ffplan.studies.fabric.faults import SwitchLoss
     from ffplan.studies.operate.goodput_job import JobRecovery
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -69,7 +69,7 @@ class Examined:
         """
         if self.study.design.workload is None:
             return None
-        from ffplan.studies.train.workload import workload_report
+        from ffplan.studies.train.default_job import workload_report
         from ffplan.training.accelerator_rates import UncalibratedError
         from ffplan.training.constraints import RefusedError
 
@@ -97,13 +97,12 @@ class Examined:
         workload = self.study.design.workload
         if workload is None or self.timed is None or workload.tokens is None:
             return None
-        from ffplan.studies.cost.asked import Asked
         from ffplan.studies.cost.cost import study_run
-        from ffplan.studies.train.usual_job import timed_job
-        from ffplan.studies.train.workload import workload_gpus
+        from ffplan.studies.cost.request import CostRequest
+        from ffplan.studies.train.default_job import timed_job, workload_gpus
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
-        return study_run(self.study.design, self.catalog.fork(), Asked(draws=0, seed=0, years=None), timed)
+        return study_run(self.study.design, self.catalog.fork(), CostRequest(draws=0, seed=0, years=None), timed)
 
     @cached_property
     def recovery(self) -> JobRecovery | None:
@@ -116,7 +115,7 @@ class Examined:
         if workload is None or self.timed is None:
             return None
         from ffplan.studies.operate.goodput_job import timed_recovery
-        from ffplan.studies.train.workload import workload_gpus
+        from ffplan.studies.train.default_job import workload_gpus
 
         gpus = workload_gpus(self.study.design, workload)
         return timed_recovery(self.study.design, self.catalog.fork(), self.timed, gpus)
@@ -139,7 +138,7 @@ class Examined:
         if not any(group.group.role == "storage" for group in design.groups):
             return None
         from ffplan.studies.operate.goodput_basis import goodput_basis
-        from ffplan.studies.operate.goodput_summary import storage_summary
+        from ffplan.studies.operate.summaries import storage_summary
 
         return storage_summary(goodput_basis(design, self.catalog.fork(), self.fabric, beside=False))
 
@@ -157,6 +156,6 @@ class Examined:
     @cached_property
     def switch_loss(self) -> SwitchLoss:
         """The accelerators that the worst loss of one switch cuts off."""
-        from ffplan.studies.operate.blast import worst_switch_loss
+        from ffplan.studies.fabric.faults import worst_switch_loss
 
         return worst_switch_loss(self.study.design, self.fabric)

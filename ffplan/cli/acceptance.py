@@ -80,8 +80,7 @@ def acceptance(
     from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
     from ffplan.report.operate import acceptance_document
-    from ffplan.studies.basis.job_layout import node_of
-    from ffplan.studies.basis.placement import fills_nodes
+    from ffplan.studies.basis.job_layout import fills_nodes, node_of
     from ffplan.studies.operate.acceptance import study_acceptance
 
     part = parsed(lambda: parse_share(tolerance), "--tolerance", "acceptance")

@@ -75,8 +75,7 @@ def _skipped(file: str, why: str) -> Finding:
 def _of_design(file: str, result: CheckedFile, reference: Version | str, assessor: Assessor) -> Iterator[Finding]:
     """Yield findings on figures of one design that got worse."""
     from ffplan.inputs.document import read_document
-    from ffplan.studies.explain.difference import regressions
-    from ffplan.studies.explain.figures import figure_changes
+    from ffplan.studies.explain.difference import figure_changes, regressions
 
     name = reference if isinstance(reference, str) else reference.info.file
     before = _before(file, reference, assessor)

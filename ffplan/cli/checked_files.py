@@ -172,7 +172,8 @@ def _check(document: Document, path: Path, kind: str | None, policy: Policy, tas
         validate(getattr(import_module(module), model), document)
     else:
         from ffplan.catalog.extended import base_name
-        from ffplan.catalog.store import Catalog, read_part
+        from ffplan.catalog.read import read_part
+        from ffplan.catalog.store import Catalog
 
         if base_name(document.data) is not None:  # a profile is whole with the one that it extends alone
             entry = Catalog(task.catalogs, beside=str(path.parent)).entry(document.data["id"])

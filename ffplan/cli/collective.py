@@ -53,11 +53,11 @@ def _refuse_idle(operation: str, of_tokens: dict[str, int | None], of_messages: 
 
 def _libraries(text: str | None, operation: str, design: ResolvedDesign) -> list[str]:
     """Return the requested libraries, or the design's first with the operation."""
-    from ffplan.studies.collective.collective import LIBRARIES, usual_library
+    from ffplan.studies.collective.collective import LIBRARIES, default_library
 
     if text is not None:
         return [choice(name.strip().lower(), LIBRARIES, "--library") for name in dict.fromkeys(text.split(","))]
-    return [usual_library(operation, design)]
+    return [default_library(operation, design)]
 
 
 def collective(
@@ -90,7 +90,7 @@ def collective(
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.collective import collective_document
     from ffplan.studies.collective.collective import CollectiveRequest, check_together, collective_table, operation_name
-    from ffplan.studies.collective.collective_rows import QueryError
+    from ffplan.studies.collective.rows import QueryError
     from ffplan.studies.fabric.wired import message_bytes
 
     operation = operation_name(operation)

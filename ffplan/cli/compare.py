@@ -19,7 +19,7 @@ from ffplan.cli.output import Progress, emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.series import MOST
 from ffplan.cli.train_options import StackOption
-from ffplan.studies.cost.asked import Asked
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.base.errors import Finding
@@ -54,7 +54,7 @@ class JobOptions:
     stack: str | None
     search: bool
     tokens: float | None
-    money: Asked
+    money: CostRequest
     profile: str | None = None
     """Reliability profile in place of the designs' own."""
 
@@ -75,12 +75,12 @@ def _training(
     from ffplan.catalog.models import Model
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.design.plan_file import read_plan
-    from ffplan.studies.basis.files_read import files_of
     from ffplan.studies.basis.job_layout import most_gpus
+    from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
-    from ffplan.studies.compare.compare_money import FRACTIONS, compare_money
-    from ffplan.studies.compare.compare_training import batches_of, compare_training
-    from ffplan.studies.train.usual_job import JobReports, with_usual_batch
+    from ffplan.studies.compare.money import FRACTIONS, compare_money
+    from ffplan.studies.compare.training import batches_of, compare_training
+    from ffplan.studies.train.default_job import JobReports, with_default_batch
 
     if job.batch is None and job.tokens is None:
         raise UsageError("ffplan compare: --model needs --batch, the sequences of a step")
@@ -97,7 +97,7 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_usual_batch(read_plan(job.plan, plan_fields), part, gpus)
+    plan = with_default_batch(read_plan(job.plan, plan_fields), part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")
@@ -126,7 +126,7 @@ def _stated(job: JobOptions, designs: list[ResolvedDesign]) -> tuple[JobOptions,
         UsageError: if no design states a job, or two state different jobs.
     """
     from ffplan.cli.workload import own_workload
-    from ffplan.studies.train.workload import workload_fields
+    from ffplan.studies.train.default_job import workload_fields
 
     design, workload = own_workload("compare", designs)
     searching = workload.plan is None or workload.search
@@ -192,7 +192,7 @@ def compare(
         raise UsageError("ffplan compare: name at least two designs")
     from ffplan.report.compare import compare_document
     from ffplan.studies.compare import compare as study
-    from ffplan.studies.cost.asked import DRAWS, Asked
+    from ffplan.studies.cost.request import DRAWS, CostRequest
 
     designs = _examine_all(files, catalog, profile)
     labels = study.labels_of(designs)
@@ -202,7 +202,7 @@ def compare(
     _refuse_without_model(model, batch or gpus or plan or stack or search)
     training, money = None, None
     if model is not None or tokens is not None:
-        request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+        request = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
         job = JobOptions(
             model=model,
             batch=batch,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.train.default_job import TimedJob
 
 
 def _timed(
@@ -44,7 +44,7 @@ def _timed(
     from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.train.usual_job import timed_on
+    from ffplan.studies.train.default_job import timed_on
 
     part = part_of(parts, Model, model, "ffplan cost: --model")
     if part.transformer is None:
@@ -67,7 +67,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, tokens: str | None) -> Time
         return None  # before the imports: a cluster without a job needs no model of training
 
     from ffplan.cli.workload import own_workload
-    from ffplan.studies.train.workload import timed_workload, with_tokens
+    from ffplan.studies.train.default_job import timed_workload, with_tokens
 
     own_workload("cost", [design])
     design = with_tokens(design, None if tokens is None else tokens_of(tokens, "cost"))
@@ -166,8 +166,8 @@ def cost(
     if model is None and (batch or gpus or plan or search):
         raise UsageError("ffplan cost: --batch, --gpus, --plan and --search have an effect with --model only")
     from ffplan.report.cost import cost_document
-    from ffplan.studies.cost.asked import DRAWS, Asked
     from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import DRAWS, CostRequest
 
     design, parts = resolved_design(file, catalog, profile)
     if rent is not None:
@@ -178,6 +178,6 @@ def cost(
         options: dict[str, object] = {"batch": batch} if batch is not None else {}
         number = tokens_of(tokens, "cost")
         timed = _timed(design, parts, model=model, tokens=number, options=options, plan=plan, gpus=gpus, search=search)
-    request = Asked(draws=DRAWS if draws is None else draws, seed=seed, years=years)
+    request = CostRequest(draws=DRAWS if draws is None else draws, seed=seed, years=years)
     document = cost_document(study_cost(design, parts, request, timed))
     emit(with_extras(document, form, [file], catalog, "cost"), form, output)

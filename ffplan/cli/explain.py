@@ -120,8 +120,8 @@ def explain(
     from ffplan.cli.versions import design_document
     from ffplan.cli.workload import own_tokens, workload_of
     from ffplan.report.explain import explanation_document
-    from ffplan.studies.explain.explain_path import Question
-    from ffplan.studies.explain.explain_path import explain as study
+    from ffplan.studies.explain.path import Question
+    from ffplan.studies.explain.path import explain as study
 
     parts = Catalog(catalog or ())
     workload = workload_of("explain", parts, model, tokens, batch, gpus)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport, SimulationReport
     from ffplan.studies.goodput.goodput import GoodputStudy
-    from ffplan.studies.goodput.goodput_simulation import FabricLosses, SimulationAsked
+    from ffplan.studies.goodput.simulation import FabricLosses, SimulationRequest
 
 MOST_ENDPOINTS = 600_000
 """Largest fabric, in endpoints, for which losses are simulated [1]."""
@@ -64,7 +64,7 @@ def _with_options(
 def _losses(design: ResolvedDesign) -> FabricLosses | None:
     """Return the effect of single losses on the fabric; None for a very large one, or other than a tree."""
     from ffplan.studies.fabric.wired import wire_design
-    from ffplan.studies.goodput.goodput_losses import fabric_losses
+    from ffplan.studies.goodput.simulation import fabric_losses
 
     wired = wire_design(design)
     if not wired.fabric.trees or len(wired.fabric.network.endpoints) > MOST_ENDPOINTS:
@@ -76,13 +76,13 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
         progress.end()
 
 
-def _simulated(study: GoodputStudy, request: SimulationAsked) -> SimulationReport:
+def _simulated(study: GoodputStudy, request: SimulationRequest) -> SimulationReport:
     """Return simulated runs of the job.
 
     Raises:
         UsageError: without SimPy.
     """
-    from ffplan.studies.goodput.goodput_simulation import expected_seconds, simulate
+    from ffplan.studies.goodput.simulation import expected_seconds, simulate
 
     needs_simpy("goodput: --simulate")
     announce("goodput: the simulation", expected_seconds(study.job, study.inputs, request))
@@ -128,9 +128,9 @@ def goodput(
     if not simulate and (days != DAYS or runs != 10):
         raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
-    from ffplan.studies.cost.asked import Asked
+    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.goodput.goodput_simulation import SimulationAsked
+    from ffplan.studies.goodput.simulation import SimulationRequest
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
@@ -138,7 +138,7 @@ def goodput(
     if job is None:
         raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
     try:
-        study = study_goodput(design, parts, job, Asked(draws=DRAWS if draws is None else draws, seed=seed))
+        study = study_goodput(design, parts, job, CostRequest(draws=DRAWS if draws is None else draws, seed=seed))
     except InputError as error:
         finding = error.findings[0]
         if interval is None or finding.rule != "design-reliability":
@@ -146,5 +146,5 @@ def goodput(
         raise UsageError(f"ffplan goodput: --interval {interval}: {finding.message}; {finding.remedy}") from None
     report: GoodputReport = study.report
     if simulate:
-        report = replace(report, simulation=_simulated(study, SimulationAsked(days, runs, seed)))
+        report = replace(report, simulation=_simulated(study, SimulationRequest(days, runs, seed)))
     emit(with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)

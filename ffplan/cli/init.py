@@ -21,8 +21,7 @@ from ffplan.cli.series import MOST
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.first_designs import FirstDesign
-    from ffplan.studies.choose.built import Built
-    from ffplan.studies.choose.wishes import Wishes
+    from ffplan.studies.choose.candidates import Built, Wishes
 
 DEFAULT_BOOK = "usd-2026"
 
@@ -52,7 +51,7 @@ PowerOfOption = Annotated[
 def _row(built: Built, file: str | None, wishes: Wishes, catalog: Catalog) -> FirstDesign:
     """Return a design with its figures, and the model's time if requested."""
     from ffplan.results.first_designs import FirstDesign
-    from ffplan.studies.train.workload import workload_report
+    from ffplan.studies.train.default_job import workload_report
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
 
@@ -198,7 +197,7 @@ def _wishes(
     from ffplan.cli.cost_options import money_of, require_transformer
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
-    from ffplan.studies.choose.wishes import Wishes
+    from ffplan.studies.choose.candidates import Wishes
 
     parts = Catalog(catalogs or ())
     part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
@@ -224,7 +223,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     from ffplan.results.design import SCHEMA_VERSION
     from ffplan.results.first_designs import InitReport
     from ffplan.studies.choose.first_designs import NoDesignError, first_designs
-    from ffplan.studies.choose.near_wishes import NearSearch
+    from ffplan.studies.choose.relaxed_targets import RelaxedSearch
 
     parts, prefix, unmet = Catalog(catalogs or ()), name or wishes.accelerator, None
     progress = Progress("sizing designs")
@@ -232,7 +231,7 @@ def _wished(wishes: Wishes, name: str | None, folder: str, form: ReportFormat, c
     try:
         built, left, fewer = first_designs(wishes, parts, prefix)
         if not built:
-            search = NearSearch(wishes, parts, prefix)
+            search = RelaxedSearch(wishes, parts, prefix)
             near = search.smaller()
             unmet = search.unmet(near)
             built, left = (near[1], near[2]) if near else ([], left)

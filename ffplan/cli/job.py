@@ -47,7 +47,7 @@ def requested_job(
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.studies.operate.job_asked import JobError, goodput_job
+    from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     work = design.workload
     if model is None and work is None:

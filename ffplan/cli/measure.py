@@ -79,7 +79,7 @@ def show_plan(
 ) -> None:
     """List the kernels that `ffplan measure run` times, and how long it takes; needs no GPU."""
     from ffplan.report.calibrate import plan_document
-    from ffplan.studies.trust.measure import measure_plan
+    from ffplan.studies.trust.measurement import measure_plan
 
     emit(plan_document(measure_plan(_plan(sizes, groups))), form, output)
 

@@ -31,7 +31,7 @@ def place(
     from ffplan.fabric.routing.job_loads import StudyError
     from ffplan.fabric.routing.rank_order import ORDERS
     from ffplan.report.fabric import placement_document
-    from ffplan.studies.fabric import place as study
+    from ffplan.studies.fabric import route as study
 
     choice(order, ORDERS, "--order")
     wired = wired_design(file, catalog)

@@ -98,7 +98,7 @@ def _time(
 
 def _stages(most_days: float, later: list[str] | None, *, by_rate: bool) -> tuple[tuple[Stage, ...], float]:
     """Return the purchases of a growing cluster, none for a single purchase, and the days of the last one."""
-    from ffplan.studies.choose.recommend_growth import stages_of
+    from ffplan.studies.choose.recommend import stages_of
 
     pairs: list[tuple[float, float]] = []
     for text in later or ():
@@ -132,8 +132,7 @@ def _found(
 ) -> tuple[RecommendReport, UsageError | None]:
     """Size the clusters, and write the best designs to a given folder; return why writing failed, if it did."""
     from ffplan.studies.choose.recommend import recommend as search
-    from ffplan.studies.choose.recommend_choice import kept
-    from ffplan.studies.choose.recommendation import recommendation
+    from ffplan.studies.choose.recommendation import kept, recommendation
 
     progress = Progress("sizing")
     sized = search(target, parts, lambda text: progress.step(progress.done, progress.done + 1, text))

@@ -106,7 +106,7 @@ def _chunks(job: SweepJob, sweep: Sweep, first: int, where: _Where) -> Iterator[
     left = sweep.chunks - first
     if where.cluster is not None:
         how: Any = {"address": where.cluster, "security": where.security, "workers": where.jobs}
-        from ffplan.studies.choose.sweep_cluster import on_cluster
+        from ffplan.studies.choose.sweep_run import on_cluster
 
         return on_cluster(job, sweep, first, **how)
     if where.jobs == 1 or left <= FEW_CHUNKS:
@@ -120,9 +120,8 @@ def _swept(
     """Run a sweep; return it, its outcome, and whether it was interrupted."""
     from ffplan.cli.sweep_file import PointsFile, PointsFolder, form_of
     from ffplan.studies.choose.sweep import Sweep
-    from ffplan.studies.choose.sweep_rows import header
+    from ffplan.studies.choose.sweep_rows import grid_axes, header
     from ffplan.studies.choose.sweep_run import SweepJob, job_key
-    from ffplan.studies.choose.sweep_shown import grid_axes
     from ffplan.studies.choose.sweep_total import Total
 
     sweep, target = Sweep(query), None

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
     from ffplan.results.training import TrainReport, TrainRow
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
 
 def _report(
@@ -134,8 +134,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     from ffplan.catalog.models import Model
     from ffplan.cli.workload import own_workload
     from ffplan.design.plan_file import plan_of
-    from ffplan.studies.train.usual_job import with_usual_batch
-    from ffplan.studies.train.workload import workload_fields, workload_gpus
+    from ffplan.studies.train.default_job import with_default_batch, workload_fields, workload_gpus
 
     _, workload = own_workload("train", [design])
     stated = workload_fields(design, workload) if document is None else {"batch": workload.batch}
@@ -145,7 +144,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     tokens = job.tokens or workload.tokens
     return JobRequest(
         model=workload.model,
-        plan=with_usual_batch(plan, part, workload_gpus(design, workload)),
+        plan=with_default_batch(plan, part, workload_gpus(design, workload)),
         gpus=job.gpus or (str(workload.gpus) if workload.gpus else None),
         tokens=tokens,
         search=job.search or (document is None and (workload.plan is None or workload.search)),
@@ -168,7 +167,7 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.basis.job_layout import most_gpus
-    from ffplan.studies.train.usual_job import with_usual_batch
+    from ffplan.studies.train.default_job import with_default_batch
 
     numbers = _numbers(job.gpus, search=False)
     part = part_of(parts, Model, job.model, "ffplan train: --model")
@@ -176,7 +175,7 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
         return job
     gpus = numbers[0] if numbers else most_gpus(design)
     free = document is None and not job.plan.model_fields_set & STRUCTURE
-    return replace(job, plan=with_usual_batch(job.plan, part, gpus), search=job.search or free)
+    return replace(job, plan=with_default_batch(job.plan, part, gpus), search=job.search or free)
 
 
 def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: float | None) -> TrainReport:
@@ -187,15 +186,15 @@ def _as_run(read: tuple[ResolvedDesign, Catalog], report: TrainReport, tokens: f
     """
     if tokens is None:
         return report
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_run
-    from ffplan.studies.train.usual_job import timed_job
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.train.default_job import timed_job
 
     if report.unit != "tokens":
         raise UsageError(f"ffplan train: --tokens: {report.model} is trained on {report.unit}")
     row = report.rows[0]
     timed = timed_job(report, row.plan.gpus + row.idle, tokens)
-    return replace(report, run=study_run(*read, Asked(), timed))
+    return replace(report, run=study_run(*read, CostRequest(), timed))
 
 
 def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
@@ -290,7 +289,7 @@ def train(
     from ffplan.inputs.dimensions import DATA
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.report.train import train_document
-    from ffplan.studies.train.train_setup import TrainRequest
+    from ffplan.studies.train.setup import TrainRequest
 
     plain = (batch, sequence, zero, recompute, precision, schedule, reducer, preset, stack, attention)
     options = {

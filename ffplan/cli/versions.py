@@ -19,8 +19,7 @@ from ffplan.inputs.limits import MAX_BYTES
 
 if TYPE_CHECKING:
     from ffplan.inputs.document import Document
-    from ffplan.studies.explain.difference import Version
-    from ffplan.studies.explain.figures import Values
+    from ffplan.studies.explain.difference import Values, Version
 
 _BUILT = re.compile(r"^(vendid=|(Switch|Ca|Hca)\s+\d+\s+\"|# Topology file)", re.MULTILINE)
 """Lines of ibnetdiscover output."""
@@ -46,8 +45,8 @@ class Assessor:
         from ffplan.check.examined import Examined
         from ffplan.design.resolve import resolve
         from ffplan.studies.design.design import study_design
-        from ffplan.studies.explain.figures import values_of
-        from ffplan.studies.train.workload import with_tokens
+        from ffplan.studies.explain.difference import values_of
+        from ffplan.studies.train.default_job import with_tokens
 
         catalog = self.catalog.fork()
         design = resolve(document, catalog)
@@ -86,8 +85,7 @@ def saved_version(file: str, command: str) -> Version:
         UsageError: if the file is no report, or has several designs.
     """
     from ffplan.results.design import DesignInfo
-    from ffplan.studies.explain.difference import Version
-    from ffplan.studies.explain.figures import values_of
+    from ffplan.studies.explain.difference import Version, values_of
     from ffplan.studies.explain.reproduce import NoReportError, read_report
 
     try:

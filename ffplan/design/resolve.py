@@ -11,7 +11,7 @@ from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.catalog.store import METHODS
+from ffplan.catalog.read import METHODS
 from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics

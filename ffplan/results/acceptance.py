@@ -16,7 +16,7 @@ class Measured:
     value: float
     """In the unit of the check."""
     host: str
-    """The node, as the log names it; the file's name where it does not."""
+    """Name of the node in the log; the file's name if the log has none."""
     part: str
     """Which of its parts: a GPU, a port; empty of a node or of several."""
     file: str
@@ -26,17 +26,17 @@ class Measured:
     gpus: int = 0
     """Ranks of a collective [1]."""
     nodes: int = 0
-    """Nodes that took part; 0 where the log does not say [1]."""
+    """Nodes that took part; 0 if the log does not say [1]."""
     size_bytes: float = 0.0
     """Message of a collective [byte]."""
     doubt: str = ""
-    """Why the value may not count; empty where nothing speaks against it."""
+    """Why the value may not count; empty for a good one."""
     fewest_ranks: int = 0
-    """Ranks on the node that has fewest of them; 0 where the log does not say [1]."""
+    """Ranks on the node that has fewest of them; 0 if the log does not say [1]."""
     most_ranks: int = 0
-    """Ranks on the node that has most of them; 0 where the log does not say [1]."""
+    """Ranks on the node that has most of them; 0 if the log does not say [1]."""
     devices: tuple[int, ...] = ()
-    """Numbers of the accelerators that took part on each node; empty where the log does not say, or nodes differ."""
+    """Numbers of the accelerators that took part on each node; empty if the log does not say, or nodes differ."""
     accelerators: tuple[str, ...] = ()
     """Names of the accelerators, as the log has them."""
 
@@ -62,7 +62,7 @@ class CheckRow:
     least: float
     """What passes: at least this."""
     most: float | None
-    """What no correct measurement exceeds: a peak, or a line rate; null where it is not known."""
+    """Ceiling of any correct measurement: a peak, or a line rate; null if unknown."""
     exact: bool
     """Whether less than expected never passes: widths and generations."""
     how: str
@@ -78,11 +78,11 @@ class JudgedRow:
     measured: Measured
     """The value."""
     expected: float | None
-    """What the model expects of it; null where it has none."""
+    """Expectation of the model; null if it has none."""
     least: float | None
     """What passes."""
     most: float | None
-    """What no correct measurement exceeds; null where it is not known."""
+    """Ceiling of any correct measurement; null if unknown."""
     verdict: str
     """pass, fail, doubt or not judged."""
     why: str

@@ -16,9 +16,9 @@ class AccuracyRow:
     what: str
     """Operation, level or transport, with what was forced."""
     gpus: int | None
-    """Ranks; null where it does not apply."""
+    """Ranks; null if it does not apply."""
     size_bytes: float | None
-    """Message [byte]; null where it does not apply."""
+    """Message [byte]; null if it does not apply."""
     unit: str
     """Unit of both values: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
     measured: float
@@ -31,7 +31,7 @@ class AccuracyRow:
     """Model over measured, less one [1]; 0 inside a range, else against its nearer end. Of rates of training runs
     measured over model, less one: above 0 the model is too slow in every unit."""
     chosen: str
-    """Algorithm and protocol; empty where there is no choice."""
+    """Algorithm and protocol; empty without a choice."""
     status: str
     """Status: how far the source was followed."""
     kind: str
@@ -39,7 +39,7 @@ class AccuracyRow:
     on a setting that the source does not state; estimated, where the efficiencies of another accelerator stand in;
     arithmetic, where the source computed it."""
     scored: bool
-    """False where the row counts in no summary."""
+    """False if the row counts in no summary."""
     note: str | None
     """Reason why the row is not scored, or other conditions."""
 
@@ -81,7 +81,7 @@ class AccuracyReport:
     bands: tuple[Score, ...]
     """A summary for each band of message sizes, over collectives with a size."""
     total: Score | None
-    """Over all rows that count but those that the source computed, unless there are no others; null where none does."""
+    """Over all rows that count, without rows that the source computed unless there are no others; null without any."""
 
 
 SCHEMAS = {

@@ -30,9 +30,9 @@ class SlowLink:
     designed_gbit_s: float
     """Rate in the design, one direction [Gb/s]."""
     found_gbit_s: float | None
-    """Rate as built, one direction [Gb/s]; null where the file has a width alone."""
+    """Rate as built, one direction [Gb/s]; null if the file has a width alone."""
     lanes: int | None
-    """Lanes as built; null where the file does not say."""
+    """Lanes as built; null if the file does not say."""
 
 
 @record
@@ -114,9 +114,9 @@ class BuiltLink:
     b: str
     """The other."""
     gbit_s: float | None
-    """Rate, one direction [Gb/s]; null where the file does not say."""
+    """Rate, one direction [Gb/s]; null if the file does not say."""
     lanes: int | None
-    """Lanes; null where the file does not say."""
+    """Lanes; null if the file does not say."""
 
 
 @record

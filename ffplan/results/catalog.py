@@ -20,7 +20,7 @@ class PartRow:
     path: str
     """File."""
     calibrated: bool | None
-    """True where an accelerator has training constants of its own, false where those of a relative stand in; null for
+    """True if an accelerator has its own training constants, false if it takes a relative's; null for
     other kinds."""
 
 
@@ -47,7 +47,7 @@ class OfferRow:
     currency: str
     """Currency of the price."""
     date: str | None
-    """Date of the price; null where it is not known."""
+    """Date of the price; null if unknown."""
     status: str
     """Status of the price."""
 
@@ -121,7 +121,7 @@ class FigureRow:
     source: str
     """Title of the source."""
     date: str | None
-    """Date of a price, or of the source of another figure; null where neither bears one, whenever it was read."""
+    """Date of a price, or of the source of another figure; null if neither has one."""
     note: str | None
     """Derivation, conditions, contradictions between sources."""
 

@@ -38,7 +38,7 @@ class CollectiveRow:
     algorithm: str
     """Algorithm that the library chooses."""
     protocol: str
-    """The protocol it chooses; empty where the library has none."""
+    """The protocol it chooses; empty if the library has none."""
     time_s: float
     """Time [s]."""
     algbw_gbyte_s: float
@@ -52,7 +52,7 @@ class CollectiveRow:
     fill_s: float
     """Part that filling pipelines takes [s]."""
     limited_by: str
-    """latency or protocol where they take more than the tightest resource, else its kind."""
+    """latency or protocol if they take more than the tightest resource, else its kind."""
     limited_by_label: str
     """Label of `limited_by`."""
     runner_up: str | None
@@ -100,7 +100,7 @@ class CollectiveReport:
     algorithm: str
     """The algorithm that the library chooses."""
     protocol: str
-    """The protocol it chooses; empty where the library has none."""
+    """The protocol it chooses; empty if the library has none."""
     operation: str
     """Collective operation."""
     ranks: int
@@ -116,7 +116,7 @@ class CollectiveReport:
     busbw_gbyte_s: float
     """Bus bandwidth as nccl-tests defines it [GB/s]."""
     limited_by: str
-    """latency or protocol where they take more than the tightest resource, else its kind."""
+    """latency or protocol if they take more than the tightest resource, else its kind."""
     limited_by_label: str
     """Label of `limited_by`."""
     fastest: str
@@ -160,11 +160,11 @@ class CollectiveTable(Result):
     library: str
     """Libraries, with commas between."""
     in_network_allowed: bool
-    """True where the network's switches may reduce (SHARP)."""
+    """True if the network's switches may reduce (SHARP)."""
     in_network_reduction: bool
-    """True where they reduce in at least one row."""
+    """True if they reduce in at least one row."""
     in_switch_reduction: bool
-    """True where the scale-up switch reduces (NVLS) in at least one row."""
+    """True if the scale-up switch reduces (NVLS) in at least one row."""
     rows: tuple[CollectiveRow, ...]
     """A row for each number of GPUs and size."""
     algorithms: tuple[AlgorithmRow, ...]

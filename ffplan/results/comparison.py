@@ -13,7 +13,7 @@ from ffplan.results.training import StepPart
 
 @record
 class Ratios:
-    """One design over the baseline; null where a side is missing or partial, or where currencies or scopes differ."""
+    """One design over the baseline; null if a side is missing or partial, or where currencies or scopes differ."""
 
     accelerators: float | None
     """Accelerators."""
@@ -61,7 +61,7 @@ class Ratios:
 
 @record
 class JobSide:
-    """A training job on one design; null where it cannot run."""
+    """A training job on one design; null if it cannot run."""
 
     plan: PlanRow | None
     """The fastest plan of a search."""
@@ -74,22 +74,22 @@ class JobSide:
     mfu: float | None
     """Model FLOP/s over the dense peak at the plan's precision [1]."""
     memory_words: str | None
-    """Why its memory is at the edge; null where it fits."""
+    """Why its memory is at the edge; null if it fits."""
     capital_per_token_s: float | None
     """Capital of the job's accelerators, with their fraction of the cluster, over tokens a second [currency per
-    token/s]; null where the cost is partial or missing."""
+    token/s]; null if the cost is partial or missing."""
     capital_ratio: float | None
-    """The same over the baseline's: the price of a token's capital; null where they cannot be compared."""
+    """Over the baseline's: the price of a token's capital; null if they cannot be compared."""
     speed_ratio: float | None
     """Tokens a second over the baseline's."""
     estimated_from: str | None
-    """The calibrated accelerator whose efficiencies stand in; null where it has constants of its own."""
+    """The calibrated accelerator whose efficiencies are taken; null if it has its own constants."""
     error_band: float | None
     """Mean of absolute errors to expect of the speed [1]."""
     refused: str | None
     """Reason why the job cannot run."""
     parts: tuple[StepPart, ...]
-    """Parts of the step, the largest first; empty where it cannot run."""
+    """Parts of the step, the largest first; empty if it cannot run."""
 
 
 @record
@@ -109,7 +109,7 @@ class OwnSize:
     gpus: int
     """Accelerators of the job."""
     tokens_s: float | None
-    """Tokens a second; null where the job cannot run at that size."""
+    """Tokens a second; null if the job cannot run at that size."""
 
 
 @record
@@ -129,7 +129,7 @@ class TrainingComparison:
     capital_basis: str
     """What capital is: the purchase, or planned parts where the purchase of a design has gaps."""
     currency: str | None
-    """Currency of the capital; null where the designs have several, or none."""
+    """Currency of the capital; null if the designs have several, or none."""
     sizes: tuple[JobSize, ...]
     """A quarter of the batch, the batch, four times the batch."""
     catalog: tuple[CatalogFile, ...]
@@ -143,13 +143,13 @@ class MoneySide:
     label: str
     """Label of the design."""
     hour: Band | None
-    """An accelerator-hour in use [currency]; null where the design has neither prices nor rent."""
+    """An accelerator-hour in use [currency]; null if the design has neither prices nor rent."""
     capex: float | None
     """Purchase of the whole cluster, the building included [currency]; 0 of a rented fleet."""
     partial: tuple[str, ...]
     """What its costs leave out; where two designs leave out different things, they are not set against each other."""
     run: RunReport | None
-    """The run; null where it cannot run or be priced."""
+    """The run; null if it cannot run or be priced."""
     refused: str | None
     """Reason why it cannot."""
     waiting: Waiting | None
@@ -167,7 +167,7 @@ class MoneyDifference:
     against: str
     """Label of the design that it is set against: the baseline, or the first that runs where the baseline does not."""
     cheaper_share: float | None
-    """Part of the draws in which it is cheaper than that design [1]; null without draws."""
+    """Share of draws with it cheaper than that design [1]; null without draws."""
     difference: Band
     """Its cost of a million tokens less the baseline's [currency]."""
     ratio: Band
@@ -183,7 +183,7 @@ class ScaleSide:
     """A run at one size on one design."""
 
     cost_per_million_tokens: float | None
-    """Likely cost of a million tokens [currency]; null where it cannot run."""
+    """Likely cost of a million tokens [currency]; null if it cannot run."""
     days: float | None
     """Likely days of the run."""
 
@@ -219,7 +219,7 @@ class MoneyComparison:
     sides: tuple[MoneySide, ...]
     """The designs, in their order."""
     differences: tuple[MoneyDifference, ...]
-    """Every design but the baseline, against it; empty where one of the two has no run."""
+    """Every design but the baseline, against it; empty if one of the two has no run."""
     scales: tuple[ScaleRow, ...]
     """The run at other numbers of accelerators and other batches."""
 
@@ -245,9 +245,9 @@ class Comparison(Result):
     notes: tuple[str, ...]
     """Reasons for other missing ratios, and what another core policy costs."""
     training: TrainingComparison | None
-    """The job that was asked for; null where none was."""
+    """The requested job; null without one."""
     money: MoneyComparison | None
-    """The run in money; null where no tokens were given."""
+    """The run in money; null if no tokens were given."""
     verdicts: tuple[str, ...]
     """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
     design but the baseline."""

@@ -20,7 +20,7 @@ class Bom:
     price_date: str
     """Date of its prices."""
     exchange_rate: float | None
-    """Value of a unit of the book's currency, where it is another [currency]."""
+    """Value of a unit of the book's currency, if it differs [currency]."""
     lines: tuple[BomLine, ...]
     """Lines, by kind."""
     hardware: float
@@ -102,9 +102,9 @@ class RentRow:
     running costs as much as the rent, or after the life of the hardware."""
     break_even_months_from_order: float | None
     """Months from the order after which owning has cost less: until the first job its side pays what bridges the wait,
-    the other this rent; null where that is after the life of the hardware, or the wait has no price."""
+    the other this rent; null if that is after the life of the hardware, or the wait has no price."""
     break_even_utilisation: float | None
-    """Utilisation above which an owned hour is cheaper than this one; null where it is cheaper at none."""
+    """Utilisation above which an owned hour is cheaper than this one; null without one."""
     why: str | None
     """Reason why there are no such months."""
     utilisation_why: str | None
@@ -126,7 +126,7 @@ class Waiting:
     months: float
     """Their sum [month]."""
     value: float | None
-    """Cost of these months: their stated value, or the rent that bridges them [currency]; null where neither is
+    """Cost of these months: their stated value, or the rent that bridges them [currency]; null if neither is
     known."""
     basis: str
     """What that rests on."""
@@ -218,7 +218,7 @@ class SitePower:
     rack_area_m2: float | None
     """Floor of a rack with its share of aisles: as stated, by the floor plan, or the profile's [m2]."""
     floor_m2: float | None
-    """Floor of all racks [m2]; rooms for power and cooling are apart."""
+    """Floor of all racks, without rooms for power and cooling [m2]."""
     liquid_share: float
     """Part of the rated IT power that liquid takes away [1]."""
     liquid_kw: float
@@ -272,7 +272,7 @@ class FlipRow:
     likely: float
     """Its likely value."""
     break_even: float | None
-    """The value at which both cost the same, all else likely; null where there is none."""
+    """The value at which both cost the same, all else likely; null without one."""
     why: str | None
     """Reason for a null."""
 
@@ -308,7 +308,7 @@ class Uncertainty:
     """How sure the figures are."""
 
     draws: int
-    """Draws; 0 where none were asked for, and quantiles then are the likely value."""
+    """Draws; 0 without any, and quantiles then are the likely value."""
     seed: int
     """Seed of the draws."""
     of: str
@@ -316,7 +316,7 @@ class Uncertainty:
     tornado: tuple[SwingRow, ...]
     """What drives that figure, the largest first."""
     against: str | None
-    """Offer that the break-evens are against; null where the rent book has none for the accelerator."""
+    """Offer that the break-evens are against; null if the rent book has none for the accelerator."""
     break_even: tuple[FlipRow, ...]
     """Value of each input at which owning costs as much as that offer."""
     inputs: tuple[InputRow, ...]
@@ -374,15 +374,15 @@ class CostStudy(Result):
     bom: Bom | None
     """Bill of materials; null of a rented fleet, and where the design names no price book."""
     tco: Tco | None
-    """Ownership or rent; null where the design has neither prices nor rent."""
+    """Ownership or rent; null if the design has neither prices nor rent."""
     power: SitePower
     """Power and cooling."""
     run: RunReport | None
-    """The training run; null where none was asked for."""
+    """The training run; null unless asked for."""
     uncertainty: Uncertainty | None
-    """How sure the figures are; null where there is no tco."""
+    """How sure the figures are; null without a tco."""
     phases: tuple[PhaseReport, ...]
-    """Phases of the purchase; empty where the design has none."""
+    """Phases of the purchase; empty if the design has none."""
     assumptions: tuple[str, ...]
     """Assumptions behind the figures."""
     unverified: tuple[UnverifiedFigure, ...]

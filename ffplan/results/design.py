@@ -90,7 +90,7 @@ class LevelRow:
     """A level of switches on the scaling book's rooflines, at specified rates."""
 
     level: str
-    """node, leaf, spine, zones or groups; network where nothing is cut above the nodes."""
+    """node, leaf, spine, zones or groups; network if nothing is cut above the nodes."""
     accelerators: int
     """Accelerators below it."""
     gbyte_s: float
@@ -118,9 +118,9 @@ class CostReport:
     price_date: str
     """Date of the prices."""
     servers: float | None
-    """Compute and management servers [currency]; null where none in scope has a price."""
+    """Compute and management servers [currency]; null if no part in scope has a price."""
     network: float | None
-    """Switches and links [currency]; null where none in scope has a price."""
+    """Switches and links [currency]; null if no part in scope has a price."""
     storage: float | None
     """Storage servers [currency]; null where outside the scope, absent or without a price."""
     total: float
@@ -167,7 +167,7 @@ class NodePowerReport:
     maximum_w: float
     """Rated maximum where known, otherwise the larger of the two above [W]."""
     rated: bool
-    """True where the maximum is rated, false where it is a component sum."""
+    """True if the maximum is rated, false if it is a component sum."""
     rack_w: float | None
     """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
     missing: tuple[MissingFigure, ...]
@@ -195,7 +195,7 @@ class PowerReport:
     energy_mwh_per_year: float
     """Facility energy of a year in training [MWh]."""
     electricity_per_year: float | None
-    """Its price [electricity_currency per year], at 8,760 hours of training; null where the design gives no electricity
+    """Its price [electricity_currency per year], at 8,760 hours of training; null if the design gives no electricity
     price."""
     electricity_currency: str | None
     """Currency of that price."""
@@ -212,7 +212,7 @@ class SiteSummary:
     currency: str
     """Currency of every amount."""
     purchase: float | None
-    """Purchase: the whole bill of materials [currency]; null where the cluster is rented or has no prices."""
+    """Purchase: the whole bill of materials [currency]; null if the cluster is rented or has no prices."""
     per_accelerator: float | None
     """The same over accelerators [currency]."""
     planned: float | None
@@ -285,13 +285,13 @@ class Assessment(Result):
     site: SiteSummary | None
     """Purchase, power and racks of the whole site; null without accelerators, or where the question is another."""
     cost: CostReport | None
-    """Cost of the parts that the design plans; null where the design names no price book."""
+    """Cost of the parts that the design plans; null if the design names no price book."""
     power: PowerReport
     """Power of what the design plans."""
     reliability: ReliabilitySummary | None
     """What a job on all accelerators expects of failures; null without accelerators."""
     storage: StorageSummary | None
-    """Storage; null where the design plans none and none stands for it."""
+    """Storage; null if neither the design nor its profile has any."""
     assumptions: tuple[str, ...]
     """Every assumption that changes a result."""
     unverified: tuple[UnverifiedFigure, ...]

@@ -14,9 +14,9 @@ class FieldChange:
     path: str
     """Field, such as `fabric.tiers`."""
     before: str | None
-    """Its value as JSON; null where it was absent."""
+    """Its value as JSON; null if absent."""
     after: str | None
-    """Its value as JSON; null where it is absent now."""
+    """Its value as JSON; null if absent now."""
 
 
 @record
@@ -32,13 +32,13 @@ class FigureChange:
     kind: str
     """cost, power, bandwidth, time, or empty: the threshold that `check --against` holds it to."""
     before: float | None
-    """Value before [unit]; null where there was none."""
+    """Value before [unit]; null if there was none."""
     after: float | None
-    """Value after [unit]; null where there is none."""
+    """Value after [unit]; null without one."""
     relative: float | None
-    """Its change over the value before [1]; null where there is none."""
+    """Its change over the value before [1]; null without one."""
     verdict: str
-    """better, worse, or empty where neither is meant."""
+    """better, worse, or empty if neither is meant."""
 
 
 @record
@@ -64,7 +64,7 @@ class DesignDifference(Result):
     after: DesignInfo
     """The design after."""
     changes: tuple[FieldChange, ...]
-    """Fields that changed, in the order of the design after; empty where one side is a saved report."""
+    """Fields that changed, in the order of the design after; empty if one side is a saved report."""
     figures: tuple[FigureChange, ...]
     """Every figure of the two reports."""
     effects: tuple[ChangeEffect, ...]

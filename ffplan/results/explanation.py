@@ -44,7 +44,7 @@ class Influence:
     source: str
     """Where it is from."""
     grade: str
-    """Grade of the figure; empty where the design states it, or the model does."""
+    """Grade of the figure; empty if the design states it, or the model does."""
     status: str
     """Status of the figure; `given` where the design states it."""
     at_less: str
@@ -52,9 +52,9 @@ class Influence:
     at_more: str
     """Value tried above it."""
     less: float | None
-    """Relative change of the value at `at_less` [1]; null where the design then cannot stand."""
+    """Relative change of the value at `at_less` [1]; null if the design then cannot stand."""
     more: float | None
-    """Relative change of the value at `at_more` [1]; null where the design then cannot stand."""
+    """Relative change of the value at `at_more` [1]; null if the design then cannot stand."""
 
 
 @record

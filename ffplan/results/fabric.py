@@ -37,9 +37,9 @@ class LaneReport:
     job_rate_together: float
     """Rate of the job while the other runs too, as a fraction of the ideal [1]."""
     other_rate_alone: float
-    """Rate of the other alone, as a fraction of its own ideal [1]."""
+    """Rate of the other alone, as a fraction of its ideal [1]."""
     other_rate_together: float
-    """Rate of the other while the job runs too, as a fraction of its own ideal [1]."""
+    """Rate of the other while the job runs too, as a fraction of its ideal [1]."""
 
 
 @record
@@ -81,7 +81,7 @@ class RouteReport(Result):
     tiers: tuple[LinkLoad, ...]
     """The busiest link of each tier and direction."""
     pairs_across_zones: int | None
-    """Pairs of nodes that communicate across zones; null where it does not apply."""
+    """Pairs of nodes that communicate across zones; null if it does not apply."""
     unreached: int
     """Flows that do not arrive."""
     beside: LaneReport | None
@@ -147,7 +147,7 @@ class LossReport:
     zone_share_worst: float
     """`zone_share` of the worst sample."""
     bisection_share: float | None
-    """Bisection bandwidth left, mean [1]; null where the healthy fabric has none, as between zones that are
+    """Bisection bandwidth left, mean [1]; null if the healthy fabric has none, as between zones that are
     separate."""
     bisection_share_worst: float | None
     """`bisection_share` of the worst sample."""
@@ -196,7 +196,7 @@ class Check:
     found: str
     """Value from the program."""
     passed: bool | None
-    """True where they agree; null where both are listed for information only."""
+    """True if they agree; null if both are listed for information only."""
     verdict: str | None = None
     """Which of two rates a cluster has, where OpenSM's tables are loaded otherwise than by our rule; null elsewhere."""
 
@@ -240,7 +240,7 @@ class SizeOption:
     spare_ports: int
     """Free endpoint ports."""
     next_endpoints: int | None
-    """Endpoints of the next growth step; null where there is none."""
+    """Endpoints of the next growth step; null without one."""
     next_switches: int | None
     """Switches of the next growth step."""
     ports_per_endpoint: float
@@ -294,13 +294,13 @@ class CableKind:
     as_sold: int
     """Cables as they are sold: a pair of modules counts once, whichever way its fibres lead."""
     shortest_m: float | None
-    """Length of the shortest [m]; null where the floor plan has no place for the network's switches."""
+    """Length of the shortest [m]; null if the floor plan has no place for the network's switches."""
     longest_m: float | None
-    """Length of the longest [m]; null where the floor plan has no place for the network's switches."""
+    """Length of the longest [m]; null if the floor plan has no place for the network's switches."""
     total_m: float | None
     """Length of all [m]; null as above."""
     cost: float | None
-    """Price of all, in the currency of the design's price book; null where it has none."""
+    """Price of all, in the currency of the design's price book; null if it has none."""
 
 
 @record
@@ -366,7 +366,7 @@ class CablingReport(Result):
     kinds: tuple[CableKind, ...]
     """Cables by network, tier and type."""
     cables: tuple[CableRow, ...]
-    """Every cable, leg by leg where it is split."""
+    """Every cable, a split one leg by leg."""
 
 
 SCHEMAS = {

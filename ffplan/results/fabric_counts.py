@@ -77,7 +77,7 @@ class Cables:
 
 @record
 class SoldCables:
-    """Cables as they are sold and stand in the bill: a pair of modules counts once, whichever way its fibres lead."""
+    """Cables as sold and billed: a pair of modules counts once, whichever way its fibres lead."""
 
     endpoint: int
     """NIC to leaf."""
@@ -168,9 +168,9 @@ class TierSwitches:
     down_gbyte_s: float
     """Rate of one of them, one direction [GB/s]."""
     uplinks: int
-    """Links upwards of one switch [1]; 0 where nothing is above."""
+    """Uplinks of one switch [1]; 0 at the top."""
     up_gbyte_s: float
-    """Rate of one of them, one direction [GB/s]; 0 where there are none."""
+    """Rate of one of them, one direction [GB/s]; 0 without any."""
     unused_ports: int
     """Ports of one box that the design sets aside, before any split [1]."""
 
@@ -220,13 +220,13 @@ class FabricReport:
     port_gbyte_s: float
     """Rate of an endpoint port of a compute node, one direction [GB/s]."""
     scale_up: ScaleUpReport | None
-    """The scale-up tier of the compute nodes; null where it has none."""
+    """The scale-up tier of the compute nodes; null if it has none."""
     bisection_gbyte_s: float
     """Bandwidth across the worst even split of the endpoints, one direction [GB/s]."""
     core_policy: str | None
-    """Policy for the number of core switches; null where the fabric has none."""
+    """Policy for the number of core switches; null if the fabric has none."""
     switches_by_core_policy: dict[str, int]
-    """All switches that the fabric has with each core policy; empty where it has no cores."""
+    """All switches that the fabric has with each core policy; empty if it has no cores."""
 
 
 @record
@@ -242,4 +242,4 @@ class NetworkReport:
 
 
 SCHEMAS: dict[str, tuple[type, str]] = {}
-"""Files and outputs of this module: none of its own."""
+"""Files and outputs of this module: none."""

@@ -15,7 +15,7 @@ class FirstDesign:
     idea: str
     """What it is for."""
     file: str | None
-    """File that was written; null where none was."""
+    """File that was written; null without one."""
     accelerators: int
     """Accelerators."""
     nodes: int
@@ -33,11 +33,11 @@ class FirstDesign:
     allreduce_gbyte_s: float | None
     """Algorithm bandwidth of an allreduce of 1 GiB over all accelerators [GB/s]."""
     tokens_s: float | None
-    """Tokens a second of the model asked for, with the fastest plan; null where none was asked for or it cannot run."""
+    """Tokens a second of the model asked for, with the fastest plan; null unless asked for or it cannot run."""
     refused: str | None
     """Reason why the model cannot run."""
     fewer: str | None
-    """Reason why it has fewer accelerators than the wishes allow; null where it has the most."""
+    """Reason why it has fewer accelerators than the wishes allow; null if it has the most."""
 
 
 @record
@@ -113,7 +113,7 @@ class InitReport(Result):
     schema_version: str
     """Version of this format."""
     designs: tuple[FirstDesign, ...]
-    """Designs that meet the wishes; where none does, those of the largest size that meets budget and power."""
+    """Designs that meet the wishes; without any, designs of the largest size that meets budget and power."""
     left_out: tuple[str, ...]
     """Designs that do not, with the reason."""
     unmet: UnmetWishes | None

@@ -34,7 +34,7 @@ class MeasurePlan:
     seconds: float
     """Time that all of them run; start and allocation come on top [s]."""
     groups: tuple[PlannedGroup, ...]
-    """Groups in the order in which they run."""
+    """Groups in order of execution."""
 
 
 @record
@@ -46,7 +46,7 @@ class MeasuredConstant:
     unit: str
     """1, s or GB/s."""
     before: float | None
-    """Value of the catalogue; null where it has none."""
+    """Value of the catalogue; null if it has none."""
     after: float
     """Fitted value."""
     low: float
@@ -56,7 +56,7 @@ class MeasuredConstant:
     rows: int
     """Rows that it rests on."""
     written: bool
-    """True where the catalogue file has it."""
+    """True if the catalogue file has it."""
     note: str | None
     """Caveat, or the reason why it is not written."""
 
@@ -72,17 +72,17 @@ class KernelError:
     measured_us: float
     """Measured time [us]."""
     spread: float | None
-    """Ninetieth percentile over the tenth, less one [1]; null where no spread is known."""
+    """Ninetieth percentile over the tenth, less one [1]; null if no spread is known."""
     rate: float
     """Measured rate."""
     unit: str
     """Its unit: TFLOP/s or GB/s."""
     fitted_us: float | None
-    """Time with the fitted constants [us]; null where a measured rate is taken as it is."""
+    """Time with the fitted constants [us]; null if a measured rate is taken as it is."""
     error: float | None
     """Fitted over measured, less one [1]."""
     catalogue_us: float | None
-    """Time with the catalogue's constants [us]; of a GEMM beside the measured time of a kernel of its own."""
+    """Time with the catalogue's constants [us]; of a GEMM beside a separately measured kernel."""
     catalogue_error: float | None
     """Catalogue's over measured, less one [1]."""
 
@@ -130,7 +130,7 @@ class MeasuredFit:
     remarks: tuple[str, ...]
     """What the recording lacks, and what was left out."""
     doubts: tuple[str, ...]
-    """Reasons not to use the constants; with any of them nothing is written unless forced."""
+    """Reasons not to use the constants; any of them prevents writing unless forced."""
 
 
 SCHEMAS = {

@@ -38,7 +38,7 @@ class Origin:
     meaning: str
     """What it is, as the schema has it."""
     formula: str
-    """Equation, or how it follows from its parts; empty where it is counted or given."""
+    """Equation, or how it follows from its parts; empty if it is counted or given."""
     source: str
     """Source of the equation."""
     parts: tuple[str, ...]

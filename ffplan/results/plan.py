@@ -72,7 +72,7 @@ class PlanRow:
     offload: str
     """States that host memory holds, or the node's drives."""
     offload_to: str
-    """memory or drives: where they wait."""
+    """memory or drives: the place where they wait."""
     offload_layers: int
     """Layers of each stage whose activations wait in host memory."""
     reducer: str

@@ -14,7 +14,7 @@ class RecommendedPurchase:
     order_month: float
     """Month of its order, since the first."""
     ready_month: float | None
-    """Month of its first job; null where an earlier purchase serves already."""
+    """Month of its first job; null if an earlier purchase serves already."""
     days_wanted: float
     """Days that the run may take from then on."""
     days: float
@@ -24,9 +24,9 @@ class RecommendedPurchase:
     accelerators: int
     """Accelerators that stand after it."""
     capex: float
-    """Price of it; 0 where an earlier purchase serves already [currency]."""
+    """Price of it; 0 if an earlier purchase serves already [currency]."""
     alone: float
-    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+    """Bill of materials of a cluster of this size, without later growth [currency]."""
 
 
 @record
@@ -54,7 +54,7 @@ class RecommendedDesign:
     racks: int
     """Racks that it fills."""
     floor_m2: float | None
-    """Floor of these racks, aisles included [m2]; null where the ownership profile does not say."""
+    """Floor of these racks, aisles included [m2]; null if the ownership profile does not say."""
     differs: str
     """What it has in place of the best design's; empty of the best, and of designs that break a limit."""
     days: float
@@ -68,7 +68,7 @@ class RecommendedDesign:
     plan: str
     """Parallel plan of the run, in words."""
     memory_words: str | None
-    """Why its memory is at the edge; null where it fits."""
+    """Why its memory is at the edge; null if it fits."""
     capex: float
     """Bill of materials [currency]."""
     capex_low: float
@@ -76,7 +76,7 @@ class RecommendedDesign:
     capex_high: float
     """At the high end of the known prices [currency]."""
     estimated_from: str | None
-    """Accelerator whose training constants it has, where it has none of its own."""
+    """Accelerator whose training constants it takes, without its own."""
     recalled_share: float
     """Part of the bill of materials whose prices are recalled, with no source that was seen [1]."""
     tco: float
@@ -93,9 +93,9 @@ class RecommendedDesign:
     """Share of the draws of prices and speeds in which it is the best of these designs, each resized to its drawn
     speed [1]; null of designs that break a limit."""
     in_time_share: float | None
-    """Share of the draws in which it is in time at the size it has [1]; null of designs that break a limit."""
+    """Share of draws with it in time at its size [1]; null for designs that break a limit."""
     purchases: tuple[RecommendedPurchase, ...]
-    """What is bought when; empty where all is bought at once, and of designs that are too slow."""
+    """What is bought when; empty if all is bought at once, and of designs that are too slow."""
     file: str | None
     """The design file, where one was written."""
 
@@ -113,11 +113,11 @@ class LimitPrice:
     looser: float
     """The limit, looser by a tenth; racks are whole."""
     name: str | None
-    """The best design under the looser limit; null where nothing meets the target even so."""
+    """The best design under the looser limit; null if nothing meets the target even so."""
     aim: float | None
     """Its figure of what is to be least."""
     saving: float | None
-    """What the looser limit saves of the best design's [1]; null where there is none."""
+    """Share of the best design's aim that the looser limit saves [1]; null without one."""
 
 
 @record
@@ -163,7 +163,7 @@ class RecommendReport(Result):
     left_out: tuple[UnsizedAccelerator, ...]
     """Accelerators that were not sized to the end."""
     limits: tuple[LimitPrice, ...]
-    """What each limit costs, the dearest first."""
+    """Price of each limit, the most expensive first."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result."""
 

@@ -38,7 +38,7 @@ class HazardRow:
     share: float
     """Of all interruptions [1]."""
     survives: str | None
-    """Why it slows the job and does not stop it; null where it stops it."""
+    """Why it slows the job and does not stop it; null if it stops it."""
 
 
 @record
@@ -81,7 +81,7 @@ class IntervalRow:
     goodput: float
     """Goodput with it [1]."""
     feasible: bool
-    """Whether a save ends before the next begins; otherwise goodput is that of the save's own time."""
+    """Whether a save ends before the next begins; otherwise goodput is taken at an interval of one save."""
 
 
 @record
@@ -115,16 +115,16 @@ class LeverRow:
     tokens: float
     """Tokens over those without it, less one [1]."""
     worth_year: float | None
-    """That part of what the job's accelerators cost a year [currency per year]; null where the design has no cost."""
+    """That part of what the job's accelerators cost a year [currency per year]; null if the design has no cost."""
     price: float | None
     """What its parts cost in the design's price book, with freight and installation, after discount [currency]; null
     where they have no price. Their power, racks and labour are not in it."""
     price_year: float | None
     """The same a year: write-off, cost of capital and support [currency per year]; null as above."""
     net_year: float | None
-    """Worth less price [currency per year]; null where either is unknown."""
+    """Worth less price [currency per year]; null if either is unknown."""
     unpriced: str | None
-    """Why it has no price; null where it has one."""
+    """Why it has no price; null if it has one."""
 
 
 @record
@@ -142,7 +142,7 @@ class DomainPartRow:
     repair_high_s: float
     """Longest published [s]."""
     per_year: float | None
-    """Failures a year of one domain [1/year]; null where no source and no design states it: it is not counted."""
+    """Failures a year of one domain [1/year]; null if no source and no design states it: it is not counted."""
 
 
 @record
@@ -162,9 +162,9 @@ class DomainReport:
     spares: int
     """Whole domains among the spare nodes [1]."""
     lacking: float
-    """Domains that the job lacks in the mean [1]."""
+    """Domains that the job lacks on average [1]."""
     swap_s: float | None
-    """Until a spare node is in the place of a lost one [s]; null where a whole domain is spare, or no node is."""
+    """Until a spare node is in the place of a lost one [s]; null if a whole domain is spare, or no node is."""
 
 
 @record
@@ -206,7 +206,7 @@ class ReliabilityReport:
     mtbf_hours: Band
     """Mean time between interruptions [h]."""
     beside: str | None
-    """Catalogue id of another reliability profile, of another fleet; null where the first names none."""
+    """Catalogue id of another reliability profile, of another fleet; null if the first names none."""
     beside_mtbf_hours: float | None
     """Mean time between interruptions by that one, likely [h]; null as above."""
     interruptions_per_day: Band
@@ -222,7 +222,7 @@ class ReliabilityReport:
     ettr: Band
     """Effective training time over time, of a job with all its nodes [1]."""
     path_lost: float | None
-    """Part of its rate that the job keeps while a NIC lacks one of its ports [1]; null where a lost path stops it."""
+    """Part of its rate that the job keeps while a NIC lacks one of its ports [1]; null if a lost path stops it."""
     stragglers: Band
     """Rate that slow workers take, beyond what the step time has of them [1]."""
     goodput: Band
@@ -232,11 +232,11 @@ class ReliabilityReport:
     nodes_in_repair: float
     """Nodes in repair at any time [1]."""
     spares: int
-    """Nodes that can stand in [1]."""
+    """Spare nodes [1]."""
     domain: DomainReport | None
-    """Scale-up domains; null where one is a node or less."""
+    """Scale-up domains; null if one is a node or less."""
     short_chance: float
-    """Part of the time in which the job lacks a node [1]."""
+    """Share of time with a node missing [1]."""
     spares_for_99: int
     """Spares with which no node is lacking 99 % of the time [1]."""
     silent_per_year: float
@@ -246,11 +246,11 @@ class ReliabilityReport:
     unit: str
     """What a second is counted in: tokens, or images of a convolutional network."""
     tokens_s: float | None
-    """Tokens or images a second at the step time; null where the job was not timed [1/s]."""
+    """Tokens or images a second at the step time; null if the job was not timed [1/s]."""
     tokens_s_kept: float | None
     """The same times goodput [1/s]."""
     currency: str | None
-    """Currency of amounts; null where the design has no cost."""
+    """Currency of amounts; null if the design has no cost."""
     levers: tuple[LeverRow, ...]
     """What changes would give, the largest first."""
 
@@ -328,7 +328,7 @@ class GoodputReport(Result):
     inputs: tuple[InputRow, ...]
     """Uncertain inputs."""
     simulation: SimulationReport | None
-    """Simulated years; null where none were asked for."""
+    """Simulated years; null unless asked for."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result."""
     unverified: tuple[UnverifiedFigure, ...]

@@ -13,7 +13,7 @@ class Cause:
     what: str
     """The program, the format, a design or a catalogue file."""
     then: str | None
-    """Its version or the start of its SHA-256 in the report; null where it was not read."""
+    """Its version or the start of its SHA-256 in the report; null if it was not read."""
     now: str | None
     """The same today."""
 
@@ -25,7 +25,7 @@ class Difference:
     path: str
     """JSON path in the report."""
     then: str | None
-    """Value in the report, as JSON; null where the path was not there."""
+    """Value in the report, as JSON; null if the path was not there."""
     now: str | None
     """Value today."""
     change: float | None

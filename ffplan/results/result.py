@@ -20,8 +20,8 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data, the same as `--format json` prints."""
-        found: dict[str, Any] = plain(self)
-        return found
+        fields: dict[str, Any] = plain(self)
+        return fields
 
     def to_frame(self) -> Any:
         """Return the main table as a pandas data frame, the same as `--format csv` prints.

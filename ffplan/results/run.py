@@ -31,7 +31,7 @@ class RunReport:
     plan: PlanRow
     """Parallel plan."""
     memory_words: str | None
-    """Why its memory is at the edge; null where it fits."""
+    """Why its memory is at the edge; null if it fits."""
     sure: SurePlan | None
     """The fastest plan that fits beyond doubt, where a search found one at the edge of memory; else null."""
     gpus: int
@@ -59,7 +59,7 @@ class RunReport:
     currency: str
     """Currency of every amount."""
     cost: Band | None
-    """Cost of the run [currency]; null where the design names neither prices nor a rent."""
+    """Cost of the run [currency]; null if the design names neither prices nor a rent."""
     cost_per_million_tokens: Band | None
     """Cost of a million tokens [currency]; null as the cost is."""
     cost_per_petaflop_day: Band | None
@@ -83,4 +83,4 @@ class RunReport:
     error_band: float
     """Mean of absolute errors of the speed, which the draws include [1]."""
     estimated_from: str | None
-    """The calibrated accelerator whose efficiencies stand in; null where there is no need."""
+    """The calibrated accelerator whose efficiencies are taken; null if the accelerator has its own."""

@@ -14,7 +14,7 @@ class SlurmSwitch:
     name: str
     """Its name."""
     level: int | None
-    """Levels of switches below it [1]: 0 of a leaf; null where a switch below it is not in the file."""
+    """Levels of switches below it [1]: 0 of a leaf; null if a switch below it is not in the file."""
     nodes: tuple[str, ...]
     """Nodes at it."""
     switches: tuple[str, ...]
@@ -48,7 +48,7 @@ class SlurmTopology:
     blocks: tuple[SlurmBlock, ...]
     """Blocks, in the order of the file."""
     block_sizes: tuple[int, ...]
-    """Nodes of a block, and of those that blocks make together [1]."""
+    """Nodes of a block, and of aggregates of blocks [1]."""
 
 
 @record

@@ -72,17 +72,17 @@ class BurstReport:
     """The same over all time [1]."""
     beside_allreduce_s: float | None
     """Time to save where allreduce wants the same NICs at once and each has a virtual lane of equal weight [s]; null of
-    storage on a network of its own."""
+    storage on a separate network."""
     allreduce_left: float | None
     """Part of its rate that allreduce keeps meanwhile [1]; null as above."""
     written_per_day: float
     """Data written a day, copies included [byte/day]."""
     drive_life_years: float | None
-    """Until drives have been written their endurance; null where that is unknown [year]."""
+    """Until drives have been written their endurance; null if that is unknown [year]."""
     kept: float
     """Checkpoints that fit into the usable capacity [1]."""
     kept_wanted: float | None
-    """Checkpoints that are kept at a time [1]; null where neither the profile nor the design says it."""
+    """Checkpoints that are kept at a time [1]; null if neither the profile nor the design says it."""
     kept_bytes: float | None
     """What these take, without their copies [byte]; null as above."""
     kept_share: float | None
@@ -145,7 +145,7 @@ class ImageJob:
 
 @record
 class ImageReport:
-    """Images of a data set, each a file of its own."""
+    """Images of a data set, one file each."""
 
     image_bytes: float
     """Bytes of an image [byte]."""
@@ -160,7 +160,7 @@ class ImageReport:
     most_accelerator_s: float
     """The same for an accelerator [1/s]."""
     asked_s: float | None
-    """Images a second that were asked for, or those of the job; null where there are none [1/s]."""
+    """Images a second, as requested or as the job reads; null without any [1/s]."""
     gbyte_s: float | None
     """What these read [GB/s]; null as above."""
     share: float | None
@@ -174,17 +174,17 @@ class MetadataReport:
     """What metadata servers have to open."""
 
     planned: int | None
-    """Management nodes that the design plans; null where it plans none."""
+    """Management nodes that the design plans; null if it plans none."""
     opens_s: float
-    """Files opened a second: images asked for, and those of a checkpoint while it is saved [1/s]."""
+    """Files opened a second: images, and files of a checkpoint while it is saved [1/s]."""
     each_s: float | None
-    """Files that one server opens a second, as the design states it [1/s]; null where it does not: no source does."""
+    """Files that one server opens a second, as the design states it [1/s]; null if it does not: no source does."""
     needed: int | None
     """Servers that this needs; null as above."""
     files: int | None
     """Files of a checkpoint, which its writers open at once; null without a job."""
     open_s: float | None
-    """Time that the planned servers take to open them, before the transfer [s]; null where the design states no rate,
+    """Time that the planned servers take to open them, before the transfer [s]; null if the design states no rate,
     or plans no server."""
 
 
@@ -251,13 +251,13 @@ class StorageReport(Result):
     burst: BurstReport | None
     """Checkpoints; null without a job."""
     reads: ReadReport | None
-    """What the job reads; null where it was not timed."""
+    """What the job reads; null if it was not timed."""
     images: ImageReport | None
     """Images of a data set; null where their size is not known."""
     metadata: MetadataReport
     """Metadata servers."""
     metadata_servers: int | None
-    """Management nodes that the design plans; null where it plans none."""
+    """Management nodes that the design plans; null if it plans none."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result."""
     unverified: tuple[UnverifiedFigure, ...]

@@ -20,7 +20,7 @@ class ReliabilitySummary:
     mtbf_hours_high: float
     """With those of the better [h]."""
     beside: str | None
-    """Catalogue id of another reliability profile, of another fleet; null where the first names none."""
+    """Catalogue id of another reliability profile, of another fleet; null if the first names none."""
     beside_mtbf_hours: float | None
     """Mean time between interruptions by that one [h]; null as above."""
     interruptions_per_day: float
@@ -28,9 +28,9 @@ class ReliabilitySummary:
     largest: tuple[str, ...]
     """Kinds of failure behind most of them, the largest first."""
     nodes_in_repair: float
-    """Nodes in repair at any time, in the mean [1]."""
+    """Nodes in repair at any time, on average [1]."""
     spares: int
-    """Nodes that can stand in [1]."""
+    """Spare nodes [1]."""
     spares_for_99: int
     """Spares with which no node is lacking 99 % of the time [1]."""
 
@@ -40,7 +40,7 @@ class StorageSummary:
     """Storage of a design, as `ffplan storage` has it."""
 
     planned: bool
-    """Whether the design plans it; otherwise as many servers stand for it as its ownership profile has it."""
+    """Whether the design plans it; otherwise the ownership profile sizes it."""
     servers: int
     """Storage servers."""
     raw_bytes: float
@@ -62,4 +62,4 @@ class StorageSummary:
 
 
 SCHEMAS: dict[str, tuple[type, str]] = {}
-"""Files and outputs of this module: none of its own."""
+"""Files and outputs of this module: none."""

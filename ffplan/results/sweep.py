@@ -82,7 +82,7 @@ class SweepGrid:
     down_values: tuple[str, ...]
     """Its values, as across."""
     values: tuple[tuple[float | None, ...], ...]
-    """The metric, a row for each value down; null where no point can be built."""
+    """The metric, a row for each value down; null if no point can be built."""
 
 
 @record
@@ -110,13 +110,13 @@ class SweepReport(Result):
     unpriced: dict[str, int]
     """Points that have no cost, by the part without a price."""
     directions: dict[str, str]
-    """min or max of each metric of the front; empty where no front was asked for."""
+    """min or max of each metric of the front; empty if no front was asked for."""
     front: tuple[SweepPoint, ...]
     """Points that no other beats, by the first metric."""
     sample: tuple[SweepPoint, ...]
     """Points spread evenly over the sweep, at most 200, as its charts show them."""
     grid: SweepGrid | None
-    """The best over the two longest axes; null where there are no two, or they are paired."""
+    """The best over the two longest axes; null if there are no two, or they are paired."""
     stopped: bool
     """Whether it was interrupted before its end."""
 

@@ -71,7 +71,7 @@ class Roofline:
     unit: str
     """tokens a GPU, or ways: the TP size."""
     value: float
-    """Value of the plan; tokens of a micro-batch where it reduces or gathers for each."""
+    """Value of the plan; tokens of a micro-batch if it reduces or gathers for each."""
     critical: float
     """Least tokens, or largest TP size, at which computing binds at the specified peak and link rates."""
     computing_binds: bool
@@ -99,7 +99,7 @@ class TrainRow:
     peak_tflops: float
     """That peak [TFLOP/s]."""
     mfu_16_bit: float | None
-    """Model FLOP/s over the dense peak at 16 bits, as reports of FP8 runs have it; null where there is none [1]."""
+    """Model FLOP/s over the dense peak at 16 bits, as reports of FP8 runs have it; null without one [1]."""
     mfu_causal: float
     """MFU with half of attention counted, as with a causal mask [1]."""
     hfu: float
@@ -124,9 +124,9 @@ class TrainRow:
     """fits, or edge: what the runtime reserves, or takes for a moment, may not fit. A plan that does not fit is
     refused."""
     memory_words: str | None
-    """Why it is at the edge; null where it fits."""
+    """Why it is at the edge; null if it fits."""
     reserved_low_gib: float | None
-    """What the runtime's allocator reserves for it, at least [GiB]; null where its margin is unknown."""
+    """What the runtime's allocator reserves for it, at least [GiB]; null if its margin is unknown."""
     reserved_high_gib: float | None
     """The same at most [GiB]."""
     transient_gib: float
@@ -136,7 +136,7 @@ class TrainRow:
     limit_gib: float
     """Memory limit [GiB]."""
     stages: tuple[StageMemory, ...]
-    """Memory of every stage; where there are more than 16, of the first, second, last and the fullest."""
+    """Memory of every stage; of more than 16, the first, second, last and fullest."""
     lost: str | None
     """In a search: reason why it is slower than the best; null for the best."""
 
@@ -186,15 +186,15 @@ class TrainReport(Result):
     accelerator: str
     """Id of the accelerator."""
     stack: str | None
-    """Catalogue id of the software stack; null where none is known of the accelerator."""
+    """Catalogue id of the software stack; null if unknown for the accelerator."""
     stack_named: bool
-    """True where the plan names it."""
+    """True if the plan names it."""
     attention_kernel: str | None
-    """Kernel of fused attention whose measured rates the times rest on; null where the accelerator has one rate."""
+    """Kernel of fused attention whose measured rates the times rest on; null if the accelerator has one rate."""
     calibration: str
     """The set of constants behind the times, and the runs that it was fitted on."""
     estimated_from: str | None
-    """The calibrated accelerator whose efficiencies stand in; null where the accelerator has constants of its own."""
+    """The calibrated accelerator whose efficiencies are taken; null if the accelerator has its own."""
     error_band: float
     """Mean of absolute errors to expect [1]."""
     error_within: float
@@ -213,12 +213,12 @@ class TrainReport(Result):
     rows: tuple[TrainRow, ...]
     """A row for each number of accelerators, or the best plans of a search."""
     sure: SurePlan | None
-    """What to take instead where the fastest plan of a search is at the edge of memory; null where it is not, without a
+    """What to take instead where the fastest plan of a search is at the edge of memory; null if it is not, without a
     search, or where no plan fits beyond doubt."""
     skipped: tuple[Skipped, ...]
     """Numbers of accelerators on which the plan cannot run."""
     run: RunReport | None
-    """The first row as a training run; null where no tokens were given."""
+    """The first row as a training run; null if no tokens were given."""
     assumptions: tuple[str, ...]
     """Assumptions behind the result that are not in the design."""
 
@@ -230,7 +230,7 @@ class Constant:
     name: str
     """Its name under `training` of an accelerator, or under `collectives` where collectives were fitted on."""
     before: float | None
-    """Value in the catalogue [1, s or GB/s]; null where it has none."""
+    """Value in the catalogue [1, s or GB/s]; null if it has none."""
     after: float
     """Fitted value [1, s or GB/s]."""
     text: str
@@ -250,7 +250,7 @@ class Fitted:
     n: int
     """Rows."""
     before: float | None
-    """Mean of absolute errors with the catalogue's constants [1]; null where it has none."""
+    """Mean of absolute errors with the catalogue's constants [1]; null if it has none."""
     after: float
     """Mean of absolute errors with the fitted constants [1]."""
     bias: float
@@ -290,7 +290,7 @@ class LeftOut:
     n: int
     """Rows of it that count."""
     mape: float | None
-    """Mean of absolute errors [1]; null where nothing else is there to fit on."""
+    """Mean of absolute errors [1]; null if nothing else is there to fit on."""
     bias: float | None
     """Mean of signed errors [1]."""
     max_error: float | None
@@ -310,7 +310,7 @@ class LeftOutKind:
     set: str
     """The set of constants of the accelerator."""
     stack: str
-    """Catalogue id of the software stack; empty where none is known."""
+    """Catalogue id of the software stack; empty if unknown."""
     experts: bool
     """True of models with experts."""
     n: int
@@ -323,7 +323,7 @@ class LeftOutKind:
 
 @record
 class LeftOutSettings:
-    """Rows whose settings a source states, or those that rest on an assumed one, predicted as above."""
+    """Rows with settings from a source, or with an assumed one, predicted as above."""
 
     assumed: bool
     """True of rows that rest on a setting their source does not state."""
@@ -345,13 +345,13 @@ class LeaveOneOutReport:
     """What was left out at a time: source, stack, accelerator, chip (all accelerators of one), or process (all chips of
     one maker and family of processes)."""
     mean: float | None
-    """Mean of their mean absolute errors [1]; null where none could be scored."""
+    """Mean of their mean absolute errors [1]; null if none could be scored."""
     rows: tuple[LeftOut, ...]
     """A row for each of them and set of constants."""
     kinds: tuple[LeftOutKind, ...]
     """The same rows by accelerator, software stack, and models with or without experts."""
     settings: tuple[LeftOutSettings, ...]
-    """The same rows, those that rest on an assumed setting apart."""
+    """The same rows, split into stated and assumed settings."""
 
 
 SCHEMAS = {

@@ -56,7 +56,7 @@ class PolicyRow:
     zone_cost: MeanInterval | None
     """Utilisation of one pool less that of zones, on the same jobs [1]; null of one pool."""
     waiting: float
-    """Jobs that wait at the end, in the mean [1]."""
+    """Jobs that wait at the end, on average [1]."""
     waits: tuple[WaitRow, ...]
     """Waits by size."""
 
@@ -78,7 +78,7 @@ class UtilizationReport(Result):
     jobs: str
     """Catalogue id of the job mix, or the file of the jobs."""
     offered: float
-    """Work that arrives over what the cluster can do, of a mix in the mean [1]."""
+    """Arriving work over the cluster's capacity, on average for a mix [1]."""
     days: float
     """Days simulated, each time."""
     warm_days: float
@@ -94,7 +94,7 @@ class UtilizationReport(Result):
     quantum_s: float
     """Time that a job keeps its nodes at least, under time-sharing [s]."""
     utilization: tuple[PolicyRow, ...]
-    """Policies, that of the question first."""
+    """Policies, the requested one first."""
     stopped: bool
     """Whether it was interrupted before its end."""
     assumptions: tuple[str, ...]

@@ -9,7 +9,7 @@ from ffplan.base.errors import InputError, UsageError
 from ffplan.base.paths import data_folder
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.trust.accuracy import accuracy_report
+from ffplan.studies.trust.measurement import accuracy_report
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile

@@ -14,7 +14,7 @@ from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.node.host import Host
 from ffplan.studies.train.diagnosis import explain
-from ffplan.studies.train.relatives import with_relative
+from ffplan.studies.train.nearest_accelerator import with_nearest_constants
 from ffplan.studies.train.software import Software, software_of, stack_of_source
 from ffplan.training.accelerator_rates import UncalibratedError
 from ffplan.training.axes import ParallelPlans
@@ -191,7 +191,7 @@ def prepare_replay(
         raise bench.fault((*path, "system", "server"), f"`{host.id}` has no accelerators", "name another server", RULE)
     relative = None
     if estimate:
-        part, relative = with_relative(host.accelerator, bench.catalog)
+        part, relative = with_nearest_constants(host.accelerator, bench.catalog)
         host = replace(host, accelerator=part)
     assert host.accelerator is not None
     replaced = {name: cells[name] for name in SHAPE if name in cells}

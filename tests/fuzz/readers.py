@@ -34,7 +34,7 @@ def _document(kind: str) -> Callable[[Random], Any]:
 
             module, model = OTHER_KINDS[own]
             return validate(getattr(import_module(module), model), document)
-        from ffplan.catalog.store import read_part
+        from ffplan.catalog.read import read_part
 
         return read_part(document)
 

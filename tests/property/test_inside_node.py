@@ -13,7 +13,7 @@ from ffplan.collectives.bottleneck import sustained_rate
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery, chosen, fastest, time_choices
 from ffplan.node.resources import resources
-from ffplan.studies.collective.collective_row import ledger_of
+from ffplan.studies.collective.row import ledger_of
 from tests.support import document, host_named
 
 BRIDGED = host_named("fire-flyer-2-node-nvlink")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ffplan.catalog.library import Library
 from ffplan.catalog.store import Catalog
 from ffplan.studies.train.diagnosis import diagnose
-from ffplan.studies.train.memory_verdict import memory_fields
+from ffplan.studies.train.rows import memory_fields
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import NUMBERS, OPTIONS, UNITS, ParallelPlans
 from ffplan.training.constraints import REASONS, WORDS, reason_codes, violations

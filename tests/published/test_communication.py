@@ -10,7 +10,7 @@ import pytest
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.studies.trust.accuracy import BANDS, score
+from ffplan.studies.trust.measurement import BANDS, score
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay
 from tests.support import ROOT

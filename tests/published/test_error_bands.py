@@ -13,7 +13,7 @@ from ffplan.calibration.leave_one_out import leave_one_out
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.stacks import SoftwareStack
 from ffplan.catalog.store import Catalog
-from ffplan.studies.train.error_bands import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, ErrorBand
+from ffplan.studies.train.nearest_accelerator import DENSE, ESTIMATED, EXPERTS, KIN, SIBLING, WITHIN, ErrorBand
 from tests.constants import constants, fits
 from tests.left_out import case_paths, fingerprint, stored
 from tests.support import ffplan

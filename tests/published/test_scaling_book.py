@@ -21,7 +21,7 @@ from ffplan.collectives.timing import CollectiveQuery, Timed, chosen, time_choic
 from ffplan.design.training import PlanFields
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.sizing.formulas import rail_leaves, tree_bisection
-from ffplan.studies.collective.collective_row import bound_of, ledger_of
+from ffplan.studies.collective.row import bound_of, ledger_of
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters

@@ -17,9 +17,9 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.studies.train.setup import TrainRequest
 from ffplan.studies.train.train import train
-from ffplan.studies.train.train_setup import TrainRequest
-from ffplan.studies.trust.accuracy import score
+from ffplan.studies.trust.measurement import score
 from ffplan.training.memory import peak_bytes
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile

@@ -88,7 +88,7 @@ def _faster_saves(binds: str, times: float) -> str:
 
 def _kept_without_room(examined: Examined, recovery: JobRecovery) -> Iterator[Breach]:
     """Find storage without room for the checkpoints that are kept."""
-    from ffplan.studies.operate.storage_burst import kept_checkpoints
+    from ffplan.studies.operate.storage_jobs import kept_checkpoints
 
     storage, kept = recovery.basis.storage, kept_checkpoints(recovery.basis)
     if storage is None or kept is None:

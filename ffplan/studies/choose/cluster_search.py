@@ -13,22 +13,21 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
-from ffplan.studies.choose.built import NO_DRAWS, Draft, built_from, draft_from
+from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, built_from, draft_from
 from ffplan.studies.choose.first_designs import Builder, fabric_slots
+from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
 from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
-from ffplan.studies.choose.size_search import Sizes, rounder, smallest
-from ffplan.studies.choose.wishes import IDEAS, Wishes
 from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
-from ffplan.studies.train.usual_job import TimedJob, timed_on
+from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.studies.choose.candidates import Idea
     from ffplan.studies.choose.recommend_target import Target
-    from ffplan.studies.choose.wishes import Idea
 
-MOST_NODES = 20_000
+_MOST_NODES = 20_000
 
 
 @record
@@ -53,7 +52,7 @@ class ClusterSearch:
             step: called with what is tried.
 
         Raises:
-            NoDesignError: where no server has a price.
+            NoDesignError: if no server has a price.
         """
         self.target, self.catalog, self.accelerator, self.tell = target, catalog, accelerator, step
         self.model = part_of(catalog, Model, target.model, "--model")
@@ -80,14 +79,14 @@ class ClusterSearch:
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
 
     def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
-        """Return a design with some nodes, and its run; None where it cannot be built or the model cannot run.
+        """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
 
         Args:
             idea: the way to build the fabric.
             nodes: its nodes [1].
 
         Raises:
-            UncalibratedError: where the accelerator has no training constants.
+            UncalibratedError: if the accelerator has no training constants.
         """
         key = idea.name, nodes
         if key not in self._tried:
@@ -96,11 +95,11 @@ class ClusterSearch:
         return self._tried[key]
 
     def draft(self, idea: Idea, nodes: int) -> Draft | None:
-        """Return the cheapest way to build an idea with some nodes; None where it cannot be built."""
+        """Return the cheapest way to build an idea with some nodes; None if it cannot be built."""
         return next(iter(self.builder.drafts(idea, nodes, self._first)), None)
 
     def _trial(self, idea: Idea, nodes: int) -> _Trial | None:
-        """Return a size with its job; None where it cannot be built or the model cannot run."""
+        """Return a size with its job; None if it cannot be built or the model cannot run."""
         key = idea.name, nodes
         if key not in self._trials:
             self.tell(f"{self.accelerator}, {nodes * self.each:,}")
@@ -110,7 +109,7 @@ class ClusterSearch:
         return self._trials[key]
 
     def _timed(self, draft: Draft, gpus: int | None) -> _Trial | None:
-        """Return a job on a design, on all accelerators if none are given, and its days; None where it cannot run."""
+        """Return a job on a design, on all accelerators if none are given, and its days; None if it cannot run."""
         parts = self.catalog.fresh()
         try:
             timed = timed_on(
@@ -124,7 +123,7 @@ class ClusterSearch:
         return _Trial(draft, parts, timed, float(run.days))
 
     def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
-        """Return the design of a size with all of its studies; None where one of them refuses it."""
+        """Return the design of a size with all of its studies; None if one of them refuses it."""
         built = built_from(trial.draft.text, idea, self.catalog)
         if built is None:
             return None
@@ -138,8 +137,8 @@ class ClusterSearch:
             idea: the way to build the fabric.
             first: nodes to begin with [1].
         """
-        found, slow = smallest(self._sizes(idea), first, days)
-        full = self.tried(idea, found) if found else None
+        nodes, slow = smallest(self._sizes(idea), first, days)
+        full = self.tried(idea, nodes) if nodes else None
         return full, self.tried(idea, slow) if slow and full is None else None
 
     def _sizes(self, idea: Idea) -> Sizes:
@@ -147,7 +146,7 @@ class ClusterSearch:
             trial = self._trial(idea, nodes)
             return trial.days if trial is not None else None
 
-        return Sizes(days=days, step=self.step, most=MOST_NODES)
+        return Sizes(days=days, step=self.step, most=_MOST_NODES)
 
     def part(self, whole: SizedCluster, days: float) -> tuple[int, float]:
         """Return the fewest nodes of a design on which a job takes no more than some days [1], and its days.
@@ -168,26 +167,26 @@ class ClusterSearch:
             return taken[nodes]
 
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)
-        found, _ = smallest(sizes, whole.nodes * whole.days / days, days)
-        nodes = found or whole.nodes
-        nodes = rounder(sizes, nodes, days) or nodes
+        size, _ = smallest(sizes, whole.nodes * whole.days / days, days)
+        nodes = size or whole.nodes
+        nodes = rounder_size(sizes, nodes, days) or nodes
         return nodes, of(nodes) or whole.days
 
-    def rounder(self, found: SizedCluster) -> SizedCluster | None:
-        """Return the smallest round size below a design that is in time too; None where there is none.
+    def rounder(self, cluster: SizedCluster) -> SizedCluster | None:
+        """Return the smallest round size below a design that is in time too; None without one.
 
         Time falls with size but for sizes that divide badly, which a search by halves may stop at.
         """
-        nodes = rounder(self._sizes(found.built.idea), found.nodes, self.target.days)
-        return self.tried(found.built.idea, nodes) if nodes else None
+        nodes = rounder_size(self._sizes(cluster.built.idea), cluster.nodes, self.target.days)
+        return self.tried(cluster.built.idea, nodes) if nodes else None
 
     def _resized(self, idea: Idea, nodes: int, best: float) -> SizedCluster | None:
-        """Return the smallest design of an idea where it may come near the best; None where it cannot."""
+        """Return the smallest design of an idea where it may come near the best; None if it cannot."""
         trial = self.tried(idea, nodes)
         if trial is None or aim_of(trial, self.target) * trial.days / self.target.days > best * (1 + self.target.slack):
             return trial if trial is not None and trial.days <= self.target.days else None
-        found, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
-        return found
+        cluster, _ = self.smallest(idea, round_up(nodes * trial.days / self.target.days), self.target.days)
+        return cluster
 
     def variants(self, full: SizedCluster) -> list[SizedCluster]:
         """Return other ways to reach the target: fewer NICs while that saves, then leaner fabrics with these NICs.
@@ -207,13 +206,13 @@ class ClusterSearch:
             if aim_of(fewer, self.target) >= aim_of(best, self.target):
                 break
             best, idea = fewer, fewer.built.idea
-        for other in IDEAS[1:]:
-            if best.built.design.spec.fabric.tiers == 1 and not other.other:
+        for alternative in IDEAS[1:]:
+            if best.built.design.spec.fabric.tiers == 1 and not alternative.other:
                 continue  # nothing to make leaner
-            way = with_nics(other, idea.nics) if idea.nics and not other.other else other
-            made = self._resized(way, best.nodes, aim_of(best, self.target))
-            if made is not None:
-                found.append(made)
+            way = with_nics(alternative, idea.nics) if idea.nics and not alternative.other else alternative
+            resized = self._resized(way, best.nodes, aim_of(best, self.target))
+            if resized is not None:
+                found.append(resized)
         return found
 
 
@@ -223,6 +222,6 @@ def with_nics(idea: Idea, nics: int) -> Idea:
     Args:
         nics: NICs of a node on the fabric [1].
     """
-    own = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
-    words = f"{plural(nics, 'NIC')} in a node; {own}"
-    return replace(idea, name=f"{idea.name}-{nics}nic", words=words, nics=nics)
+    rate = "each with its whole rate at once" if idea is IDEAS[0] else idea.words
+    text = f"{plural(nics, 'NIC')} in a node; {rate}"
+    return replace(idea, name=f"{idea.name}-{nics}nic", words=text, nics=nics)

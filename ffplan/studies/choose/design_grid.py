@@ -28,8 +28,7 @@ from ffplan.inputs.quantities import LARGEST_AMOUNT, LARGEST_RATIO
 from ffplan.inputs.suggest import nearest
 from ffplan.node.resources import resources
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
-from ffplan.studies.collective.allreduce import allreduce_query
-from ffplan.studies.collective.allreduce_bound import bound_faults, bound_ledgers
+from ffplan.studies.collective.allreduce import allreduce_query, bound_faults, bound_ledgers
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -40,11 +39,11 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
+_FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
 """Fields of a design, and of a network beside its fabric, that hold switches and links."""
-WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
+_WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
 """Words of the reasons why a design of a grid cannot be built."""
-COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
+_COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
 """Columns of an allreduce with a library: its time, its rate, and the bound of that."""
 
 
@@ -55,11 +54,11 @@ class DesignGrid:
     axes: dict[str, Floats]
     """Varied values, by path."""
     columns: dict[str, Floats]
-    """Results by the path that they have in an assessment; NaN where the design cannot be built."""
+    """Results by the path that they have in an assessment; NaN if the design cannot be built."""
     feasible: Bools
     """True for designs that can be built."""
     why: Any
-    """Why a design cannot be built, empty where it can, as texts of the same shape."""
+    """Why a design cannot be built, empty if it can, as texts of the same shape."""
     unpriced: tuple[str, ...] = ()
     """Parts without a price; with any, the sums of cost are partial."""
 
@@ -68,8 +67,8 @@ def _bound(query: CollectiveQuery, job: RankLayout) -> Number:
     """Return the bound of an allreduce with one library [GB/s], as `allreduce_bound` has it for one design."""
     known = resources(job.host, job.cuts)
     best: Number = 0.0
-    for item in bound_ledgers(query, job):
-        best = maximum(best, choose(item.possible, sustained_rate(known, item.lines, at_line_rate=True), 0.0))
+    for ledger in bound_ledgers(query, job):
+        best = maximum(best, choose(ledger.possible, sustained_rate(known, ledger.lines, at_line_rate=True), 0.0))
     return best
 
 
@@ -77,45 +76,45 @@ def _can_communicate(design: ResolvedDesign) -> Truth:
     """Return True for designs that have the two accelerators of an allreduce, where one is asked for.
 
     Raises:
-        InputError: where a library cannot run on the compute nodes.
+        InputError: if a library cannot run on the compute nodes.
     """
-    wanted = design.spec.communication
-    if wanted is None:
+    communication = design.spec.communication
+    if communication is None:
         return True
-    faults = bound_faults(design, wanted)
+    faults = bound_faults(design, communication)
     if faults:
         raise InputError(*faults)
     return design.compute.accelerators_per_node * reachable_nodes(design) >= 2
 
 
-def _communication(design: ResolvedDesign, plan: FabricPlan, wanted: Collection[str] | None) -> dict[str, Number]:
-    """Return the columns of communication; of libraries, and of their bounds, only where any of them is wanted."""
-    asked = design.spec.communication
-    if asked is None:
+def _communication(design: ResolvedDesign, plan: FabricPlan, metrics: Collection[str] | None) -> dict[str, Number]:
+    """Return the columns of communication; libraries and their bounds only if a metric needs them."""
+    communication = design.spec.communication
+    if communication is None:
         return {}
-    node, size, ranks = node_of(design), asked.message_size, most_gpus(design)
-    found: dict[str, Number] = {}
-    for position, (name, library) in enumerate(zip(asked.libraries, design.libraries, strict=True)):
-        time, rate, bound = (f"communication[{position}].{path}" for path in COMMUNICATION)
-        timed = wanted is None or time in wanted or rate in wanted
-        bounded = wanted is None or bound in wanted
+    node, size, ranks = node_of(design), communication.message_size, most_gpus(design)
+    columns: dict[str, Number] = {}
+    for position, (name, library) in enumerate(zip(communication.libraries, design.libraries, strict=True)):
+        time, rate, bound = (f"communication[{position}].{path}" for path in _COMMUNICATION)
+        timed = metrics is None or time in metrics or rate in metrics
+        bounded = metrics is None or bound in metrics
         if not (timed or bounded):
             continue
         query = allreduce_query(design, library, name)
         job = job_layout(design, plan, node, ranks, by_domain=library.method != "hfreduce")
         if timed:
-            found[time] = chosen_time(query, job, size)
-            found[rate] = size / found[time] / 1e9
+            columns[time] = chosen_time(query, job, size)
+            columns[rate] = size / columns[time] / 1e9
         if bounded:
-            found[bound] = _bound(query, job)
-    return found
+            columns[bound] = _bound(query, job)
+    return columns
 
 
 def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
     """Return the columns of cost, partial where a part has no price."""
     if cost is None:
         return {}
-    found: dict[str, Number | None] = {
+    columns: dict[str, Number | None] = {
         "cost.servers": cost.servers,
         "cost.network": cost.network,
         "cost.total": cost.total,
@@ -123,24 +122,24 @@ def _cost(cost: CostPlan | None, design: ResolvedDesign) -> dict[str, Number]:
         "cost.total_high": sum(line.high for line in cost.lines),
     }
     if np.all(design.accelerators):
-        found["cost.per_accelerator"] = cost.per_accelerator(design.accelerators)
-    return {path: value for path, value in found.items() if value is not None}
+        columns["cost.per_accelerator"] = cost.per_accelerator(design.accelerators)
+    return {path: value for path, value in columns.items() if value is not None}
 
 
 def _power(design: ResolvedDesign, plan: FabricPlan, links: list[tuple[str, Link, int]]) -> dict[str, Number]:
     power, tariff = plan_power(design, plan, links), design.spec.site.electricity_price
     energy = annual_energy(power.facility_w)
-    found = {
+    columns = {
         "power.it_kw": power.it_w / 1e3,
         "power.it_maximum_kw": power.it_maximum_w / 1e3,
         "power.facility_kw": power.facility_w / 1e3,
         "power.network_kw": (power.switches_w + power.links_w) / 1e3,
         "power.energy_mwh_per_year": energy,
     }
-    return found | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
+    return columns | ({"power.electricity_per_year": energy * 1e3 * tariff.amount} if tariff else {})
 
 
-def _evaluated(varied: ResolvedDesign, wanted: Collection[str] | None) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
+def _evaluated(varied: ResolvedDesign, metrics: Collection[str] | None) -> tuple[dict[str, Any], Any, tuple[str, ...]]:
     """Return the results of a design with arrays by path, the numbers of the reasons why some cannot be built, and
     parts without a price."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,10 +161,10 @@ def _evaluated(varied: ResolvedDesign, wanted: Collection[str] | None) -> tuple[
         to_endpoints, between = cables_sold(links)
         columns |= {"fabric.cables_as_sold.endpoint": to_endpoints, "fabric.cables_as_sold.inter_switch": between}
         cost = price(varied, plan, links)
-        columns |= _communication(varied, plan, wanted) | _cost(cost, varied) | _power(varied, plan, links)
-    if wanted is not None:
-        columns = {path: values for path, values in columns.items() if path in wanted}
-    return columns, why, tuple(item.part for item in cost.missing) if cost is not None else ()
+        columns |= _communication(varied, plan, metrics) | _cost(cost, varied) | _power(varied, plan, links)
+    if metrics is not None:
+        columns = {path: values for path, values in columns.items() if path in metrics}
+    return columns, why, tuple(missing_price.part for missing_price in cost.missing) if cost is not None else ()
 
 
 def _alike(varied: ResolvedDesign, count: int) -> list[Ints]:
@@ -181,13 +180,13 @@ def gridded(design: ResolvedDesign) -> bool:
     return alone and countable(design)
 
 
-def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection[str] | None = None) -> DesignGrid:
+def design_grid(design: ResolvedDesign, axes: dict[str, Any], metrics: Collection[str] | None = None) -> DesignGrid:
     """Return many designs.
 
     Args:
         design: the design that they vary.
         axes: arrays by path, see `with_arrays`; they broadcast against each other.
-        wanted: columns to return; all if None. Communication costs most, and is left out where it is not wanted.
+        metrics: columns to return; all if None. Communication costs most time, and is left out unless named.
 
     Raises:
         UsageError: for a design that `gridded` refuses, or a path that is no number.
@@ -200,24 +199,26 @@ def design_grid(design: ResolvedDesign, axes: dict[str, Any], wanted: Collection
         raise UsageError(f"`{design.spec.name}` has {what}: assess such designs one by one")
     arrays = np.broadcast_arrays(*(np.asarray(value) for value in axes.values())) if axes else [np.zeros(1)]
     shape, count = arrays[0].shape, arrays[0].size
-    given = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
-    varied = with_arrays(design, given)
+    swept = {path: array.ravel() for path, array in zip(axes, arrays, strict=False)}
+    varied = with_arrays(design, swept)
     reasons = np.zeros(count, np.int64)
     table: dict[str, Floats] = {}
     unpriced: dict[str, None] = {}
-    for own in _alike(varied, count):
-        part = varied if len(own) == count else with_arrays(design, {path: array[own] for path, array in given.items()})
+    for rows in _alike(varied, count):
+        part = (
+            varied if len(rows) == count else with_arrays(design, {path: array[rows] for path, array in swept.items()})
+        )
         check_divisible(part)
-        columns, why, lacking = _evaluated(part, wanted)
+        columns, why, lacking = _evaluated(part, metrics)
         unpriced |= dict.fromkeys(lacking)
-        reasons[own] = why
+        reasons[rows] = why
         for path, values in columns.items():
-            table.setdefault(path, np.full(count, np.nan))[own] = np.where(reasons[own] == 0, values, np.nan)
+            table.setdefault(path, np.full(count, np.nan))[rows] = np.where(reasons[rows] == 0, values, np.nan)
     return DesignGrid(
-        axes={path: array.reshape(shape) for path, array in given.items()},
+        axes={path: array.reshape(shape) for path, array in swept.items()},
         columns={path: values.reshape(shape) for path, values in table.items()},
         feasible=(reasons == 0).reshape(shape),
-        why=WORDS[reasons].reshape(shape),
+        why=_WORDS[reasons].reshape(shape),
         unpriced=tuple(unpriced),
     )
 
@@ -231,7 +232,7 @@ def with_arrays(design: ResolvedDesign, axes: dict[str, Floats]) -> ResolvedDesi
             catalogue's canonical values; arrays of one shape.
 
     Raises:
-        UsageError: where a path is none of these, or a value is out of range.
+        UsageError: if a path is none of these, or a value is out of range.
     """
     for path, array in axes.items():
         head, _, rest = path.partition(".")
@@ -278,7 +279,7 @@ def with_figure(design: ResolvedDesign, path: str, value: Number) -> ResolvedDes
         value: the figure, a number or an array [unit of the catalogue].
 
     Raises:
-        UsageError: where the design has no such part, the part no such figure, or the value is out of range.
+        UsageError: if the design has no such part, the part no such figure, or the value is out of range.
     """
     _require_finite(path, value)
     return _with_named(design, path, value)
@@ -353,15 +354,15 @@ def _figure(part: Any, steps: list[str], array: Number, path: str) -> Any:
 def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> ResolvedDesign:
     whole, steps, met = f"{part}.{path}", path.split("."), False
 
-    def changed(item: Any) -> Any:
+    def changed(value: Any) -> Any:
         nonlocal met
-        if item is None or item.id != part:
-            return item
+        if value is None or value.id != part:
+            return value
         met = True
-        return _figure(item, steps, array, whole)
+        return _figure(value, steps, array, whole)
 
     def fabric(owner: ResolvedDesign | FabricParts) -> dict[str, Any]:
-        return {name: changed(getattr(owner, name)) for name in FABRIC_FIELDS}
+        return {name: changed(getattr(owner, name)) for name in _FABRIC_FIELDS}
 
     groups = tuple(
         replace(

@@ -7,9 +7,18 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
-from ffplan.studies.choose.built import Built, Draft, built_from, draft_from
-from ffplan.studies.choose.round_nodes import rounder
-from ffplan.studies.choose.wishes import IDEAS, MOST_DESIGNS, POWERS, Idea, Wishes
+from ffplan.studies.choose.candidates import (
+    IDEAS,
+    MOST_DESIGNS,
+    POWERS,
+    Built,
+    Draft,
+    Idea,
+    Wishes,
+    built_from,
+    draft_from,
+)
+from ffplan.studies.choose.node_count import rounder_design
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,13 +26,13 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 
-MESSAGE = "1 GiB"
-RACK_REACH, HALL_REACH = 20.0, 50.0
-"""Reach that a cable to a leaf, and between switches, has at least where there is no floor plan [m]."""
+_MESSAGE = "1 GiB"
+_RACK_REACH, _HALL_REACH = 20.0, 50.0
+"""Least reach of a cable to a leaf, and between switches, without a floor plan [m]."""
 MOST_NODES = 20_000
-MOST_GUESSES = 6
+_MOST_GUESSES = 6
 """Sizes that are guessed from what the last one takes, before the rest is halved [1]."""
-LEAST_USED = 1e-9
+_LEAST_USED = 1e-9
 """Least part of a wish that a design takes [1]."""
 
 
@@ -60,16 +69,16 @@ def _of(catalog: Catalog, kind: str, book: PriceBook, excluded: tuple[str, ...])
 
 
 def _links(catalog: Catalog, book: PriceBook, rate: float, excluded: tuple[str, ...]) -> tuple[Link, Link] | None:
-    """Return the cheapest links of a rate to a leaf and between switches; None where none reaches."""
+    """Return the cheapest links of a rate to a leaf and between switches; None if none reaches."""
     links = [catalog.entry(name).part for name in _of(catalog, "link", book, excluded)]
     fitting = [link for link in links if isinstance(link, Link) and link.rate.value == rate]
-    found = []
-    for reach in (RACK_REACH, HALL_REACH):
+    pairs = []
+    for reach in (_RACK_REACH, _HALL_REACH):
         far = [link for link in fitting if link.reach.value >= reach]
         if not far:
             return None
-        found.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
-    return found[0], found[1]
+        pairs.append(min(far, key=lambda link: (book.items[link.id].value, link.id)))
+    return pairs[0], pairs[1]
 
 
 def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded: tuple[str, ...] = ()) -> Server:
@@ -79,14 +88,14 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded:
         excluded: servers that are not bought.
 
     Raises:
-        NoDesignError: where there is none.
+        NoDesignError: if no server has the accelerator.
     """
     parts = [catalog.entry(name).part for name in _of(catalog, "server", book, excluded)]
-    found = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
-    if not found:
+    servers = [part for part in parts if isinstance(part, Server) and part.accelerator == accelerator]
+    if not servers:
         remedy = "add one with `--catalog`, or choose another accelerator"
         raise NoDesignError(f"`{book.id}` prices no server with `{accelerator}`; {remedy}")
-    return min(found, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
+    return min(servers, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
 
 
 def fabric_slots(server: Server) -> list[NicSlot]:
@@ -128,7 +137,7 @@ def _rails(idea: Idea, server: Server) -> int:
 def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
     """Return the tiers of switches that may hold an idea with some nodes, the fewest first.
 
-    One tier is one switch, or one of every rail that is a network of its own, and has no uplinks to save.
+    One tier is one switch, or one per separate rail, and has no uplinks to save.
     """
     rails = _rails(idea, parts.server)
     switches = rails if idea.family == "rail-only" else 1
@@ -136,7 +145,7 @@ def _tiers(idea: Idea, parts: _Parts, nodes: int) -> tuple[int, ...]:
     return (1, 2, 3) if idea.oversubscription == "1:1" and nodes * rails <= ports else (2, 3)
 
 
-LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
+_LIMITS = {"facility-peak": "facility_peak", "facility-training": "facility_training", "it-training": "it_power"}
 """Limits of design files that hold a wished power; the IT peak has none."""
 
 
@@ -145,8 +154,8 @@ def _limits(wishes: Wishes, currency: str) -> list[str]:
     lines = []
     if wishes.budget is not None:
         lines.append(f"  capex: {wishes.budget:.15g} {currency}  # the whole bill of `ffplan cost`")
-    if wishes.watts is not None and wishes.power_of in LIMITS:
-        lines.append(f"  {LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
+    if wishes.watts is not None and wishes.power_of in _LIMITS:
+        lines.append(f"  {_LIMITS[wishes.power_of]}: {wishes.watts / 1e6:.15g} MW")
     if wishes.days is not None and wishes.tokens is not None:
         lines.append(f"  run_days: {wishes.days:.15g}")
     return lines
@@ -186,7 +195,7 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     ]
     lines += [f"  breakout: {parts.breakout}  # ports that each switch port is split into"] * (parts.breakout > 1)
     lines += [f"  oversubscription: {idea.oversubscription}  # downlinks per uplink of a leaf"] * (tiers > 1)
-    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {MESSAGE}", ""]
+    lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {_MESSAGE}", ""]
     lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
     lines += ["", "cost:", f"  price_book: {wishes.book}"]
     if wishes.rack_area is not None:
@@ -208,7 +217,7 @@ class Builder:
             prefix: start of the names.
 
         Raises:
-            NoDesignError: where no server has the accelerator.
+            NoDesignError: if no server has the accelerator.
         """
         book = catalog.entry(wishes.book).part
         assert isinstance(book, PriceBook)
@@ -242,17 +251,17 @@ class Builder:
         return sorted(made, key=lambda item: (item.cost, item.text))
 
     def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
-        """Return the cheapest way to build an idea with some nodes; None where no switch and no tiers hold them.
+        """Return the cheapest way to build an idea with some nodes; None if no switch and no tiers hold them.
 
         Args:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        made = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
-        return next((built for built in made if built is not None), None)
+        candidates = (built_from(draft.text, idea, self.catalog) for draft in self.drafts(idea, nodes, first))
+        return next((built for built in candidates if built is not None), None)
 
     def largest(self, idea: Idea, first: Built | None = None, most: int = MOST_NODES) -> Built | None:
-        """Return an idea with the most nodes that budget and power allow; None where not even the fewest fit.
+        """Return an idea with the most nodes that budget and power allow; None if not even the fewest fit.
 
         Args:
             first: the design whose protocol an idea of the other one must not have.
@@ -265,7 +274,7 @@ class Builder:
             fits = bool(drafts) and not why_not(drafts[0], self.wishes)
             low, high = (guess, high) if fits else (low, guess - 1)
             trials += 1
-            if drafts and trials < MOST_GUESSES:
+            if drafts and trials < _MOST_GUESSES:
                 guess = min(max(int(guess / _used(drafts[0], self.wishes)), low + 1), high)
             else:
                 guess = (low + high + 1) // 2
@@ -276,35 +285,35 @@ def _used(draft: Draft, wishes: Wishes) -> float:
     """Return the part of budget or power that a design takes, the larger of the two [1]."""
     parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
     parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
-    return max(*parts, LEAST_USED)
+    return max(*parts, _LEAST_USED)
 
 
 def why_not(built: Draft | Built, wishes: Wishes) -> str:
-    """Return which wishes a design does not meet; an empty text where it meets all.
+    """Name the wishes that a design does not meet; empty if it meets all.
 
     Args:
         wishes: what is wanted.
     """
-    found = []
+    reasons = []
     if wishes.budget is not None and built.cost > wishes.budget:
-        found.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
+        reasons.append(f"costs {built.cost / 1e6:,.2f} of {wishes.budget / 1e6:,.2f} million")
     drawn = built.drawn(wishes.power_of)
     if wishes.watts is not None and drawn > wishes.watts:
-        found.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
-    return " and ".join(found)
+        reasons.append(f"draws {drawn / 1e6:,.2f} of {wishes.watts / 1e6:,.2f} MW {POWERS[wishes.power_of]}")
+    return " and ".join(reasons)
 
 
 def _surplus(built: Built, first: Built) -> str:
-    """Return why an idea adds nothing to the first; an empty text where it does."""
-    one, two = built.assessment, first.assessment
+    """Return why an idea adds nothing to the first; empty if it does."""
+    mine, two = built.assessment, first.assessment
     if built.idea.other:
         return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
-    if one.accelerators <= two.accelerators and built.cost >= first.cost * (1 - LEAST_SAVING):
+    if mine.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
         return f"it saves nothing over {two.design.name} at this size"
     return ""
 
 
-LEAST_SAVING = 0.001
+_LEAST_SAVING = 0.001
 """Part of the cost that an idea saves at least [1]."""
 
 
@@ -318,17 +327,17 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
         prefix: start of the names.
 
     Raises:
-        NoDesignError: where no server has the accelerator, or nothing bounds the size.
+        NoDesignError: if no server has the accelerator, or nothing bounds the size.
     """
     if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
         raise NoDesignError("say how large: --gpus, --budget or --power")
     builder = Builder(wishes, catalog, prefix)
     step = builder.step
-    found: list[Built] = []
+    designs: list[Built] = []
     left: list[str] = []
     rounded: dict[str, str] = {}
     for idea in IDEAS:
-        first = found[0] if found else None
+        first = designs[0] if designs else None
         if idea.other and first is None:
             continue
 
@@ -339,8 +348,8 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             built = builder.largest(idea, first)
             why = "not even the smallest cluster fits" if built is None else ""
             if built is not None and wishes.model is not None:
-                built, words = rounder(built, build, step, catalog)
-                rounded |= {built.assessment.design.name: words} if words else {}
+                built, reason = rounder_design(built, build, step, catalog)
+                rounded |= {built.assessment.design.name: reason} if reason else {}
         else:
             built = build(-(-wishes.gpus // (len(builder.server.accelerators) * step)) * step)
             why = "no switch and cable of the price book hold it" if built is None else why_not(built, wishes)
@@ -348,7 +357,7 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
             why = _surplus(built, first)
         if built is None or why:
             left.append(f"{idea.name}: {why}")
-        elif len(found) < MOST_DESIGNS:
-            found.append(built)
-    kept = {item.assessment.design.name for item in found}
-    return found, left, {name: words for name, words in rounded.items() if name in kept}
+        elif len(designs) < MOST_DESIGNS:
+            designs.append(built)
+    kept = {design.assessment.design.name for design in designs}
+    return designs, left, {name: words for name, words in rounded.items() if name in kept}

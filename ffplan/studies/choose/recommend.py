@@ -1,40 +1,113 @@
-"""The best purchase that trains a model in a given time, over accelerators, NICs, fabrics, sizes and plans."""
+"""The best purchase that trains a model in time, over accelerators, NICs, fabrics, sizes, plans and phases."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
+from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Server
 from ffplan.catalog.prices import PriceBook
+from ffplan.inputs.quantities import MOST_YEARS
+from ffplan.studies.choose.candidates import IDEAS, built_from
 from ffplan.studies.choose.cluster_search import ClusterSearch
 from ffplan.studies.choose.first_designs import NoDesignError, priced_server
-from ffplan.studies.choose.recommend_growth import grown
-from ffplan.studies.choose.recommend_target import KeptLimit, SizedCluster, Target, aim_of, broken
-from ffplan.studies.choose.wishes import IDEAS
+from ffplan.studies.choose.recommend_target import Grown, KeptLimit, SizedCluster, Stage, Target, aim_of, broken
+from ffplan.studies.cost.cost import study_cost
+from ffplan.studies.cost.request import CostRequest
 from ffplan.training.accelerator_rates import UncalibratedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from ffplan.catalog.store import Catalog
 
-FIRST_MFU = 0.4
+_MOST_MONTHS = 12 * MOST_YEARS
+"""Latest that a purchase may come [month]."""
+
+
+def stages_of(days: float, later: Sequence[tuple[float, float]], who: str) -> tuple[tuple[Stage, ...], float]:
+    """Return the purchases of a growing cluster, none if all is bought at once, and the days of its last one.
+
+    Args:
+        days: days that the run may take after the first purchase [day].
+        later: months from the first order, and the days that the run may take from that purchase on [month, day].
+        who: the option or argument, for messages.
+
+    Raises:
+        UsageError: if a purchase comes before the one above it or too late, or its run may take longer.
+    """
+    stages = [Stage(after=0.0, days=days)]
+    for after, fewer in later:
+        if not after <= _MOST_MONTHS:
+            raise UsageError(f"{who}: {after:g} months are more than the {_MOST_MONTHS:g} that a phase may come later")
+        if after <= stages[-1].after:
+            raise UsageError(f"{who}: {after:g} months come no later than {stages[-1].after:g}; order them by time")
+        if not 0 < fewer < stages[-1].days:
+            raise UsageError(f"{who}: {fewer:g} days are to be above 0 and below the {stages[-1].days:g} before")
+        stages.append(Stage(after=after, days=fewer))
+    return tuple(stages) if later else (), stages[-1].days
+
+
+def _sized(cluster: SizedCluster, search: ClusterSearch, target: Target) -> list[Grown]:
+    """Return the cluster after each purchase; it never shrinks."""
+    sizes: list[Grown] = []
+    for stage in target.stages:
+        nodes, days = cluster.nodes, cluster.days
+        if stage is not target.stages[-1]:
+            nodes, days = search.part(cluster, stage.days)
+        if sizes and nodes < sizes[-1].nodes:
+            nodes, days = sizes[-1].nodes, sizes[-1].days
+        alone = search.draft(cluster.built.idea, nodes)
+        sizes.append(
+            Grown(stage=stage, nodes=nodes, days=days, alone=alone.cost if alone is not None else cluster.capex)
+        )
+    return sizes
+
+
+def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog: Catalog) -> SizedCluster:
+    """Return a design whose file says what is bought when.
+
+    The fabric is the last purchase's: nodes, leaf switches and their links come with each, the switches above
+    them with the first. A purchase that the nodes of an earlier one already serve is left out of the file.
+
+    Args:
+        cluster: the design, sized for the last purchase.
+        search: what sized it.
+        target: what is wanted.
+    """
+    growth = _sized(cluster, search, target)
+    bought = [now for number, now in enumerate(growth) if number == 0 or now.nodes > growth[number - 1].nodes]
+    if len(bought) == 1:
+        return replace(cluster, growth=tuple(growth))
+    rows = [
+        f"  - {{name: purchase-{number}, after: {now.stage.after:g} months, nodes: [{now.nodes}]}}"
+        f"  # {target.model} in {now.days:.1f} days"
+        for number, now in enumerate(bought, start=1)
+    ]
+    built = built_from("\n".join((cluster.built.text, "phases:", *rows, "")), cluster.built.idea, catalog)
+    assert built is not None, cluster.built.text
+    study = study_cost(built.design, catalog.fresh(), CostRequest(draws=0), cluster.timed)
+    return replace(cluster, built=built, study=study, growth=tuple(growth))
+
+
+_FIRST_MFU = 0.4
 """Part of the peak that the first size tried is made for [1]."""
 LOOSER = 1.1
 """A limit that is loosened, over what it was [1]."""
-RESOLVED = 2
+_RESOLVED = 2
 """Accelerators that are sized again for more time [1]."""
 
 
 @record
 class LooserLimit:
-    """What a limit costs: the best design where it is looser."""
+    """The price of a limit: the best design with the limit looser."""
 
     limit: KeptLimit
     best: SizedCluster | None
-    """None where nothing meets the target even so."""
+    """None if nothing meets the target even so."""
 
 
 @record
@@ -79,7 +152,7 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
 
 
 def _order(target: Target) -> Callable[[SizedCluster], tuple[float, str, str]]:
-    return lambda item: (aim_of(item, target), item.accelerator, item.built.assessment.design.name)
+    return lambda cluster: (aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
 
 
 class _Pool:
@@ -93,8 +166,8 @@ class _Pool:
         self.flops_token = 0.0
 
     def best(self, target: Target) -> list[SizedCluster]:
-        """Return what meets a target, the best first."""
-        return sorted((item for item in self.found if not broken(item, target)), key=_order(target))
+        """Return the clusters that meet a target, the best first."""
+        return sorted((cluster for cluster in self.found if not broken(cluster, target)), key=_order(target))
 
     def add(self, name: str, peak: float) -> None:
         """Size clusters of an accelerator.
@@ -110,7 +183,7 @@ class _Pool:
             self.left_out[name] = "servers cost more than the best purchase, even at their whole peak"
             return
         try:
-            first = least / FIRST_MFU if least else 64.0
+            first = least / _FIRST_MFU if least else 64.0
             full, slow = search.smallest(IDEAS[0], round_up(first), target.days)
         except UncalibratedError:
             self.left_out[name] = "no training constants"
@@ -128,12 +201,12 @@ class _Pool:
         self.found.append(full)
 
     def lean(self) -> None:
-        """Try leaner ways to build the best clusters, accelerator by accelerator; those in time come before others."""
-        fulls = sorted(self.found, key=lambda item: (item.days > self.target.days, *_order(self.target)(item)))
+        """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
+        fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
             best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
-            if aim_of(full, self.target) <= best * (1 + WORTH):
+            if aim_of(full, self.target) <= best * (1 + _WORTH):
                 search = self.searches[full.accelerator]
                 rounder = search.rounder(full)
                 self.found += [rounder] if rounder is not None else []
@@ -144,13 +217,15 @@ class _Pool:
         target = self.target
         if not target.stages:
             return
-        early = sorted((item for item in self.found if item.days <= target.days), key=_order(target))
+        early = sorted((cluster for cluster in self.found if cluster.days <= target.days), key=_order(target))
         best = self.best(target) or early
-        first = {item.accelerator: item for item in reversed(early)}
-        near = [item for item in early if aim_of(item, target) <= aim_of(best[0], target) * (1 + target.slack)]
-        apart = [item for item in first.values() if not any(item is other for other in near)]
-        made = [grown(item, self.searches[item.accelerator], target, self.catalog) for item in (*near, *apart)]
-        self.found = [item for item in self.found if item.days > target.days] + made
+        first = {cluster.accelerator: cluster for cluster in reversed(early)}
+        near = [cluster for cluster in early if aim_of(cluster, target) <= aim_of(best[0], target) * (1 + target.slack)]
+        apart = [cluster for cluster in first.values() if not any(cluster is neighbour for neighbour in near)]
+        grown = [
+            _grown(cluster, self.searches[cluster.accelerator], target, self.catalog) for cluster in (*near, *apart)
+        ]
+        self.found = [cluster for cluster in self.found if cluster.days > target.days] + grown
 
     def _hopeless(self, least: float, search: ClusterSearch) -> bool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
@@ -163,27 +238,27 @@ class _Pool:
         """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
         target = self.target.with_limit(limit.name, limit.loosened(LOOSER))
         if limit.name != "days":
-            found = self.best(target)
-            return LooserLimit(limit, found[0] if found else None)
+            best = self.best(target)
+            return LooserLimit(limit, best[0] if best else None)
         again = list(self.best(target)[:1])
         for first in self._leaders(target):
             nodes = round_up(first.nodes / LOOSER)
-            made, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
-            if made is not None and target.stages:
-                made = grown(made, self.searches[first.accelerator], target, self.catalog)
-            again += [made] if made is not None and not broken(made, target) else []
+            smaller, _ = self.searches[first.accelerator].smallest(first.built.idea, nodes, target.days)
+            if smaller is not None and target.stages:
+                smaller = _grown(smaller, self.searches[first.accelerator], target, self.catalog)
+            again += [smaller] if smaller is not None and not broken(smaller, target) else []
         return LooserLimit(limit, min(again, key=_order(target)) if again else None)
 
     def _leaders(self, target: Target) -> list[SizedCluster]:
         """Return the best designs of the accelerators to size again, one of each."""
         leaders: dict[str, SizedCluster] = {}
-        for item in sorted(self.found, key=_order(target)):
-            if item.accelerator in self.searches:
-                leaders.setdefault(item.accelerator, item)
-        return list(leaders.values())[:RESOLVED]
+        for cluster in sorted(self.found, key=_order(target)):
+            if cluster.accelerator in self.searches:
+                leaders.setdefault(cluster.accelerator, cluster)
+        return list(leaders.values())[:_RESOLVED]
 
 
-WORTH = 0.35
+_WORTH = 0.35
 """How much above the best an accelerator may lie for leaner ways to build it to be tried [1]."""
 
 
@@ -207,7 +282,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     pool.grow()
     return Recommendation(
         meet=pool.best(target),
-        miss=[item for item in pool.found if broken(item, target)],
+        miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
         looser=[pool.looser(limit) for limit in target.limits],
     )

@@ -10,8 +10,8 @@ from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.results.cost import CostStudy
-from ffplan.studies.choose.built import Built
-from ffplan.studies.train.usual_job import TimedJob
+from ffplan.studies.choose.candidates import Built
+from ffplan.studies.train.default_job import TimedJob
 from ffplan.training.model_flops import sequence_flops
 
 if TYPE_CHECKING:
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from ffplan.training.model_shape import ModelShape
 
-LEAST = 1e-6
-"""Least that a limit counts as, so that a limit of nothing is broken [unit of the limit]."""
-ROUNDING = 1e-9
+_LEAST = 1e-6
+"""Smallest value of a limit, so that a limit of 0 counts as broken [unit of the limit]."""
+_ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
 USUAL_DAYS = 30.0
-"""Days of the run that a sustained rate is asked of, where none are given."""
+"""Default days of a run at a sustained rate."""
 
 
 @record
@@ -43,7 +43,7 @@ class KeptLimit:
             factor: the limit over what it was [1].
         """
         most = self.most * factor
-        return float(ceil(most - ROUNDING)) if self.name == "racks" else most
+        return float(ceil(most - _ROUNDING)) if self.name == "racks" else most
 
 
 @record
@@ -66,7 +66,7 @@ class Grown:
     days: float
     """Days of the run on them."""
     alone: float
-    """Bill of materials of a cluster of this size that is not to grow [currency]."""
+    """Bill of materials of a cluster of this size, without later growth [currency]."""
 
 
 @record
@@ -103,7 +103,7 @@ class Target:
     sustained: float | None = None
     """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
     stages: tuple[Stage, ...] = ()
-    """Purchases one after the other, the last with the days above; empty where all is bought at once."""
+    """Purchases one after the other, the last with the days above; empty if all is bought at once."""
 
     @property
     def limits(self) -> tuple[KeptLimit, ...]:
@@ -138,7 +138,7 @@ class SizedCluster:
     """Its cost with the run."""
     timed: TimedJob
     growth: tuple[Grown, ...] = ()
-    """What stands after each purchase; empty where all is bought at once."""
+    """What stands after each purchase; empty if all is bought at once."""
 
     @property
     def days(self) -> float:
@@ -170,16 +170,16 @@ class SizedCluster:
         return self.built.assessment.nodes["compute"]
 
 
-def _floor(item: SizedCluster) -> float:
+def _floor(cluster: SizedCluster) -> float:
     """Return the floor of the racks [m2].
 
     Raises:
-        UsageError: where the ownership profile does not say what a rack takes.
+        UsageError: if the ownership profile does not say what a rack takes.
     """
-    found = item.study.power.floor_m2
-    if found is None:
+    area = cluster.study.power.floor_m2
+    if area is None:
         raise UsageError("a limit of floor: the ownership profile has no `rack_area`; state the area of a rack")
-    return found
+    return area
 
 
 AIMS: dict[str, Callable[[SizedCluster], float]] = {
@@ -211,7 +211,7 @@ def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
     Args:
         target: what is wanted.
     """
-    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, LEAST) for limit in target.limits}
+    ratios = {limit.name: _HELD[limit.name](candidate) / max(limit.most, _LEAST) for limit in target.limits}
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
 

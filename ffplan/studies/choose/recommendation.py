@@ -1,23 +1,167 @@
-"""The report of a recommendation: the best designs, what is near, what each limit costs, and what was left out."""
+"""The report of a recommendation: the best designs and how surely, what each limit costs, what was left out."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ffplan import __version__
-from ffplan.base.formatting import listed, number
+from ffplan.base.formatting import listed, number, plural
+from ffplan.base.record import record
+from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.choose.recommend import LOOSER
-from ffplan.studies.choose.recommend_choice import differs
-from ffplan.studies.choose.recommend_shares import DRAWS, chances
 from ffplan.studies.choose.recommend_target import aim_of, broken
+from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import LooserLimit, Recommendation
-    from ffplan.studies.choose.recommend_shares import Chances
     from ffplan.studies.choose.recommend_target import SizedCluster, Target
+
+_WEIGHTS = (8, 4, 2, 1, 1)
+"""How much a difference counts: accelerator, protocol, NICs, kind of fabric, switch [1]."""
+
+
+def _features(cluster: SizedCluster) -> tuple[tuple[object, str], ...]:
+    """Return the features that tell a design from others, with words."""
+    design = cluster.built.design
+    spec, nics = design.spec.fabric, len(design.compute.fabric_nics)
+    text = "rails that are networks of their own" if spec.family == "rail-only" else "one tier of switches"
+    if spec.tiers > 1:
+        ratio = cluster.built.assessment.fabric.oversubscription
+        text = f"{spec.tiers} tiers at {number(ratio or 1.0)}:1"
+    return (
+        (cluster.accelerator, cluster.accelerator),
+        (design.switch.fabric, "InfiniBand" if design.switch.fabric == "infiniband" else "Ethernet"),
+        (nics, f"{plural(nics, 'NIC')} a node"),
+        (text, text),
+        (design.switch.id, design.switch.id),
+    )
+
+
+def distance(first: SizedCluster, two: SizedCluster) -> int:
+    """Return how much two designs differ, each feature by its weight [1]."""
+    pairs = zip(_features(first), _features(two), _WEIGHTS, strict=True)
+    return sum(weight for (mine, _), (theirs, _), weight in pairs if mine != theirs)
+
+
+def differs(cluster: SizedCluster, best: SizedCluster) -> str:
+    """Name the features in which a design differs from the best; empty for the best itself."""
+    pairs = zip(_features(cluster), _features(best), strict=True)
+    return listed([feature for (mine, feature), (theirs, _) in pairs if mine != theirs])
+
+
+def kept(result: Recommendation, target: Target, most: int) -> list[SizedCluster]:
+    """Return the designs that are reported, the best first.
+
+    After the best come those within the slack, up to half of the number wanted, each the one that differs most from all
+    before it; then the best of each missing accelerator, and more of the first kind if there is room.
+
+    Args:
+        result: what was found.
+        target: what was wanted.
+        most: designs wanted [1].
+    """
+    chosen = result.meet[:1]
+    if not chosen:
+        return []
+    bound = aim_of(chosen[0], target) * (1 + target.slack)
+    near = [candidate for candidate in result.meet[1:] if aim_of(candidate, target) <= bound]
+    _add_apart(chosen, near, (most + 1) // 2)
+    for cluster in result.meet:
+        if len(chosen) < most and cluster.accelerator not in {neighbour.accelerator for neighbour in chosen}:
+            chosen.append(cluster)
+    _add_apart(
+        chosen, [candidate for candidate in near if not any(candidate is neighbour for neighbour in chosen)], most
+    )
+    return [candidate for candidate in result.meet if any(candidate is neighbour for neighbour in chosen)]
+
+
+def _add_apart(chosen: list[SizedCluster], near: list[SizedCluster], most: int) -> None:
+    """Add to the designs that are chosen, up to a number, each time the one that differs most from all of them."""
+    while near and len(chosen) < most:
+        apart = [min(distance(cluster, neighbour) for neighbour in chosen) for cluster in near]
+        if max(apart) == 0:
+            return
+        chosen.append(near.pop(apart.index(max(apart))))
+
+
+_DRAWS = 4_000
+"""Draws of prices and speeds [1]."""
+_BY_SIZE = ("capex", "tco", "power", "accelerators")
+"""Aims that grow with the cluster."""
+
+
+@record
+class _Chances:
+    """How often a design is the best, and in time."""
+
+    best: float
+    """Share of draws in which the design is the best, each resized to its drawn speed [1]."""
+    in_time: float
+    """Share of draws in which the design is in time at its size [1]."""
+    days_p10: float
+    """Tenth percentile of the days."""
+    days_p90: float
+    """Ninetieth percentile."""
+
+
+def _drawn(candidate: SizedCluster, target: Target, catalog: Catalog, draws: int) -> tuple[Any, Any]:
+    """Return days and aim of a design over the draws, shape (draws,) each; an accelerator's designs share errors."""
+    request, parts = CostRequest(draws=draws), catalog.fresh()
+    ledger = ledger_for(candidate.built.design, parts, request)
+    inputs = tuple(
+        replace(entry, key=f"speed_own.{candidate.accelerator}") if entry.name == "speed_own" else entry
+        for entry in inputs_for(ledger, candidate.timed, parts)
+    )
+    v = sample(inputs, draws, request.seed)
+    year, run = evaluate(ledger.account, candidate.timed.job, v)
+    assert run is not None
+    aims: dict[str, Any] = {
+        "capex": year.capex + year.building,
+        "tco": whole_life(ledger, v, year),
+        "token": run.per_million,
+        "power": candidate.built.watts,
+        "accelerators": candidate.built.assessment.accelerators,
+    }
+    return np.broadcast_to(run.days, draws), np.broadcast_to(aims[target.aim], draws)
+
+
+def chances(
+    candidates: Sequence[SizedCluster], target: Target, catalog: Catalog, draws: int = _DRAWS
+) -> list[_Chances]:
+    """Return how often each design is the best, and in time, over draws that all of them share.
+
+    Args:
+        candidates: designs to choose from.
+        target: what is wanted.
+        draws: number of draws [1].
+
+    Returns:
+        Shares [1], one for each design.
+
+    Equation:
+        best where aim x days / wanted days is least; the aim alone for the cost of a token, which holds the time
+
+    Source:
+        Definition: a purchase grows with its accelerators, and the time of a run falls as they grow.
+    """
+    if not candidates:
+        return []
+    days, aims = (np.array(rows) for rows in zip(*(_drawn(c, target, catalog, draws) for c in candidates), strict=True))
+    resized = aims * days / target.days if target.aim in _BY_SIZE else aims
+    won = np.bincount(resized.argmin(axis=0), minlength=len(candidates)) / draws
+    early = (days <= target.days).mean(axis=1)
+    low, high = np.quantile(days, (0.1, 0.9), axis=1)
+    columns = zip(won.tolist(), early.tolist(), low.tolist(), high.tolist(), strict=True)
+    return [_Chances(best, in_time, p10, p90) for best, in_time, p10, p90 in columns]
 
 
 def _plan(candidate: SizedCluster) -> str:
@@ -25,14 +169,14 @@ def _plan(candidate: SizedCluster) -> str:
     assert candidate.study.run is not None
     plan = candidate.study.run.plan
     sizes = (("data", plan.data), ("tensor", plan.tensor), ("pipeline", plan.pipeline), ("context", plan.context))
-    words = [f"{name} {count}" for name, count in sizes if count > 1]
-    return listed([*words, f"ZeRO {plan.zero}"] if plan.zero else words) or "one accelerator"
+    parts = [f"{name} {count}" for name, count in sizes if count > 1]
+    return listed([*parts, f"ZeRO {plan.zero}"] if plan.zero else parts) or "one accelerator"
 
 
 def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
-    """Return what is bought when; nothing where all is bought at once."""
+    """Return the purchases by date; empty if all is bought at once."""
     rows, before, phases = [], 0, list(candidate.study.phases)
-    each = candidate.built.assessment.accelerators // candidate.nodes
+    per_node = candidate.built.assessment.accelerators // candidate.nodes
     for now in candidate.growth:
         bought = now.nodes > before
         phase = phases.pop(0) if bought and phases else None
@@ -44,7 +188,7 @@ def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
                 days_wanted=now.stage.days,
                 days=now.days,
                 nodes=now.nodes,
-                accelerators=now.nodes * each,
+                accelerators=now.nodes * per_node,
                 capex=phase.capex if phase is not None else whole,
                 alone=now.alone,
             )
@@ -53,8 +197,8 @@ def purchases(candidate: SizedCluster) -> tuple[out.RecommendedPurchase, ...]:
     return tuple(rows)
 
 
-def row(
-    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: Chances, file: str | None
+def _row(
+    candidate: SizedCluster, target: Target, best: SizedCluster | None, chance: _Chances, file: str | None
 ) -> out.RecommendedDesign:
     """Return a candidate as a row.
 
@@ -68,16 +212,16 @@ def row(
     run, bom = study.run, study.bom
     assert run is not None
     assert bom is not None
-    found = built.assessment
+    assessment = built.assessment
     return out.RecommendedDesign(
-        name=found.design.name,
+        name=assessment.design.name,
         idea=built.idea.words,
         accelerator=candidate.accelerator,
         server=built.design.compute.server.id,
         switch=built.design.switch.id,
-        accelerators=found.accelerators,
+        accelerators=assessment.accelerators,
         nodes=candidate.nodes,
-        switches=found.fabric.switches.total,
+        switches=assessment.fabric.switches.total,
         nics=len(built.design.compute.fabric_nics),
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
@@ -105,31 +249,31 @@ def row(
     )
 
 
-def _near(found: Recommendation, target: Target) -> list[SizedCluster]:
+def _near(result: Recommendation, target: Target) -> list[SizedCluster]:
     """Return the designs that break a limit, by how far they break it, one of each accelerator."""
     first: dict[str, SizedCluster] = {}
-    for candidate in sorted(found.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator)):
+    for candidate in sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator)):
         first.setdefault(candidate.accelerator, candidate)
     return list(first.values())
 
 
-def _limit(item: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
-    """Return what a limit costs."""
-    aim = aim_of(item.best, target) if item.best else None
+def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
+    """Return the price of a limit."""
+    aim = aim_of(limit.best, target) if limit.best else None
     saving = max(1 - aim / aim_of(best, target), 0.0) if best and aim is not None else None
     return out.LimitPrice(
-        limit=item.limit.name,
-        unit=item.limit.unit,
-        most=item.limit.most,
-        looser=item.limit.loosened(LOOSER),
-        name=item.best.built.assessment.design.name if item.best else None,
+        limit=limit.limit.name,
+        unit=limit.limit.unit,
+        most=limit.limit.most,
+        looser=limit.limit.loosened(LOOSER),
+        name=limit.best.built.assessment.design.name if limit.best else None,
         aim=aim,
         saving=saving,
     )
 
 
 def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]:
-    """Return what a limit of floor takes a rack for; nothing without such a limit."""
+    """State the floor of a rack behind a limit of floor; empty without such a limit."""
     if target.floor is None or not designs or (area := designs[0].study.power.rack_area_m2) is None:
         return ()
     source = (
@@ -144,7 +288,7 @@ def _floor_words(target: Target, designs: list[SizedCluster]) -> tuple[str, ...]
 
 
 def recommendation(
-    found: Recommendation,
+    result: Recommendation,
     target: Target,
     catalog: Catalog,
     currency: str,
@@ -154,17 +298,17 @@ def recommendation(
     """Return the report.
 
     Args:
-        found: what was found.
+        result: what was found.
         target: what was wanted.
         currency: currency of the price book.
     """
-    best = found.meet[0] if found.meet else None
+    best = result.meet[0] if result.meet else None
     grows = (
         "A cluster that grows is sized for its last purchase. Each one before holds the fewest nodes on which the run "
         "is in time then; switches above the leaves come with the first, and prices stay as they are.",
     )
-    shares, near = chances(chosen, target, catalog), _near(found, target)
-    limits = [_limit(item, target, best) for item in found.looser]
+    shares, near = chances(chosen, target, catalog), _near(result, target)
+    limits = [_limit(cluster, target, best) for cluster in result.looser]
     rows = zip(chosen, shares, files, strict=True)
     return out.RecommendReport(
         schema_version=SCHEMA_VERSION,
@@ -177,14 +321,14 @@ def recommendation(
         aim=target.aim,
         sustained_pflops=target.sustained / 1e15 if target.sustained else None,
         slack=target.slack,
-        draws=DRAWS,
-        designs=tuple(row(item, target, best, chance, file) for item, chance, file in rows),
+        draws=_DRAWS,
+        designs=tuple(_row(cluster, target, best, chance, file) for cluster, chance, file in rows),
         near=tuple(
-            row(item, target, None, chance, None)
-            for item, chance in zip(near, chances(near, target, catalog), strict=True)
+            _row(cluster, target, None, chance, None)
+            for cluster, chance in zip(near, chances(near, target, catalog), strict=True)
         ),
-        left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
-        limits=tuple(sorted(limits, key=lambda item: (-(item.saving or 0.0), item.name is None, item.limit))),
+        left_out=tuple(out.UnsizedAccelerator(name, reason) for name, reason in sorted(result.left_out.items())),
+        limits=tuple(sorted(limits, key=lambda row: (-(row.saving or 0.0), row.name is None, row.limit))),
         assumptions=(
             "Each cluster is the smallest found in time (within 2 %, and round sizes below), with the cheapest switch "
             "and links of the price book. Fewer NICs are tried while that helps, then leaner fabrics with them.",

@@ -44,12 +44,12 @@ class SizeRequest:
     """Catalogue id of the link between switches; free where not named."""
 
 
-Prices = tuple[float, float, float]
+_Prices = tuple[float, float, float]
 """Prices of a switch, an endpoint link and a link between switches."""
 
 
-def _prices(query: SizeRequest, book: PriceBook) -> tuple[Prices | None, tuple[str, ...]]:
-    """Return the prices, and the parts without one; None where nothing has a price.
+def _prices(query: SizeRequest, book: PriceBook) -> tuple[_Prices | None, tuple[str, ...]]:
+    """Return the prices, and the parts without one; None if nothing has a price.
 
     Links that are not named are free; a part without a price adds nothing to the sum, which is partial then.
     """
@@ -64,26 +64,29 @@ def _prices(query: SizeRequest, book: PriceBook) -> tuple[Prices | None, tuple[s
     return (switch, endpoint, between), missing
 
 
-def _option(item: Candidate, asked: int, radix: int, prices: Prices | None) -> SizeOption:
+def _option(candidate: Candidate, endpoints: int, radix: int, prices: _Prices | None) -> SizeOption:
     cost = None
     if prices:
-        cables = (item.endpoint_links / item.links_per_cable, item.inter_switch_links / item.links_per_cable)
-        cost = item.switches * prices[0] + cables[0] * prices[1] + cables[1] * prices[2]
+        cables = (
+            candidate.endpoint_links / candidate.links_per_cable,
+            candidate.inter_switch_links / candidate.links_per_cable,
+        )
+        cost = candidate.switches * prices[0] + cables[0] * prices[1] + cables[1] * prices[2]
     return SizeOption(
-        family=item.family,
-        endpoints=item.endpoints,
-        capacity=item.capacity,
-        switches=item.switches,
-        by_role={"leaf": item.leaf, "spine": item.spine, "core": item.core, "router": item.router},
-        inter_switch_links=item.inter_switch_links,
-        spare_ports=item.endpoints - asked,
-        next_endpoints=item.next_endpoints,
-        next_switches=item.next_switches,
-        ports_per_endpoint=item.switches * radix / asked,
-        diameter=item.diameter,
+        family=candidate.family,
+        endpoints=candidate.endpoints,
+        capacity=candidate.capacity,
+        switches=candidate.switches,
+        by_role={"leaf": candidate.leaf, "spine": candidate.spine, "core": candidate.core, "router": candidate.router},
+        inter_switch_links=candidate.inter_switch_links,
+        spare_ports=candidate.endpoints - endpoints,
+        next_endpoints=candidate.next_endpoints,
+        next_switches=candidate.next_switches,
+        ports_per_endpoint=candidate.switches * radix / endpoints,
+        diameter=candidate.diameter,
         cost=cost,
-        cost_per_endpoint=None if cost is None else cost / asked,
-        note=item.note,
+        cost_per_endpoint=None if cost is None else cost / endpoints,
+        note=candidate.note,
     )
 
 
@@ -110,13 +113,13 @@ def _check(query: SizeRequest) -> None:
 
 
 def size(query: SizeRequest) -> SizeReport:
-    """Return the families that hold some endpoints, fewest switches first, and those that do not.
+    """Return the families that hold some endpoints, fewest switches first, and the others.
 
     Args:
         query: endpoints, switch and the families to consider.
 
     Raises:
-        SizeError: where a port cannot be split so far.
+        SizeError: if a port cannot be split so far.
     """
     _check(query)
     part, breakout, book = query.switch, query.breakout, query.prices
@@ -125,7 +128,7 @@ def size(query: SizeRequest) -> SizeReport:
     splits = part.splits.value if part.splits else None
     radix = int(part.ports.value) * breakout
     costs, missing = _prices(query, book) if book else (None, ())
-    found, small = candidates(
+    plans, small = candidates(
         Request(
             endpoints=query.endpoints,
             radix=radix,
@@ -145,6 +148,6 @@ def size(query: SizeRequest) -> SizeReport:
         port_gbyte_s=float(part.rate.value) / breakout,
         currency=book.currency if book else None,
         missing=missing,
-        options=tuple(_option(item, query.endpoints, radix, costs) for item in found),
+        options=tuple(_option(plan, query.endpoints, radix, costs) for plan in plans),
         too_small=tuple(small),
     )

@@ -21,8 +21,7 @@ from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean, nearest
 from ffplan.studies.choose.design_grid import design_grid, gridded, with_figure
-from ffplan.studies.choose.sweep_axes import Points
-from ffplan.studies.choose.sweep_metrics import studied
+from ffplan.studies.choose.sweep_axes import Points, studied
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.choose.sweep_axes import SweptAxis
 
-CHUNK = 20_000
+_CHUNK = 20_000
 """Points evaluated together where arrays carry them [1]."""
-SINGLE_CHUNK = 100
-"""Points of a chunk where each is a study of its own [1]."""
-NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
+_SINGLE_CHUNK = 100
+"""Points of a chunk if each takes a separate study [1]."""
+_NO_VALUE = ("schema-unknown-field", "schema-type", "reference-kind")
 """Faults that a path, or a value of it, has in every design."""
-USUAL = (
+_USUAL = (
     "accelerators",
     "fabric.switches.total",
     "fabric.links.total",
@@ -69,13 +68,13 @@ class SweepQuery:
         """What tells this sweep from any other: design, axes, metrics, version, and what is in the folders of parts."""
         how = (self.points.zipped, self.points.sample, self.points.seed)
         parts = [__version__, self.text, self.overlays, how, self.metrics]
-        found = sha256(json.dumps(parts).encode())
-        for item in self.points.axes:
-            values = item.numbers.tobytes() if item.texts is None else json.dumps(item.texts).encode()
-            found.update(item.path.encode() + b"=" + values)
+        digest = sha256(json.dumps(parts).encode())
+        for axis in self.points.axes:
+            values = axis.numbers.tobytes() if axis.texts is None else json.dumps(axis.texts).encode()
+            digest.update(axis.path.encode() + b"=" + values)
         for name, content in Catalog(self.overlays).own_files() if self.overlays else ():
-            found.update(name.encode() + b":" + sha256(content).digest())
-        return found.hexdigest()[:16]
+            digest.update(name.encode() + b":" + sha256(content).digest())
+        return digest.hexdigest()[:16]
 
 
 @record
@@ -85,9 +84,9 @@ class Chunk:
     first: int
     """Number of the first point."""
     columns: dict[str, Floats]
-    """Metrics by path, NaN where a point has none, shape (points,)."""
+    """Metrics by path, NaN if a point has none, shape (points,)."""
     reason: list[str]
-    """Why a point cannot be built; empty where it can."""
+    """Why a point cannot be built; empty if it can."""
     unpriced: dict[str, int]
     """Points whose cost is unknown, by the part without a price."""
 
@@ -96,29 +95,29 @@ class Sweep:
     """A sweep, ready to evaluate any chunk of it."""
 
     def __init__(self, query: SweepQuery) -> None:
-        """Read the design, and sort the axes into those that arrays carry and those that make another design.
+        """Read the design, and sort the axes: carried by arrays, or making another design.
 
         Raises:
-            InputError: where the design is wrong.
-            UsageError: where a path is none of the design.
+            InputError: if the design is wrong.
+            UsageError: if a path is none of the design.
         """
         self.query, self.points = query, query.points
         self.document = parse_document(query.text.encode(), query.file)
         self.catalog = Catalog(list(query.overlays))
         design = resolve(self.document, self.catalog)
         self.design = design
-        self.of_parts = {item.path for item in self.points.axes if self._is_part(item)}
+        self.of_parts = {swept.path for swept in self.points.axes if self._is_part(swept)}
         """Paths of the axes that are prices, or figures of parts."""
         arrays = self._are_columns(design) and gridded(design)
-        self.by_array = [arrays and self._is_array(design, item) for item in self.points.axes]
-        self.names = query.metrics or tuple(name for name in USUAL if self._has(design, name))
-        self.size = CHUNK if any(self.by_array) else SINGLE_CHUNK
-        for item, carried in zip(self.points.axes, self.by_array, strict=True):
+        self.by_array = [arrays and self._is_array(design, swept) for swept in self.points.axes]
+        self.names = query.metrics or tuple(name for name in _USUAL if self._has(design, name))
+        self.size = _CHUNK if any(self.by_array) else _SINGLE_CHUNK
+        for axis, carried in zip(self.points.axes, self.by_array, strict=True):
             if not carried:
-                self._check(item)
-        for item in self.points.axes:
-            if item.path in self.of_parts:
-                with_figure(design, item.path, float(item.numbers[0]))
+                self._check(axis)
+        for axis in self.points.axes:
+            if axis.path in self.of_parts:
+                with_figure(design, axis.path, float(axis.numbers[0]))
         self._case = lru_cache(maxsize=64)(self._resolved)
 
     @staticmethod
@@ -128,7 +127,7 @@ class Sweep:
         return not lacks.get(name.split(".")[0], False)
 
     def _are_columns(self, design: ResolvedDesign) -> bool:
-        """Return whether arrays carry every metric; those that need a study of each point are checked by one.
+        """Return whether arrays carry every metric; metrics of other studies are checked on one point.
 
         Raises:
             UsageError: for a metric that nothing has.
@@ -152,77 +151,77 @@ class Sweep:
         """Return the metrics of the first point, or of the design itself where the point cannot be built."""
         for varied in (True, False):
             try:
-                own, catalog = self._first(design) if varied else (design, self.catalog.fresh())
-                return set(studied(own, catalog, self.query.metrics)[0])
+                base_design, catalog = self._first(design) if varied else (design, self.catalog.fresh())
+                return set(studied(base_design, catalog, self.query.metrics)[0])
             except (InputError, RefusedError, ZeroDivisionError):
                 continue
         return set()
 
     def _first(self, design: ResolvedDesign) -> tuple[ResolvedDesign, Catalog]:
         """Return the design with the first value of each axis that is a field of it."""
-        own = [item for item in self.points.axes if self._is_field(item)]
+        fields = [axis for axis in self.points.axes if self._is_field(axis)]
         catalog = self.catalog.fresh()
-        if not own:
+        if not fields:
             return design, catalog
-        text = self._text({item.path: item.value(0) for item in own})
+        text = self._text({item.path: item.value(0) for item in fields})
         return resolve(parse_document(text.encode(), self.query.file), catalog), catalog
 
-    def _is_array(self, design: ResolvedDesign, item: SweptAxis) -> bool:
+    def _is_array(self, design: ResolvedDesign, axis: SweptAxis) -> bool:
         """Return whether arrays carry an axis."""
-        if item.numbers is None:
+        if axis.numbers is None:
             return False
-        broken = item.numbers[item.numbers % 1 != 0][:1]  # counts take no fraction, wherever it stands
+        broken = axis.numbers[axis.numbers % 1 != 0][:1]  # counts take no fraction, wherever it stands
         try:
-            design_grid(design, {item.path: np.array([item.numbers.min(), *broken, item.numbers.max()], float)})
+            design_grid(design, {axis.path: np.array([axis.numbers.min(), *broken, axis.numbers.max()], float)})
         except UsageError as error:
-            if not self._is_field(item):
-                raise UsageError(f"--vary {item.path}: {error}{self._nearest(item)}") from None
+            if not self._is_field(axis):
+                raise UsageError(f"--vary {axis.path}: {error}{self._nearest(axis)}") from None
             return False
         return True
 
-    def _is_field(self, item: SweptAxis) -> bool:
+    def _is_field(self, axis: SweptAxis) -> bool:
         """Return whether an axis is a field of designs, whether this one has it or not."""
-        return steps(item.path)[0] in (*Design.model_fields, *self.document.data)
+        return steps(axis.path)[0] in (*Design.model_fields, *self.document.data)
 
-    def _nearest(self, item: SweptAxis) -> str:
+    def _nearest(self, axis: SweptAxis) -> str:
         """Return the field that was meant, where the first word of a path is neither field nor part."""
-        head = item.path.partition(".")[0]
+        head = axis.path.partition(".")[0]
         if head == "prices" or self.catalog.kind_of(head):
             return ""
         close = nearest(head, Design.model_fields)
         return f"; did you mean `{close}`?" if close else ""
 
-    def _is_part(self, item: SweptAxis) -> bool:
+    def _is_part(self, axis: SweptAxis) -> bool:
         """Return whether an axis is a price, or a figure of a part, which no design file holds.
 
         Raises:
-            UsageError: where it is one, and a value is no number.
+            UsageError: for such an axis with a value other than a number.
         """
-        head = item.path.partition(".")[0]
-        if self._is_field(item) or not (head == "prices" or self.catalog.kind_of(head)):
+        head = axis.path.partition(".")[0]
+        if self._is_field(axis) or not (head == "prices" or self.catalog.kind_of(head)):
             return False
-        if item.numbers is None:
-            raise UsageError(f"--vary {item.path}: prices and figures of parts are numbers, in the catalogue's unit")
+        if axis.numbers is None:
+            raise UsageError(f"--vary {axis.path}: prices and figures of parts are numbers, in the catalogue's unit")
         return True
 
-    def _check(self, item: SweptAxis) -> None:
+    def _check(self, axis: SweptAxis) -> None:
         """Refuse a path that no design has, and values of another kind, before any point is tried."""
-        if item.path in self.of_parts:
+        if axis.path in self.of_parts:
             return
-        faults = [self._kind_fault(item, at) for at in _telling(item)]
+        faults = [self._kind_fault(axis, index) for index in _telling(axis)]
         told = [fault for fault in faults if fault is not None]
-        if told and (item.texts is not None or len(told) == len(faults)):
+        if told and (axis.texts is not None or len(told) == len(faults)):
             raise told[0]
 
-    def _kind_fault(self, item: SweptAxis, at: int) -> UsageError | None:
-        """Return why no design has a path, or none a value of this kind there; None where the value may do."""
-        text = self._text({item.path: item.value(at)})
+    def _kind_fault(self, axis: SweptAxis, index: int) -> UsageError | None:
+        """Return why no design has a path, or none a value of this kind there; None if the value may do."""
+        text = self._text({axis.path: axis.value(index)})
         try:
             resolve(parse_document(text.encode(), self.query.file), self.catalog.fresh())
         except InputError as error:
             for fault in error.findings:
-                if fault.rule in NO_VALUE:
-                    return UsageError(f"--vary {item.path}: {fault.message}; {fault.remedy}")
+                if fault.rule in _NO_VALUE:
+                    return UsageError(f"--vary {axis.path}: {fault.message}; {fault.remedy}")
         return None
 
     def _text(self, values: dict[str, Any]) -> str:
@@ -244,9 +243,9 @@ class Sweep:
         catalog = self.catalog.fresh()
         try:
             design = resolve(parse_document(text.encode(), self.query.file), catalog)
-            for item, at in pairs:
-                if item.path in self.of_parts:
-                    design = with_figure(design, item.path, float(item.numbers[at]))
+            for axis, index in pairs:
+                if axis.path in self.of_parts:
+                    design = with_figure(design, axis.path, float(axis.numbers[index]))
         except (InputError, UsageError) as error:
             return _reason(error)
         return design, catalog
@@ -266,29 +265,32 @@ class Sweep:
         groups = np.unique(np.stack(fixed), axis=1, return_inverse=True) if fixed else None
         keys = [tuple(key) for key in groups[0].T.tolist()] if groups is not None else [()]
         place = groups[1].ravel() if groups is not None else np.zeros(last - first, np.int64)
-        for at, key in enumerate(keys):
-            rows = np.flatnonzero(place == at)
-            found = self._case(key)
-            if isinstance(found, str):
+        for index, key in enumerate(keys):
+            rows = np.flatnonzero(place == index)
+            case = self._case(key)
+            if isinstance(case, str):
                 for row in rows.tolist():
-                    found_here.reason[row] = found
+                    found_here.reason[row] = case
                 continue
-            self._evaluate(found, rows, indices, found_here)
+            self._evaluate(case, rows, indices, found_here)
         return found_here
 
     def _evaluate(
         self,
-        found: tuple[ResolvedDesign, Catalog],
+        case: tuple[ResolvedDesign, Catalog],
         rows: Ints,
         indices: list[Ints],
         into: Chunk,
     ) -> None:
         """Put the results of the points of one design into the chunk."""
-        carried = [at for at, own in enumerate(self.by_array) if own]
+        carried = [index for index, by_array in enumerate(self.by_array) if by_array]
         try:
             if carried:
-                axes = {self.points.axes[at].path: self.points.axes[at].numbers[indices[at][rows]] for at in carried}
-                grid = design_grid(found[0], axes, self.names)
+                axes = {
+                    self.points.axes[index].path: self.points.axes[index].numbers[indices[index][rows]]
+                    for index in carried
+                }
+                grid = design_grid(case[0], axes, self.names)
                 values: dict[str, Any] = grid.columns
                 refused = np.asarray(grid.why)
                 for row in np.flatnonzero(refused != "").tolist():
@@ -297,7 +299,7 @@ class Sweep:
                 if unpriced:  # a sum without a part would make it the cheapest
                     values = {path: column for path, column in values.items() if not path.startswith("cost.")}
             else:
-                values, unpriced = studied(*found, self.query.metrics)
+                values, unpriced = studied(*case, self.query.metrics)
         except (FfplanError, InputError) as error:
             for row in rows.tolist():
                 into.reason[row] = _reason(error)
@@ -315,14 +317,14 @@ class Sweep:
             column[rows] = values[name]
 
 
-def _telling(item: SweptAxis) -> list[int]:
+def _telling(axis: SweptAxis) -> list[int]:
     """Return the values of an axis that tell whether a path takes its kind: all of a list; of a range the ends, and the
     first whole number and the first fraction, of which some paths take one alone."""
-    if item.texts is not None:
-        return list(range(len(item)))
-    whole = item.numbers % 1 == 0
+    if axis.texts is not None:
+        return list(range(len(axis)))
+    whole = axis.numbers % 1 == 0
     firsts = [np.flatnonzero(kind)[:1].tolist() for kind in (whole, ~whole)]
-    return sorted({0, len(item) - 1, *firsts[0], *firsts[1]})
+    return sorted({0, len(axis) - 1, *firsts[0], *firsts[1]})
 
 
 def _reason(error: Exception) -> str:

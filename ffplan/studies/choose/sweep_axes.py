@@ -1,4 +1,4 @@
-"""Axes of a sweep: what `--vary PATH=VALUES` means, and the points that several axes span."""
+"""Axes of a sweep: values of `--vary`, the points that they span, and the metrics of one design."""
 
 from __future__ import annotations
 
@@ -10,19 +10,95 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.errors import UsageError
+from ffplan.base.plain import numbers, plain
 from ffplan.base.record import record
 from ffplan.inputs.changes import steps
 from ffplan.inputs.document import parse_document
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
 
-MOST_POINTS = 1_000_000_000
+_DRAWN = (".p10", ".p50", ".p90")
+"""Ends of the paths of quantiles, which a sweep does not draw."""
+
+
+def studied(
+    design: ResolvedDesign, catalog: Catalog, metrics: tuple[str, ...]
+) -> tuple[dict[str, float], tuple[str, ...]]:
+    """Return the numbers of one design by their path, and its parts without a price.
+
+    They are of its assessment, and of the studies that metrics ask for. With a part without a price there is no cost.
+
+    Args:
+        metrics: names of metrics; without any of another study, only the assessment is made.
+
+    Raises:
+        InputError: if the design cannot be built, or a study refuses it.
+    """
+    from ffplan.studies.design.design import study_design
+
+    sections = {name.split(".")[0].split("[")[0] for name in metrics}
+    assessment = study_design(design, catalog, all_scales=False).assessment
+    figures = numbers(plain(assessment))
+    unpriced: tuple[str, ...] = ()
+    if assessment.cost is not None and assessment.cost.missing:
+        unpriced = tuple(gap.part for gap in assessment.cost.missing)
+        figures = {path: value for path, value in figures.items() if not path.startswith("cost.")}
+    if sections & {"bom", "tco", "run"}:
+        figures |= _money(design, catalog, run="run" in sections, priced=not unpriced)
+    if sections & {"train", "goodput"}:
+        figures |= _workload(design, catalog, goodput="goodput" in sections)
+    return figures, unpriced
+
+
+def _money(design: ResolvedDesign, catalog: Catalog, *, run: bool, priced: bool) -> dict[str, float]:
+    """Return the numbers of the design's cost, and of its workload's run; no money without every price."""
+    from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.train.default_job import timed_workload
+
+    timed = None
+    if run:
+        if design.workload is None or design.workload.tokens is None:
+            raise UsageError("`run` metrics are of the design's `workload` with its `tokens`, which it does not have")
+        timed = timed_workload(design, catalog, design.workload)
+    cost = numbers(plain(study_cost(design, catalog, CostRequest(draws=0), timed)))
+    kinds = ("bom", "tco", "run") if priced else ()
+    return {path: value for path, value in cost.items() if path.split(".")[0] in kinds}
+
+
+def _workload(design: ResolvedDesign, catalog: Catalog, *, goodput: bool) -> dict[str, float]:
+    """Return the numbers of the design's workload: its plan's row under `train`, and figures under `goodput`."""
+    from ffplan.studies.train.default_job import workload_report
+
+    if design.workload is None:
+        raise UsageError("`train` and `goodput` metrics are of the design's `workload`, which it does not have")
+    if not goodput:
+        report = workload_report(design, catalog, design.workload)
+        return {f"train.{path}": value for path, value in numbers(plain(report.rows[0])).items()}
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.goodput.goodput import study_goodput
+    from ffplan.studies.operate.goodput_basis import goodput_basis
+    from ffplan.studies.operate.goodput_job import goodput_job
+    from ffplan.studies.operate.summaries import reliability_summary
+
+    job = goodput_job(design, catalog, None, None)
+    assert job is not None
+    figures = {} if job.report is None else numbers(plain(job.report.rows[0]))
+    figures = {f"train.{path}": value for path, value in figures.items()}
+    left = numbers(plain(reliability_summary(goodput_basis(design, catalog))))
+    left |= numbers(plain(study_goodput(design, catalog, job, CostRequest(draws=0)).report.reliability))
+    return figures | {f"goodput.{path}": value for path, value in left.items() if not path.endswith(_DRAWN)}
+
+
+_MOST_POINTS = 1_000_000_000
 """Most points of a sweep; more are refused with the size."""
-MOST_VALUES = 10_000_000
+_MOST_VALUES = 10_000_000
 """Most values of one axis."""
 _NUMBER = r"-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
-LARGEST = 1e100
+_LARGEST = 1e100
 """Largest number of a range, and one over the smallest start of a range by factors."""
 _RANGE = re.compile(rf"({_NUMBER})\.\.({_NUMBER})(?:(:|\*|#)({_NUMBER}))?")
 
@@ -36,7 +112,7 @@ class SweptAxis:
     texts: tuple[str, ...] | None
     """Values as written; None for a range of numbers."""
     numbers: Any
-    """Values as numbers, shape (values,); None where one is no number."""
+    """Values as numbers, shape (values,); None if one is no number."""
 
     def __len__(self) -> int:
         return len(self.numbers if self.texts is None else self.texts)
@@ -52,36 +128,36 @@ class SweptAxis:
 
 
 def _range(text: str, path: str) -> Any:
-    """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None where the text is no range."""
-    found = _RANGE.fullmatch(text)
-    if found is None:
+    """Return the numbers of `start..stop`, with `:step`, `*factor` or `#count`; None if the text is no range."""
+    match = _RANGE.fullmatch(text)
+    if match is None:
         return None
-    start, stop, how = float(found[1]), float(found[2]), found[3]
-    by = float(found[4]) if how else 1.0
-    if max(abs(start), abs(stop), abs(by)) > LARGEST or (how == "*" and 0 < start < 1 / LARGEST):
+    start, stop, how = float(match[1]), float(match[2]), match[3]
+    by = float(match[4]) if how else 1.0
+    if max(abs(start), abs(stop), abs(by)) > _LARGEST or (how == "*" and 0 < start < 1 / _LARGEST):
         raise UsageError(f"--vary {path}={text}: a number is too large or too small for a range")
     if stop < start:
-        raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{found[2]}..{found[1]}`")
+        raise UsageError(f"--vary {path}={text}: the range ends before it begins; write `{match[2]}..{match[1]}`")
     if how == "#":
         if by != int(by) or by < 2:
             raise UsageError(f"--vary {path}={text}: give a whole number of values, at least 2, such as `#11`")
-        values: Any = np.linspace(start, stop, int(min(by, MOST_VALUES + 1)))
+        values: Any = np.linspace(start, stop, int(min(by, _MOST_VALUES + 1)))
     elif how == "*":
         if by <= 1 or start <= 0:
             raise UsageError(f"--vary {path}={text}: a factor is above 1, and the start above 0")
         count = int(np.floor(np.log(stop / start) / np.log(by) + 1e-9)) + 1
-        values = start * by ** np.arange(min(count, MOST_VALUES + 1))
+        values = start * by ** np.arange(min(count, _MOST_VALUES + 1))
     else:
         if by <= 0:
             raise UsageError(f"--vary {path}={text}: a step is above 0")
-        values = start + by * np.arange(min((stop - start) / by + 1e-9, MOST_VALUES) // 1 + 1)
-    if len(values) > MOST_VALUES:
-        raise UsageError(f"--vary {path}={text}: more than {MOST_VALUES:,} values; take larger steps")
+        values = start + by * np.arange(min((stop - start) / by + 1e-9, _MOST_VALUES) // 1 + 1)
+    if len(values) > _MOST_VALUES:
+        raise UsageError(f"--vary {path}={text}: more than {_MOST_VALUES:,} values; take larger steps")
     return values
 
 
 def _ratio(text: str) -> float | None:
-    """Return a number or a ratio such as 3:1; None where it is neither."""
+    """Return a number or a ratio such as 3:1; None if it is neither."""
     whole, _, part = text.partition(":")
     try:
         return float(whole) / (float(part) if part else 1.0)
@@ -99,7 +175,7 @@ def axis(text: str) -> SweptAxis:
         text: what was given.
 
     Raises:
-        UsageError: where it is no path and values, or has no value.
+        UsageError: if it is no path and values, or has no value.
     """
     path, equals, values = text.partition("=")
     path, values = path.strip(), values.strip()
@@ -113,11 +189,11 @@ def axis(text: str) -> SweptAxis:
     texts = tuple(part.strip() for part in values.split(","))
     if not all(texts):
         raise UsageError(f"--vary {text}: a value is empty")
-    twice = next((one for at, one in enumerate(texts) if one in texts[:at]), None)
+    twice = next((value for index, value in enumerate(texts) if value in texts[:index]), None)
     if twice is not None:
         raise UsageError(f"--vary {text}: `{twice}` stands twice")
-    found = [_ratio(one) for one in texts]
-    return SweptAxis(path, texts, None if None in found else np.array(found, float))
+    ratios = [_ratio(value) for value in texts]
+    return SweptAxis(path, texts, None if None in ratios else np.array(ratios, float))
 
 
 class Points:
@@ -135,27 +211,27 @@ class Points:
             seed: seed of the hypercube.
 
         Raises:
-            UsageError: where there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
+            UsageError: if there is no axis, an axis stands twice, axes to be zipped differ in length, or the points
                 are too many.
         """
         if not axes:
             raise UsageError("give at least one --vary PATH=VALUES")
         if zipped and sample is not None:
             raise UsageError("--zip pairs values and --sample draws them: give one of the two")
-        paths = [steps(item.path) for item in axes]  # `nodes.0.count` is `nodes[0].count`
-        twice = next((at for at, path in enumerate(paths) if path in paths[:at]), None)
+        paths = [steps(axis.path) for axis in axes]  # `nodes.0.count` is `nodes[0].count`
+        twice = next((index for index, path in enumerate(paths) if path in paths[:index]), None)
         if twice is not None:
             raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
         self.axes, self.zipped, self.sample, self.seed = axes, zipped, sample, seed
-        lengths = [len(item) for item in axes]
+        lengths = [len(axis) for axis in axes]
         if zipped and len(set(lengths)) > 1:
-            words = ", ".join(f"{item.path} {len(item):,}" for item in axes)
+            words = ", ".join(f"{axis.path} {len(axis):,}" for axis in axes)
             raise UsageError(f"--zip: axes of one length are paired; these have {words}")
         self.count = sample if sample is not None else lengths[0] if zipped else prod(lengths)
-        if self.count > MOST_POINTS:
+        if self.count > _MOST_POINTS:
             sizes = " x ".join(f"{length:,}" for length in lengths)
             raise UsageError(
-                f"{sizes} = {self.count:,} points are more than {MOST_POINTS:,}; take larger steps, fewer axes, or "
+                f"{sizes} = {self.count:,} points are more than {_MOST_POINTS:,}; take larger steps, fewer axes, or "
                 "`--sample 100000`"
             )
 
@@ -165,9 +241,9 @@ class Points:
         assert self.sample is not None
         random = np.random.default_rng(self.seed)
         found = []
-        for item in self.axes:
+        for axis in self.axes:
             strata = random.permutation(self.sample)
-            found.append((strata * len(item) // self.sample).astype(np.int32))
+            found.append((strata * len(axis) // self.sample).astype(np.int32))
         return found
 
     def indices(self, first: int, last: int) -> list[Ints]:
@@ -177,8 +253,8 @@ class Points:
         number = np.arange(first, last)
         if self.zipped:
             return [number] * len(self.axes)
-        found: list[Ints] = []
-        for item in reversed(self.axes):
-            found.insert(0, number % len(item))
-            number = number // len(item)
-        return found
+        columns: list[Ints] = []
+        for axis in reversed(self.axes):
+            columns.insert(0, number % len(axis))
+            number = number // len(axis)
+        return columns

@@ -1,4 +1,4 @@
-"""The points of a sweep as CSV, JSON lines or Parquet, and what is kept of a chunk when its points are written."""
+"""Points of a sweep: written as CSV, JSON lines or Parquet, shown in charts, and reduced to a Pareto front."""
 
 from __future__ import annotations
 
@@ -12,13 +12,175 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.control_characters import plain_cell
 from ffplan.base.record import record
-from ffplan.studies.choose.pareto import front
-from ffplan.studies.choose.sweep_shown import cells, grid_axes, sampled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from ffplan.base.array_math import Bools, Ints
     from ffplan.studies.choose.sweep import Chunk, Sweep
+    from ffplan.studies.choose.sweep_axes import Points
+
+_BULGE = 1e-6
+"""Least distance of a knee from the line between the ends of its front, both scaled to 1 [1]."""
+
+
+def front(values: Floats) -> Ints:
+    """Return the points that no other point beats, by rising first metric.
+
+    A point beats another if it is no worse in every metric and better in one; of equal points the first is kept.
+
+    Args:
+        values: metrics of the points, smaller is better, shape (points, metrics); rows with NaN are left out.
+
+    Source:
+        Definition of Pareto dominance. Points are taken by their sum of ranks, so that each point taken is on the front
+        and strikes out what it beats.
+    """
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    points = values[known]
+    if values.shape[1] == 2:
+        order = np.lexsort((points[:, 1], points[:, 0]))
+        second = points[order, 1]
+        before = np.concatenate([[np.inf], np.minimum.accumulate(second)[:-1]])
+        chosen: Ints = known[order[second < before]]
+        return chosen
+    kept: list[int] = []
+    order = np.lexsort((*points.T[::-1], points.argsort(axis=0).argsort(axis=0).sum(axis=1)))
+    points, known = points[order], known[order]
+    while len(points):
+        best = points[0]
+        kept.append(int(known[0]))
+        left = (points < best).any(axis=1)
+        points, known = points[left], known[left]
+    on_front = np.array(kept, np.int64)
+    on_front = on_front[~_beaten(values[on_front])]
+    return on_front[np.lexsort((on_front, values[on_front, 0]))]
+
+
+def _beaten(values: Floats) -> Bools:
+    """Return which points another one beats, shape (points,)."""
+    beaten = np.zeros(len(values), bool)
+    for row in values:
+        beaten |= (row <= values).all(axis=1) & (row < values).any(axis=1)
+    return beaten
+
+
+def knee(values: Floats) -> int | None:
+    """Return the point of a front that is farthest from the line between its ends, or nearest to the ideal.
+
+    Args:
+        values: metrics of the points of a front, smaller is better, shape (points, metrics).
+
+    Returns:
+        Its position; None with fewer than three points, or where an end is as good, as on a straight line.
+
+    Equation:
+        largest 1 - x - y of two metrics scaled to [0, 1] over the front; smallest sum of squares of more
+
+    Source:
+        Das, "On characterizing the knee of the Pareto curve", 1999: the point of the largest bulge.
+    """
+    if len(values) < 3:
+        return None
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (values - low) / np.where(high > low, high - low, 1.0)
+    if values.shape[1] == 2:
+        bulge = 1 - scaled.sum(axis=1)
+        return int(bulge.argmax()) if bulge.max() > _BULGE else None
+    return int((scaled**2).sum(axis=1).argmin())
+
+
+_SAMPLE = 200
+"""Points that a chart shows at most [1]."""
+_MOST_CELLS = 40
+"""Cells of a grid along an axis at most; of a longer axis, neighbours share one [1]."""
+
+
+def sampled(count: int) -> Ints:
+    """Return the numbers of points spread evenly over a sweep, the first and the last among them.
+
+    Args:
+        count: points of the sweep [1].
+    """
+    numbers: Ints = np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(np.int64))
+    return numbers
+
+
+@record
+class GridAxes:
+    """The axes of a grid, and what it shows."""
+
+    across: int
+    """Position of the axis across."""
+    down: int
+    metric: str
+    largest: bool
+    """Whether the largest value over the other axes is shown; the least otherwise."""
+
+
+def grid_axes(points: Points, names: tuple[str, ...], directions: dict[str, str]) -> GridAxes | None:
+    """Return the grid of a sweep: its two axes with most values; None if there are no two.
+
+    Args:
+        names: metrics of the sweep.
+        directions: min or max of each metric of the front; its first metric is shown, else the sweep's first.
+    """
+    fitting = [index for index, axis in enumerate(points.axes) if len(axis) > 1]
+    metric = next(iter(directions), names[0] if names else None)
+    if len(fitting) < 2 or metric is None or points.zipped:
+        return None
+    across, down = sorted(fitting, key=lambda at: -len(points.axes[at]))[:2]
+    return GridAxes(across=across, down=down, metric=metric, largest=directions.get(metric) == "max")
+
+
+def cells(sweep: Sweep, chunk: Chunk, axes: GridAxes | None) -> Floats:
+    """Return the best value of a chunk in each cell of the grid, NaN without one.
+
+    Returns:
+        Shape (values down, values across); empty without a grid.
+    """
+    if axes is None:
+        return np.zeros((0, 0))
+    points = sweep.points
+    down, across = len(points.axes[axes.down]), len(points.axes[axes.across])
+    grid = np.full((_cell_count(down), _cell_count(across)), np.nan)
+    column = chunk.columns.get(axes.metric)
+    if column is None:
+        return grid
+    indices = points.indices(chunk.first, chunk.first + len(chunk.reason))
+    best = np.fmax if axes.largest else np.fmin
+    best.at(grid, (_cell(indices[axes.down], down), _cell(indices[axes.across], across)), column)
+    return grid
+
+
+def _cell_count(values: int) -> int:
+    """Return the cells along an axis with some values [1]."""
+    return min(values, _MOST_CELLS)
+
+
+def first_of_cells(values: int) -> list[int]:
+    """Return the first value of each cell along an axis with some values."""
+    count = _cell_count(values)
+    return [-(-cell * values // count) for cell in range(count)]
+
+
+def _cell(index: Ints, values: int) -> Ints:
+    """Return the cells of values along an axis."""
+    cell: Ints = index.astype(np.int64) * _cell_count(values) // values
+    return cell
+
+
+def merged(first: Floats, two: Floats, axes: GridAxes | None) -> Floats:
+    """Return the better of two grids, cell by cell.
+
+    Args:
+        two: another of its shape.
+        axes: the grid; None without one.
+    """
+    if axes is None or not first.size:
+        return two
+    better: Floats = np.fmax(first, two) if axes.largest else np.fmin(first, two)
+    return better
 
 
 @record
@@ -28,7 +190,7 @@ class Kept:
     first: int
     count: int
     data: bytes
-    """Its points as they are written; empty where none are wanted."""
+    """Its points as they are written; empty if none are wanted."""
     built: int
     stats: dict[str, tuple[int, float, float, int, float, int]]
     """Points, sum, least, its point, largest, its point, of each metric."""
@@ -51,7 +213,7 @@ class Kept:
 
 
 def _texts(column: Floats) -> list[str]:
-    """Return numbers at 12 significant digits, an empty text where there is none.
+    """Return numbers at 12 significant digits; empty if there is none.
 
     Neighbours that are equal share their text: the last axis varies fastest, and few metrics depend on all axes.
     """
@@ -68,11 +230,11 @@ def written(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None) 
 
     Args:
         names: metrics in the order of their columns.
-        form: csv, jsonl or parquet; None where none are wanted.
+        form: csv, jsonl or parquet; None if none are wanted.
     """
     if form is None:
         return b""
-    return parquet(sweep, chunk, names) if form == "parquet" else lines(sweep, chunk, names, form).encode()
+    return parquet(sweep, chunk, names) if form == "parquet" else _lines(sweep, chunk, names, form).encode()
 
 
 def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
@@ -86,20 +248,22 @@ def parquet(sweep: Sweep, chunk: Chunk, names: Sequence[str]) -> bytes:
 
     count = len(chunk.reason)
     columns: dict[str, Any] = {}
-    for item, at in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
-        values = item.numbers if item.numbers is not None else np.array(item.texts, object)
-        columns[f"axis.{item.path}"] = pa.array(values[at], pa.float64() if item.numbers is not None else pa.string())
+    for axis, index in zip(sweep.points.axes, sweep.points.indices(chunk.first, chunk.first + count), strict=True):
+        values = axis.numbers if axis.numbers is not None else np.array(axis.texts, object)
+        columns[f"axis.{axis.path}"] = pa.array(
+            values[index], pa.float64() if axis.numbers is not None else pa.string()
+        )
     none = np.full(count, np.nan)
     for name in names:
         columns[name] = pa.array(chunk.columns.get(name, none), pa.float64(), from_pandas=True)
     columns["reason"] = pa.array([reason or None for reason in chunk.reason], pa.string())
     target = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), target, compression="zstd")
-    found: bytes = target.getvalue().to_pybytes()
-    return found
+    data: bytes = target.getvalue().to_pybytes()
+    return data
 
 
-def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
+def _lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     """Return the lines of a chunk.
 
     Args:
@@ -109,11 +273,11 @@ def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
     count = len(chunk.reason)
     indices = sweep.points.indices(chunk.first, chunk.first + count)
     axes = []
-    for item, column in zip(sweep.points.axes, indices, strict=True):
+    for axis, column in zip(sweep.points.axes, indices, strict=True):
         known, place = np.unique(column, return_inverse=True)
-        words = [item.text(int(at)) for at in known]
-        words = [plain_cell(word) for word in words] if form == "csv" else words
-        axes.append([words[at] for at in place.tolist()])
+        labels = [axis.text(int(number)) for number in known]
+        labels = [plain_cell(word) for word in labels] if form == "csv" else labels
+        axes.append([labels[number] for number in place.tolist()])
     none = np.full(count, np.nan)
     columns = [chunk.columns.get(name, none) for name in names]
     if form == "csv":
@@ -126,13 +290,13 @@ def lines(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str) -> str:
         csv.writer(text, lineterminator="\n").writerows(zip(*texts, strict=True))
         return text.getvalue()
     rows = []
-    paths = [item.path for item in sweep.points.axes]
-    for at, values in enumerate(zip(*axes, strict=True)):
-        found = {
-            name: float(f"{v:.12g}") for name, column in zip(names, columns, strict=True) if (v := column[at]) == v
+    paths = [swept.path for swept in sweep.points.axes]
+    for index, values in enumerate(zip(*axes, strict=True)):
+        fields = {
+            name: float(f"{v:.12g}") for name, column in zip(names, columns, strict=True) if (v := column[index]) == v
         }
-        row = {"point": chunk.first + at, "axes": dict(zip(paths, values, strict=True)), "metrics": found}
-        rows.append(json.dumps(row | ({"reason": chunk.reason[at]} if chunk.reason[at] else {})) + "\n")
+        row = {"point": chunk.first + index, "axes": dict(zip(paths, values, strict=True)), "metrics": fields}
+        rows.append(json.dumps(row | ({"reason": chunk.reason[index]} if chunk.reason[index] else {})) + "\n")
     return "".join(rows)
 
 
@@ -142,28 +306,28 @@ def header(sweep: Sweep, names: Sequence[str], form: str) -> str:
         return ""
     text = StringIO()
     csv.writer(text, lineterminator="\n").writerow(
-        [*(plain_cell(f"axis.{item.path}") for item in sweep.points.axes), *names, "reason"]
+        [*(plain_cell(f"axis.{axis.path}") for axis in sweep.points.axes), *names, "reason"]
     )
     return text.getvalue()
 
 
 def kept(sweep: Sweep, chunk: Chunk, names: Sequence[str], form: str | None, directions: dict[str, str]) -> Kept:
-    """Return what is kept of a chunk.
+    """Reduce a chunk to its statistics, front, grid and written points.
 
     Args:
         names: metrics in the order of their columns.
-        form: csv, jsonl or parquet; None where none are wanted.
+        form: csv, jsonl or parquet; None if none are wanted.
         directions: min or max of each metric of the front.
     """
     stats = {}
     for name, column in chunk.columns.items():
         known = np.flatnonzero(~np.isnan(column))
         if len(known):
-            own = column[known]
-            low, high = int(known[own.argmin()]), int(known[own.argmax()])
-            total = float(own.sum())
-            at = (chunk.first + low, chunk.first + high)
-            stats[name] = (len(known), total, float(column[low]), at[0], float(column[high]), at[1])
+            known_values = column[known]
+            low, high = int(known[known_values.argmin()]), int(known[known_values.argmax()])
+            total = float(known_values.sum())
+            rows = (chunk.first + low, chunk.first + high)
+            stats[name] = (len(known), total, float(column[low]), rows[0], float(column[high]), rows[1])
     refused: dict[str, tuple[int, int]] = {}
     for row, reason in enumerate(chunk.reason):
         if reason:

@@ -1,11 +1,17 @@
-"""The chunks of a sweep, one after the other, on this process or on all cores."""
+"""The chunks of a sweep: on this process, on all cores, or on a Dask cluster."""
 
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future
-from typing import TYPE_CHECKING
+from concurrent.futures import CancelledError, Future
+from importlib import import_module
+from itertools import islice
+from logging import CRITICAL, getLogger
+from typing import TYPE_CHECKING, Any
 
+from ffplan import __version__
+from ffplan.base.errors import UsageError
+from ffplan.base.extras import lacking
 from ffplan.base.heap import keep_freed_memory
 from ffplan.base.record import record
 from ffplan.base.workers import worker_pool
@@ -13,12 +19,12 @@ from ffplan.studies.choose.sweep import Sweep, SweepQuery
 from ffplan.studies.choose.sweep_rows import Kept, kept
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-AHEAD = 2
+_AHEAD = 2
 """Chunks that are under way for each worker [1]."""
-HELD = 16
+_HELD = 16
 """Most chunks that wait for one before them, as while workers start [1]."""
 
 
@@ -30,13 +36,13 @@ class SweepJob:
     key: str
     """What tells it from any other: the key of the query, and the directions."""
     form: str | None
-    """csv, jsonl or parquet; None where no points are written."""
+    """csv, jsonl or parquet; None if no points are written."""
     directions: dict[str, str]
     """min or max of each metric of the front."""
 
 
 def job_key(query: SweepQuery, directions: dict[str, str]) -> str:
-    """Return what tells a sweep, with its front, from any other.
+    """Return the key of a sweep with its front.
 
     Args:
         directions: min or max of each metric of the front.
@@ -49,7 +55,7 @@ _READY: dict[str, Sweep] = {}
 
 
 def work(job: SweepJob, number: int) -> Kept:
-    """Return what is kept of a chunk; a process reads a sweep once.
+    """Evaluate a chunk, and reduce it; a process reads a sweep once.
 
     Args:
         number: number of the chunk.
@@ -82,7 +88,7 @@ def on_cores(job: SweepJob, sweep: Sweep, first: int, workers: int) -> Iterator[
     """
     keep_freed_memory()
     with worker_pool(workers - 1) as pool:
-        yield from _shared(pool, job, sweep, first, AHEAD * (workers - 1))
+        yield from _shared(pool, job, sweep, first, _AHEAD * (workers - 1))
 
 
 def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int) -> Iterator[Kept]:
@@ -90,15 +96,174 @@ def _shared(pool: Executor, job: SweepJob, sweep: Sweep, first: int, ahead: int)
     waiting: deque[Future[Kept] | Kept] = deque()
     number = first
     while number < sweep.chunks or waiting:
-        under_way = sum(isinstance(item, Future) and not item.done() for item in waiting)
-        room = min(ahead - under_way, sweep.chunks - number, HELD + ahead - len(waiting))
-        waiting.extend(pool.submit(work, job, at) for at in range(number, number + max(0, room)))
+        under_way = sum(isinstance(future, Future) and not future.done() for future in waiting)
+        room = min(ahead - under_way, sweep.chunks - number, _HELD + ahead - len(waiting))
+        waiting.extend(pool.submit(work, job, chunk_number) for chunk_number in range(number, number + max(0, room)))
         number += max(0, room)
         head = waiting[0] if waiting else None
         ready = isinstance(head, Kept) or (head is not None and head.done())
-        if not ready and number < sweep.chunks and len(waiting) < HELD + ahead:
+        if not ready and number < sweep.chunks and len(waiting) < _HELD + ahead:
             waiting.append(kept(sweep, sweep.chunk(number), sweep.names, job.form, job.directions))
             number += 1
         elif head is not None:
             waiting.popleft()
             yield head if isinstance(head, Kept) else head.result()
+
+
+_TOGETHER, _TASKS = 10, 4
+"""Most chunks of a task on a cluster, and least tasks of each worker if the chunks suffice [1]."""
+_LOCAL = {"DASK_LOGGING__DISTRIBUTED": "critical", "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False"}
+"""Environment of local workers: a heartbeat too late at the end is no error, and nobody asks for a profile."""
+_KEPT = "the chunks so far are kept: with --points FILE, `--resume` continues them"
+"""What a sweep that ends too early has left."""
+
+
+def _work_together(job: SweepJob, numbers: range) -> list[Kept]:
+    """Evaluate and reduce some chunks, one after the other."""
+    return [work(job, number) for number in numbers]
+
+
+def _in_order(submit: Callable[[range], Any], tasks: Iterator[range], ahead: int) -> Iterator[Kept]:
+    """Yield results in the order of the chunks, a few tasks under way."""
+    waiting: deque[Any] = deque(submit(numbers) for numbers in islice(tasks, ahead))
+    while waiting:
+        yield from waiting.popleft().result()
+        waiting.extend(submit(numbers) for numbers in islice(tasks, 1))
+
+
+def in_tasks(sweep: Sweep, first: int, workers: int) -> Iterator[range]:
+    """Yield the chunks from `first` on in tasks of a cluster: several fast chunks together, one where each is slow.
+
+    A task costs a scheduler milliseconds, some part of what a chunk takes that arrays carry.
+
+    Args:
+        first: number of the first chunk [1].
+        workers: workers that share the tasks, each a few [1].
+    """
+    per_task = (sweep.chunks - first) // (_TASKS * workers)
+    per_task = max(1, min(_TOGETHER, per_task)) if any(sweep.by_array) else 1
+    for number in range(first, sweep.chunks, per_task):
+        yield range(number, min(number + per_task, sweep.chunks))
+
+
+def _told(error: BaseException) -> str:
+    """Return the first line of what an error says, or its name."""
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _client(address: str, security: dict[str, str], workers: int) -> Any:
+    """Return a client of a Dask cluster.
+
+    Raises:
+        UsageError: if Dask is missing, or the scheduler cannot be reached.
+    """
+    try:
+        dask: Any = import_module("distributed")
+    except ImportError:
+        raise UsageError(lacking("--cluster", "Dask", "distributed")) from None
+    if address == "local":
+        pages = {"dashboard_address": None, "worker_dashboard_address": None}
+        cluster = dask.LocalCluster(n_workers=workers, threads_per_worker=1, env=_LOCAL, **pages)
+        return dask.Client(cluster, direct_to_workers=True)
+    try:
+        return dask.Client(address, security=dask.Security(**security) if security else None, timeout=10)
+    except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError where TLS has no certificate
+        raise UsageError(f"--cluster {address}: the scheduler cannot be reached: {_told(error)}") from None
+
+
+def refuse_versions(client: Any, address: str) -> None:
+    """Refuse a cluster without workers, workers without ffplan, and workers with another version of it.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+
+    Raises:
+        UsageError: if it has any.
+    """
+
+    def version() -> str:
+        try:
+            from ffplan import __version__ as found
+        except ImportError:
+            return "none"
+        return found
+
+    versions = client.run(version)
+    if not versions:
+        raise UsageError(f"--cluster {address}: the cluster has no workers; start some, then run again")
+    for worker, version_there in sorted(versions.items()):
+        if version_there != __version__:
+            raise UsageError(
+                f"--cluster {address}: worker {worker} has ffplan {version_there}, this is {__version__}; "
+                "install one version"
+            )
+
+
+def _parts_seen(query: SweepQuery) -> str:
+    """Return the key of a sweep as this process sees the user's parts; empty if it cannot read a folder."""
+    try:
+        return query.key
+    except UsageError:
+        return ""
+
+
+def refuse_parts(client: Any, address: str, query: SweepQuery) -> None:
+    """Refuse workers that do not see the user's parts as this process does.
+
+    Args:
+        client: a client of the cluster.
+        address: the scheduler's, for messages.
+
+    Raises:
+        UsageError: if a worker cannot read a folder, or has other files there.
+    """
+    if not query.overlays:
+        return
+    folders, remedy = ", ".join(query.overlays), "put the same files there on every machine, or on a shared file system"
+    for worker, seen in sorted(client.run(_parts_seen, query).items()):
+        if seen != query.key:
+            what = "other files in" if seen else "no such folder as"
+            raise UsageError(f"--cluster {address}: worker {worker} has {what} --catalog {folders}; {remedy}")
+
+
+def on_cluster(
+    job: SweepJob, sweep: Sweep, first: int, *, address: str, security: dict[str, str], workers: int
+) -> Iterator[Kept]:
+    """Yield the chunks from `first` on, evaluated on a Dask cluster; a chunk whose worker dies runs again elsewhere.
+
+    Args:
+        sweep: the sweep, read.
+        first: number of the first chunk.
+        address: `local`, or the scheduler's, such as tcp://host:8786.
+        security: files of TLS, by the name that Dask has for them.
+        workers: workers of a local cluster [1].
+
+    Raises:
+        UsageError: if the cluster cannot be reached, is lost, has no workers, workers with another version or other
+            parts, or workers that die one after another.
+    """
+    client = _client(address, security, workers)
+    log = getLogger("distributed.client")
+    before = log.level
+    log.setLevel(CRITICAL)  # a lost scheduler is told in a line, not in Dask's tracebacks
+    try:
+        refuse_versions(client, address)
+        refuse_parts(client, address, job.query)
+        count = max(1, len(client.scheduler_info(n_workers=-1)["workers"]))
+        yield from _in_order(
+            lambda numbers: client.submit(_work_together, job, numbers, pure=False, retries=3),
+            in_tasks(sweep, first, count),
+            _AHEAD * count,
+        )
+    except (CancelledError, OSError, TimeoutError) as error:  # what Dask raises where its scheduler goes away
+        message = f"the connection to the scheduler was lost ({_told(error)})"
+        raise UsageError(f"--cluster {address}: {message}; {_KEPT}") from None
+    except import_module("distributed").KilledWorker:
+        message = "all workers that took one of the chunks died; their logs say of what, such as memory"
+        raise UsageError(f"--cluster {address}: {message}; {_KEPT}") from None
+    finally:
+        client.close()
+        if address == "local" and client.cluster is not None:
+            client.cluster.close()
+        log.setLevel(before)

@@ -9,15 +9,13 @@ import numpy as np
 from ffplan import __version__
 from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.choose.pareto import front, knee
-from ffplan.studies.choose.sweep_shown import first_of_cells, merged
+from ffplan.studies.basis.provenance import design_info
+from ffplan.studies.choose.sweep_rows import first_of_cells, front, knee, merged
 
 if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.studies.choose.sweep import Sweep
-    from ffplan.studies.choose.sweep_rows import Kept
-    from ffplan.studies.choose.sweep_shown import GridAxes
+    from ffplan.studies.choose.sweep_rows import GridAxes, Kept
 
 
 class Total:
@@ -46,29 +44,29 @@ class Total:
         self.points += part.count
         self.built += part.built
         for name, (count, total, low, low_at, high, high_at) in part.stats.items():
-            own = self.stats.setdefault(name, [0, 0.0, low, low_at, high, high_at])
-            own[0] += count
-            own[1] += total
-            if low < own[2]:
-                own[2:4] = low, low_at
-            if high > own[4]:
-                own[4:6] = high, high_at
+            stats = self.stats.setdefault(name, [0, 0.0, low, low_at, high, high_at])
+            stats[0] += count
+            stats[1] += total
+            if low < stats[2]:
+                stats[2:4] = low, low_at
+            if high > stats[4]:
+                stats[4:6] = high, high_at
         for reason, (points, first) in part.refused.items():
             known = self.refused.setdefault(reason, [0, first])
             known[0] += points
         for name, points in part.unpriced.items():
             self.unpriced[name] = self.unpriced.get(name, 0) + points
         self.cells = merged(self.cells, part.cells, self.grid)
-        for at, number in enumerate(part.sample_points.tolist()):
-            metrics = {name: float(column[at]) for name, column in part.sample_metrics.items()}
+        for position, number in enumerate(part.sample_points.tolist()):
+            metrics = {name: float(column[position]) for name, column in part.sample_metrics.items()}
             self.sample.append((number, {name: value for name, value in metrics.items() if value == value}))
         if not len(part.front_points):
             return
-        for at, number in enumerate(part.front_points.tolist()):
-            metrics = {name: float(column[at]) for name, column in part.front_metrics.items()}
+        for position, number in enumerate(part.front_points.tolist()):
+            metrics = {name: float(column[position]) for name, column in part.front_metrics.items()}
             said = {name: value for name, value in metrics.items() if value == value}
-            self.front.append((number, part.front_values[at].tolist(), said))
-        values = np.array([item[1] for item in self.front])
+            self.front.append((number, part.front_values[position].tolist(), said))
+        values = np.array([point[1] for point in self.front])
         self.front = [self.front[at] for at in front(values).tolist()]
 
     def state(self) -> dict[str, Any]:
@@ -81,7 +79,7 @@ class Total:
         """Continue from plain data.
 
         Raises:
-            KeyError, TypeError, ValueError: where it is no state.
+            KeyError, TypeError, ValueError: if it is no state.
         """
         self.chunks, self.points, self.built = int(state["chunks"]), int(state["points"]), int(state["built"])
         self.stats, self.refused = dict(state["stats"]), dict(state["refused"])
@@ -101,40 +99,46 @@ def sweep_report(sweep: Sweep, design: ResolvedDesign, total: Total, *, stopped:
     """
     points = sweep.points
 
-    def at(number: int) -> dict[str, str]:
-        found = points.indices(number, number + 1)
-        return {item.path: item.text(int(column[0])) for item, column in zip(points.axes, found, strict=True)}
+    def values_at(number: int) -> dict[str, str]:
+        indices = points.indices(number, number + 1)
+        return {axis.path: axis.text(int(column[0])) for axis, column in zip(points.axes, indices, strict=True)}
 
-    best = knee(np.array([item[1] for item in total.front])) if total.front else None
-    refused = sorted(total.refused.items(), key=lambda item: (-item[1][0], item[1][1]))
+    best = knee(np.array([axis[1] for axis in total.front])) if total.front else None
+    refused = sorted(total.refused.items(), key=lambda entry: (-entry[1][0], entry[1][1]))
     return out.SweepReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
         design=design_info(design),
         axes=tuple(
-            out.SweepAxis(path=item.path, count=len(item), first=item.text(0), last=item.text(len(item) - 1))
-            for item in points.axes
+            out.SweepAxis(path=axis.path, count=len(axis), first=axis.text(0), last=axis.text(len(axis) - 1))
+            for axis in points.axes
         ),
         spanned="sample" if points.sample is not None else "zip" if points.zipped else "all",
         points=total.points,
         built=total.built,
         metrics=tuple(
             out.SweepMetric(
-                path=name, least=low, least_at=at(low_at), mean=whole / count, most=high, most_at=at(high_at)
+                path=name,
+                least=low,
+                least_at=values_at(low_at),
+                mean=whole / count,
+                most=high,
+                most_at=values_at(high_at),
             )
             for name, (count, whole, low, low_at, high, high_at) in total.stats.items()
         ),
         refused=tuple(
-            out.SweepRefusal(reason=reason, points=count, example=at(first)) for reason, (count, first) in refused
+            out.SweepRefusal(reason=reason, points=count, example=values_at(first))
+            for reason, (count, first) in refused
         ),
         unpriced=total.unpriced,
         directions=total.directions,
         front=tuple(
-            out.SweepPoint(number=number, values=at(number), metrics=metrics, knee=place == best)
+            out.SweepPoint(number=number, values=values_at(number), metrics=metrics, knee=place == best)
             for place, (number, _, metrics) in enumerate(total.front)
         ),
         sample=tuple(
-            out.SweepPoint(number=number, values=at(number), metrics=metrics, knee=False)
+            out.SweepPoint(number=number, values=values_at(number), metrics=metrics, knee=False)
             for number, metrics in total.sample
         ),
         grid=_grid(sweep, total),
@@ -146,13 +150,13 @@ def _grid(sweep: Sweep, total: Total) -> out.SweepGrid | None:
     """Return the grid of a sweep; None without one."""
     if total.grid is None or not total.cells.size:
         return None
-    across, down = (sweep.points.axes[at] for at in (total.grid.across, total.grid.down))
+    across, down = (sweep.points.axes[index] for index in (total.grid.across, total.grid.down))
     return out.SweepGrid(
         metric=total.grid.metric,
         shown="most" if total.grid.largest else "least",
         across=across.path,
-        across_values=tuple(across.text(at) for at in first_of_cells(len(across))),
+        across_values=tuple(across.text(index) for index in first_of_cells(len(across))),
         down=down.path,
-        down_values=tuple(down.text(at) for at in first_of_cells(len(down))),
+        down_values=tuple(down.text(index) for index in first_of_cells(len(down))),
         values=tuple(tuple(None if value != value else value for value in row) for row in total.cells.tolist()),
     )

@@ -1,30 +1,164 @@
-"""The allreduce that a design asks for: its time with each library, beside what long messages reach at most."""
+"""Allreduce over all accelerators of a design: its bound, and the times of every library."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.base.array_math import Truth, some
 from ffplan.base.errors import InputError
-from ffplan.collectives.hfreduce import ledger_total
+from ffplan.base.formatting import ids_listed
+from ffplan.base.outcomes import LedgerLine
+from ffplan.base.record import record
+from ffplan.collectives.algorithms import ALGORITHMS
+from ffplan.collectives.bottleneck import Line, lacking, solve
+from ffplan.collectives.bounds import ring_factor
+from ffplan.collectives.hfreduce import hfreduce, ledger_total
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.timing import CollectiveQuery
 from ffplan.fabric.sizing.link_cuts import reachable_nodes
-from ffplan.results.collective import CollectiveReport
+from ffplan.node.resources import resources
+from ffplan.results.collective import CollectiveBound, CollectiveReport
 from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of
-from ffplan.studies.collective.allreduce_bound import allreduce_bound, bound_faults
-from ffplan.studies.collective.collective_row import timed_row
+from ffplan.studies.collective.row import timed_row
 
 if TYPE_CHECKING:
+    from ffplan.base.errors import Finding
     from ffplan.catalog.library import Library
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.schema import Communication
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveRow
 
-LEAST_RANKS = 16
-"""Accelerators of the first row of the table of scales."""
-STEP = 4
+_OF_NCCL = ("ring", "tree", "nvls", "nvls-tree")
+"""Algorithms of NCCL whose bounds are compared."""
+
+
+def bound_faults(design: ResolvedDesign, communication: Communication) -> list[Finding]:
+    """Return faults of libraries that cannot run on the compute nodes, for one design or for all of an array.
+
+    Args:
+        communication: the libraries and message of the design.
+    """
+    group = design.compute
+    document = design.document
+    if group.accelerator is None or not some(group.accelerators_per_node * reachable_nodes(design) >= 2):
+        return [
+            document.finding(
+                "communication-nodes",
+                ("nodes", group.position),
+                "an allreduce needs at least two accelerators",
+                "remove `communication`, or choose a server with accelerators",
+            )
+        ]
+    scale_up, own = getattr(group.server, "nvlink", None), group.accelerator.library
+    return [
+        document.finding(
+            "communication-library",
+            ("communication", "libraries", position),
+            f"`{library}` does not run on `{group.accelerator.id}`",
+            f"use `{own}`",
+        )
+        for position, library in enumerate(communication.libraries)
+        if library not in ("nccl", own) and not library.startswith("hfreduce")
+    ] + [
+        document.finding(
+            "communication-nvlink",
+            ("communication", "libraries", position),
+            f"`hfreduce-nvlink` needs NVLink between GPUs; `{group.server.id}` has none",
+            "use `hfreduce`, or a server with NVLink pairs",
+        )
+        for position, library in enumerate(communication.libraries)
+        if library == "hfreduce-nvlink"
+        and (scale_up is None or not (scale_up.pairs or scale_up.switched or scale_up.mesh or scale_up.torus))
+    ]
+
+
+@record
+class _BoundLedger:
+    """Ledger of one algorithm for the allreduce that a design asks for."""
+
+    algorithm: str
+    lines: list[Line]
+    possible: Truth
+    """True if it can run."""
+    ledger: tuple[LedgerLine, ...] = ()
+    """Memory operations of HFReduce."""
+
+
+def bound_ledgers(query: CollectiveQuery, job: RankLayout) -> list[_BoundLedger]:
+    """Return the ledgers that a library may run, for one job or for arrays of them.
+
+    Args:
+        query: the allreduce and its library.
+    """
+    if query.library.method == "hfreduce":
+        lines, ledger = hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async)
+        return [_BoundLedger("hfreduce", lines, True, ledger)]
+    possible = [(ALGORITHMS[name], ALGORITHMS[name].possible(job)) for name in _OF_NCCL]
+    return [
+        _BoundLedger(algorithm.name, algorithm.ledger("allreduce", job), runs)
+        for algorithm, runs in possible
+        if some(runs)
+    ]
+
+
+def allreduce_bound(
+    query: CollectiveQuery, job: RankLayout, size: float
+) -> tuple[CollectiveBound, _BoundLedger] | None:
+    """Return the bound of an allreduce with the ledger that allows most; None if nothing bounds it.
+
+    Args:
+        query: the allreduce and its library.
+        job: the ranks, plain numbers.
+        size: message [byte].
+    """
+    known = resources(job.host, job.cuts)
+    solved = [(ledger, solve(known, ledger.lines)) for ledger in bound_ledgers(query, job)]
+    best, result = max(solved, key=lambda pair: pair[1].gbyte_s if pair[1].terms else 0.0)  # the first of equals
+    if all(term.name == "hbm" for term in result.terms):
+        return None
+    algbw, runner_up = float(result.gbyte_s), result.runner_up
+    made = CollectiveBound(
+        algorithm=best.algorithm,
+        time_s=size / (algbw * 1e9),
+        algbw_gbyte_s=algbw,
+        busbw_gbyte_s=float(algbw * ring_factor(job.ranks)),
+        limited_by=result.binding.name,
+        limited_by_label=result.binding.label,
+        runner_up=runner_up.name if runner_up else None,
+        terms=result.terms,
+        lacks=lacking(job.host, best.lines),
+    )
+    return made, best
+
+
+def left_out(design: ResolvedDesign) -> tuple[str, ...]:
+    """Return which terms the bounds leave out because the catalogue has no figure for them, one sentence each."""
+    communication, group = design.spec.communication, design.compute
+    if communication is None:
+        return ()
+    node, accelerator = node_of(design), group.accelerator
+    sentences = []
+    bare = node.without_limit(port.id for port in node.ports)
+    if bare and (not node.joined or any(library.method == "hfreduce" for library in design.libraries)):
+        sentences.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
+    if accelerator is not None and accelerator.pcie is None:
+        sentences.append(f"No PCIe bandwidth of `{accelerator.id}` is known: that term is left out.")
+    hfreduce = (
+        any(library.method == "nccl" for library in design.libraries)
+        and group.group.count > 1
+        and node.peer_through_cpu
+    )
+    if hfreduce and all(cpu.gpu_nic_peer is None for cpu in group.cpus):
+        sentences.append(f"No GPU to NIC bandwidth through `{group.cpus[0].id}` is known: that term is left out.")
+    return tuple(sentences)
+
+
+_LEAST_RANKS = 16
+"""Accelerators in the first row of the scale table."""
+_STEP = 4
 """Factor from one row of the table of scales to the next."""
 
 
@@ -35,28 +169,28 @@ def allreduce_query(design: ResolvedDesign, library: Library, name: str) -> Coll
         library: constants of the library.
         name: hfreduce, hfreduce-nvlink, nccl for the library of the accelerators' maker, or its own name.
     """
-    asked = design.spec.communication
+    communication = design.spec.communication
     return CollectiveQuery(
         operation="allreduce",
         library=library,
         name=name if library.method == "hfreduce" else library.id,
         nvlink=name == "hfreduce-nvlink",
-        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
+        memcpy_async=bool(communication and communication.hfreduce.h2d == "memcpy-async"),
     )
 
 
 def scales(node: Host, most: int) -> tuple[int, ...]:
-    """Return the numbers of ranks of the table of scales: 16, 64, ... up to all, in whole scale-up domains.
+    """Return the rank counts of the scale table: 16, 64, ... up to all, in whole scale-up domains.
 
     Args:
         most: ranks of all nodes that one job can span [1].
     """
-    found, ranks = [], LEAST_RANKS
+    counts, ranks = [], _LEAST_RANKS
     while ranks < most:
-        each = node.domain_gpus if ranks > node.domain_gpus else len(node.gpus)
-        found.append(-(-ranks // each) * each)
-        ranks *= STEP
-    return tuple(dict.fromkeys((*(count for count in found if count < most), most)))
+        per_node = node.domain_gpus if ranks > node.domain_gpus else len(node.gpus)
+        counts.append(-(-ranks // per_node) * per_node)
+        ranks *= _STEP
+    return tuple(dict.fromkeys((*(count for count in counts if count < most), most)))
 
 
 def rows_of(
@@ -70,20 +204,20 @@ def rows_of(
         size: message [byte].
     """
     by_domain = query.library.method != "hfreduce"
-    found = []
+    rows = []
     for count in ranks:
         row = timed_row(query, job_layout(design, plan, node, count, by_domain=by_domain), count, size)
         if row is not None:
-            found.append(row)
-    return found
+            rows.append(row)
+    return rows
 
 
 def _report(
     query: CollectiveQuery, design: ResolvedDesign, plan: FabricPlan, node: Host, *, all_scales: bool
 ) -> CollectiveReport:
-    asked, group = design.spec.communication, design.compute
-    assert asked is not None
-    most, size = most_gpus(design), asked.message_size
+    communication, group = design.spec.communication, design.compute
+    assert communication is not None
+    most, size = most_gpus(design), communication.message_size
     job = job_layout(design, plan, node, most, by_domain=query.library.method != "hfreduce")
     bounded = allreduce_bound(query, job, size)
     if bounded is None:
@@ -124,15 +258,19 @@ def _report(
 def pair_times(design: ResolvedDesign) -> tuple[float, float] | None:
     """Return the time of the design's message between two accelerators of a pair, over the bridge and without it [s].
 
-    None where the design has no bridged pairs, or names no library between accelerators.
+    None if the design has no bridged pairs, or names no library between accelerators.
     """
-    asked = design.spec.communication
-    library = next((item for item in design.libraries if item.method == "nccl"), None)
-    if asked is None or library is None or not (node := node_of(design)).pairs:
+    communication = design.spec.communication
+    library = next(
+        (candidate_library for candidate_library in design.libraries if candidate_library.method == "nccl"), None
+    )
+    if communication is None or library is None or not (node := node_of(design)).pairs:
         return None
     query = allreduce_query(design, library, library.id)
-    layouts = [RankLayout(host=item, nodes=1, per_node=2) for item in (node, replace(node, pairs=()))]
-    rows = [timed_row(query, layout, 2, asked.message_size) for layout in layouts]
+    layouts = [
+        RankLayout(host=candidate_library, nodes=1, per_node=2) for candidate_library in (node, replace(node, pairs=()))
+    ]
+    rows = [timed_row(query, layout, 2, communication.message_size) for layout in layouts]
     return (rows[0].time_s, rows[1].time_s) if rows[0] and rows[1] else None
 
 
@@ -141,25 +279,25 @@ def allreduces(
 ) -> tuple[CollectiveReport, ...]:
     """Return the allreduce over the compute nodes, for each library that the design names.
 
-    It spans all nodes of the group, or those of one zone where nothing joins the zones.
+    It spans all nodes of the group, or one zone if nothing joins the zones.
 
     Args:
-        plan: its fabric; None where it has none that could be built, and then only faults are looked for.
+        plan: its fabric; None if it cannot be built, and then only faults are looked for.
         all_scales: time the message over fewer accelerators too.
 
     Raises:
-        InputError: where a library cannot run on the compute nodes, or nothing bounds it.
+        InputError: if a library cannot run on the compute nodes, or nothing bounds it.
     """
-    wanted = design.spec.communication
-    if wanted is None:
+    communication = design.spec.communication
+    if communication is None:
         return ()
-    faults = bound_faults(design, wanted)
+    faults = bound_faults(design, communication)
     if faults:
         raise InputError(*faults)
     if plan is None:
         return ()
     node = node_of(design)
-    named = zip(wanted.libraries, design.libraries, strict=True)
+    named = zip(communication.libraries, design.libraries, strict=True)
     return tuple(
         _report(allreduce_query(design, library, name), design, plan, node, all_scales=all_scales)
         for name, library in named

@@ -1,4 +1,4 @@
-"""A design's collectives: the ranks on its nodes, the links that they cross, a table over sizes and scales."""
+"""Times of a collective over sizes and numbers of accelerators, with the assumptions behind them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.formatting import ids_listed, plural
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives import expert_dispatch
@@ -14,10 +15,8 @@ from ffplan.collectives.volumes import OF_TOKENS
 from ffplan.fabric.family import plan_fabric
 from ffplan.results.collective import AlgorithmRow, CollectiveRow, CollectiveTable
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.studies.basis.job_layout import job_layout, most_gpus, node_of, own_library
-from ffplan.studies.basis.placement import Placement
-from ffplan.studies.collective.collective_assumptions import collective_assumptions
-from ffplan.studies.collective.collective_rows import QueryError, tabulate
+from ffplan.studies.basis.job_layout import Placement, job_layout, most_gpus, node_of, own_library
+from ffplan.studies.collective.rows import QueryError, tabulate
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -28,9 +27,58 @@ if TYPE_CHECKING:
     from ffplan.node.host import Host
 
 
+def _collective_assumptions(query: CollectiveQuery, job: RankLayout) -> tuple[str, ...]:
+    """Return the assumptions behind a table of times.
+
+    Args:
+        query: operation and library.
+    """
+    host, library = job.host, query.library
+    accelerator = host.accelerator
+    rates = host.rates
+    sentences = [
+        "Ranks go leaf by leaf and zone by zone; no other traffic, no congestion within the fabric.",
+    ]
+    if library.method == "nccl":
+        name = library.id.upper()
+        sentences.append(f"{name} chooses by its own cost model, which omits pipeline fill and some of the limits.")
+        if host.joined and accelerator and accelerator.nvlink and not (rates and rates.ring):
+            share = library.link_share.value if library.link_share else 1.0
+            sentences.append(
+                f"No collective of `{accelerator.id}` is measured: {share:.0%} of its NVLink rate is assumed."
+            )
+        if rates is None or rates.nvls is None:
+            name = accelerator.id if accelerator else host.id
+            sentences.append(f"No reduction in the scale-up switch (NVLS) is known of `{name}`.")
+        if not host.joined:
+            sentences.append("LL128 is left out without a scale-up switch, as NCCL does by default (recalled).")
+        if not host.joined and host.sockets_with_gpus > 1 and all(cpu.socket_fabric is None for cpu in host.cpus):
+            sentences.append(f"No bandwidth between sockets of `{host.cpus[0].id}` is known: that term is left out.")
+        if not host.joined and (bare := host.without_limit()):
+            sentences.append(f"No root-port limit of {ids_listed(bare)} is known: that term is left out.")
+        if query.operation == "all-to-all":
+            sentences.append("The cost of many small all-to-all messages beyond one hop is not modelled.")
+        if query.operation in ("all-gather", "reduce-scatter"):
+            sentences.append("Rings are timed by default; NCCL's PAT (--algorithm pat) has less latency on many nodes.")
+    if library.method == "hfreduce":
+        sentences.append("HFReduce is fitted at 184 MiB; copies and additions of small messages are left out.")
+        sentences.append("Nodes carry the mean load of the double binary tree, 2 (N - 1) / N.")
+    if library.method == "deepep" and query.routing is not None:
+        sentences.append("The fixed time of a call was fitted on H800 with 400 Gb/s NICs.")
+        if query.routing.sms is not None:
+            sentences.append(
+                f"{plural(query.routing.sms, 'multiprocessor')} at the rate of channels of NCCL copy tokens; rates of "
+                "DeepEP by their number are not known here."
+            )
+        sentences.append("Every expert is as likely as any other; tokens are FP8 with scales out, BF16 back.")
+    if host.peer_through_cpu and library.method == "nccl" and all(cpu.gpu_nic_peer is None for cpu in host.cpus):
+        sentences.append(f"No GPU to NIC bandwidth through `{host.cpus[0].id}` is known: that term is left out.")
+    return tuple(sentences)
+
+
 LIBRARIES = ("nccl", "rccl", "hfreduce", "hfreduce-nvlink", "deepep")
 """Libraries that can be timed."""
-ALIASES = {
+_ALIASES = {
     "all-reduce": "allreduce",
     "alltoall": "all-to-all",
     "allgather": "all-gather",
@@ -55,7 +103,7 @@ class CollectiveRequest:
     """Nodes that the ranks are spread over evenly; as few as hold them if omitted."""
 
 
-def rank_layout(
+def _rank_layout(
     design: ResolvedDesign,
     plan: FabricPlan,
     gpus: tuple[int, ...],
@@ -75,7 +123,7 @@ def rank_layout(
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
 
     Raises:
-        QueryError: where ranks do not fill whole nodes, or more are asked for than there are.
+        QueryError: if ranks do not fill whole nodes, or more are asked for than there are.
     """
     node, most = node_of(design, nic_gbyte_s), most_gpus(design)
     if not node.gpus:
@@ -90,9 +138,11 @@ def rank_layout(
         if placement is not None:
             _check_placement(design, node, count, placement, by_domain=by_domain)
         elif count % inside:
-            each = inside if inside == len(node.gpus) else domain
-            low, high = count // each * each, min(most, (count // each + 1) * each)
-            raise QueryError(f"--gpus {count:,}: does not split evenly over nodes of {each}; {low:,} or {high:,} would")
+            per_node = inside if inside == len(node.gpus) else domain
+            low, high = count // per_node * per_node, min(most, (count // per_node + 1) * per_node)
+            raise QueryError(
+                f"--gpus {count:,}: does not split evenly over nodes of {per_node}; {low:,} or {high:,} would"
+            )
     ranks: Floats = np.asarray(gpus, dtype=float)
     if zones is not None:
         _check_zones(design, np.ceil(ranks / len(node.gpus)), zones)
@@ -103,7 +153,7 @@ def _check_placement(design: ResolvedDesign, node: Host, ranks: int, placement: 
     """Refuse ranks that cannot be spread evenly over nodes of a design.
 
     Raises:
-        QueryError: where they cannot.
+        QueryError: if they cannot.
     """
     most = most_gpus(design) // len(node.gpus)
     if placement.nodes > most:
@@ -117,7 +167,7 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
     """Refuse zones that jobs of `boxes` nodes cannot span.
 
     Raises:
-        QueryError: where they cannot.
+        QueryError: if they cannot.
     """
     fabric, count = design.spec.fabric, design.compute.group.count
     if zones > fabric.zones or bool((boxes < zones).any()):
@@ -131,20 +181,20 @@ def _check_zones(design: ResolvedDesign, boxes: Floats, zones: int) -> None:
         raise QueryError(f"--zones {zones}: {zones} zone(s) hold {held:,} nodes, the job has {int(boxes.max()):,}")
 
 
-def _query(design: ResolvedDesign, catalog: Catalog, name: str, wanted: CollectiveRequest) -> CollectiveQuery:
+def _query(design: ResolvedDesign, catalog: Catalog, name: str, request: CollectiveRequest) -> CollectiveQuery:
     wide = name.removesuffix("-nvlink")
     part = catalog.get(Library, own_library(design) if wide == "nccl" else wide, design.document, ())
-    asked = design.spec.communication
+    communication = design.spec.communication
     return CollectiveQuery(
-        operation=wanted.operation,
+        operation=request.operation,
         library=part,
         name=part.id if part.method == "nccl" else name,
         nvlink=name == "hfreduce-nvlink",
-        memcpy_async=bool(asked and asked.hfreduce.h2d == "memcpy-async"),
-        in_network=wanted.in_network,
-        algorithm=wanted.algorithm,
-        protocol=wanted.protocol,
-        routing=wanted.routing,
+        memcpy_async=bool(communication and communication.hfreduce.h2d == "memcpy-async"),
+        in_network=request.in_network,
+        algorithm=request.algorithm,
+        protocol=request.protocol,
+        routing=request.routing,
     )
 
 
@@ -156,12 +206,14 @@ def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
         copies = expert_dispatch.copying_fault(job.host, query.routing.sms, query.algorithm)
         if copies:
             return f"--sms: {copies}; leave it out"
-    reduces = [item for item in choices(query, job) if item.algorithm == "sharp" and bool(np.any(item.possible))]
+    reduces = [
+        choice for choice in choices(query, job) if choice.algorithm == "sharp" and bool(np.any(choice.possible))
+    ]
     if query.in_network and not reduces:
         return f"--sharp: no {query.name} {query.operation} of `{job.host.id}` that reduces in the network is known"
-    own = job.host.accelerator.library if job.host.accelerator else None
-    if query.library.method == "nccl" and query.library.id != own:
-        return f"`{query.library.id}` does not run on `{job.host.id}`; its accelerators have `{own}`"
+    library = job.host.accelerator.library if job.host.accelerator else None
+    if query.library.method == "nccl" and query.library.id != library:
+        return f"`{query.library.id}` does not run on `{job.host.id}`; its accelerators have `{library}`"
     if query.nvlink and not (job.host.pairs or job.host.joined):
         return f"`hfreduce-nvlink` needs NVLink between GPUs; `{job.host.id}` has none"
     return None
@@ -170,30 +222,30 @@ def _fault(query: CollectiveQuery, job: RankLayout) -> str | None:
 def operation_name(text: str) -> str:
     """Return the name of an operation as ffplan writes it."""
     name = text.lower().replace("_", "-")
-    return ALIASES.get(name, name)
+    return _ALIASES.get(name, name)
 
 
-def usual_library(operation: str, design: ResolvedDesign) -> str:
-    """Return the library that is timed where none is asked for: the design's first that has the operation."""
+def default_library(operation: str, design: ResolvedDesign) -> str:
+    """Return the default library: the design's first that has the operation."""
     if operation in OF_TOKENS:
         return "deepep"
-    wanted = design.spec.communication
-    return wanted.libraries[0] if wanted and operation == "allreduce" else own_library(design)
+    communication = design.spec.communication
+    return communication.libraries[0] if communication and operation == "allreduce" else own_library(design)
 
 
-def check_together(asked: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
+def check_together(request: CollectiveRequest, libraries: list[str], design: ResolvedDesign) -> None:
     """Refuse what cannot go together.
 
     Raises:
-        QueryError: where something does not.
+        QueryError: if something does not.
     """
     if any(name.startswith("hfreduce") for name in libraries) and (
-        asked.algorithm or asked.protocol or asked.in_network
+        request.algorithm or request.protocol or request.in_network
     ):
         raise QueryError("HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
-    if asked.algorithm == "sharp" and not asked.in_network:
+    if request.algorithm == "sharp" and not request.in_network:
         raise QueryError("--algorithm sharp: the network's switches reduce only with --sharp")
-    if asked.in_network and design.switch.fabric != "infiniband":
+    if request.in_network and design.switch.fabric != "infiniband":
         raise QueryError(f"--sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
 
 
@@ -201,7 +253,7 @@ def collective_table(
     design: ResolvedDesign,
     catalog: Catalog,
     libraries: list[str],
-    wanted: CollectiveRequest,
+    request: CollectiveRequest,
     gpus: tuple[int, ...] | None,
     sizes: tuple[float, ...],
 ) -> CollectiveTable:
@@ -210,43 +262,43 @@ def collective_table(
     Args:
         catalog: where the libraries are.
         libraries: names: nccl, rccl, hfreduce, hfreduce-nvlink, deepep.
-        wanted: operation and forced choices.
+        request: operation and forced choices.
         gpus: ranks of each job; all that one job can span if omitted.
         sizes: messages [byte]; the tokens of a GPU for dispatch and combine.
 
     Raises:
-        QueryError: where something cannot be done.
+        QueryError: if something cannot be done.
     """
     plan = plan_fabric(design)
     ranks = gpus or (most_gpus(design),)
-    if wanted.routing is not None:
-        sizes = (wanted.routing.message_bytes(wanted.operation),)
+    if request.routing is not None:
+        sizes = (request.routing.message_bytes(request.operation),)
     rows: list[CollectiveRow] = []
     terms: list[AlgorithmRow] = []
     assumed: list[str] = []
     names: list[str] = []
     for name in libraries:
-        query = _query(design, catalog, name, wanted)
+        query = _query(design, catalog, name, request)
         names.append(query.name)
         by_domain = query.library.method != "hfreduce"
-        job = rank_layout(
-            design, plan, ranks, wanted.zones, wanted.nic_gbyte_s, by_domain=by_domain, placement=wanted.placement
+        job = _rank_layout(
+            design, plan, ranks, request.zones, request.nic_gbyte_s, by_domain=by_domain, placement=request.placement
         )
         if fault := _fault(query, job):
             raise QueryError(fault)
         found, listed = tabulate(query, job, ranks, np.array(sizes))
         rows += found
         terms += listed
-        assumed += collective_assumptions(query, job)
-    if wanted.nic_gbyte_s is not None:
-        assumed.append(f"NICs carry {wanted.nic_gbyte_s:g} GB/s at most, as asked.")
+        assumed += _collective_assumptions(query, job)
+    if request.nic_gbyte_s is not None:
+        assumed.append(f"NICs carry {request.nic_gbyte_s:g} GB/s at most, as asked.")
     used = {row.algorithm for row in rows}
     return CollectiveTable(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
-        operation=wanted.operation,
+        operation=request.operation,
         library=", ".join(dict.fromkeys(names)),
-        in_network_allowed=wanted.in_network,
+        in_network_allowed=request.in_network,
         in_network_reduction="sharp" in used,
         in_switch_reduction=bool(used & {"nvls", "nvls-tree", "sharp"}),
         rows=tuple(rows),

@@ -11,8 +11,7 @@ from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
-from ffplan.studies.compare.advantages import advantages
-from ffplan.studies.compare.verdicts import verdicts
+from ffplan.studies.compare.verdicts import advantages, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,34 +32,34 @@ _EVERYTHING = ("servers", "storage", *_NETWORK)
 def _money(
     value: Callable[[CostReport], float | None], design: Assessment, base: Assessment, categories: tuple[str, ...]
 ) -> float | None:
-    """Return the ratio of two sums over categories; None where they are of other things or in other currencies."""
-    one, two = design.cost, base.cost
-    if one is None or two is None or one.currency != two.currency:
+    """Return the ratio of two sums over categories; None if their scopes or currencies differ."""
+    mine, two = design.cost, base.cost
+    if mine is None or two is None or mine.currency != two.currency:
         return None
     if not _same_scope(design, base, categories):
         return None
-    if any(item.category in categories for item in (*one.missing, *two.missing)):
+    if any(gap.category in categories for gap in (*mine.missing, *two.missing)):
         return None
-    top, bottom = value(one), value(two)
+    top, bottom = value(mine), value(two)
     return top / bottom if top is not None and bottom else None
 
 
-def _excluded(design: Assessment, other: Assessment, categories: tuple[str, ...]) -> set[str]:
+def _excluded(design: Assessment, base: Assessment, categories: tuple[str, ...]) -> set[str]:
     """Return which of some categories the cost of a design excludes; storage only where one of the two has any."""
     excluded = set(design.cost.excluded) if design.cost else set()
-    if not (design.nodes.get("storage") or other.nodes.get("storage")):
+    if not (design.nodes.get("storage") or base.nodes.get("storage")):
         excluded.discard("storage")
     return excluded & set(categories)
 
 
-def _same_scope(one: Assessment, two: Assessment, categories: tuple[str, ...]) -> bool:
-    return _excluded(one, two, categories) == _excluded(two, one, categories)
+def _same_scope(design: Assessment, two: Assessment, categories: tuple[str, ...]) -> bool:
+    return _excluded(design, two, categories) == _excluded(two, design, categories)
 
 
 def _power_ratio(
     value: Callable[[Assessment], float], partial: Callable[[Assessment], bool], design: Assessment, base: Assessment
 ) -> float | None:
-    """Return the ratio of two powers; None where a sum is partial."""
+    """Return the ratio of two powers; None if a sum is partial."""
     return None if partial(design) or partial(base) else _over(value, design, base)
 
 
@@ -70,7 +69,7 @@ def _node_partial(assessment: Assessment) -> bool:
 
 
 def _power_basis(assessment: Assessment) -> str:
-    """Return what the power of a compute node in training rests on."""
+    """Return the basis of a compute node's power in training."""
     node = next(node for node in assessment.power.nodes if node.role == "compute")
     return node.training_grade
 
@@ -85,18 +84,18 @@ def _allreduce_bound(assessment: Assessment) -> float | None:
 
 def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, float | None, float | None]:
     """Return the node price ratio, its lowest and its highest value."""
-    one, two = design.cost, base.cost
-    if not (one and two) or one.currency != two.currency:
+    mine, two = design.cost, base.cost
+    if not (mine and two) or mine.currency != two.currency:
         return None, None, None
-    if not (one.node_price and two.node_price):
+    if not (mine.node_price and two.node_price):
         return None, None, None
-    same = design.hardware.server == base.hardware.server and one.price_book == two.price_book
-    if design is base or (same and one.node_price == two.node_price):
+    same = design.hardware.server == base.hardware.server and mine.price_book == two.price_book
+    if design is base or (same and mine.node_price == two.node_price):
         return 1.0, 1.0, 1.0
-    low, high = one.node_price_low or 0.0, one.node_price_high or 0.0
+    low, high = mine.node_price_low or 0.0, mine.node_price_high or 0.0
     base_low, base_high = two.node_price_low or 0.0, two.node_price_high or 0.0
     return (
-        one.node_price / two.node_price,
+        mine.node_price / two.node_price,
         low / base_high if base_high else None,
         high / base_low if base_low else None,
     )
@@ -141,41 +140,41 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
 
 
 def _partial_sums(name: str, design: Assessment) -> Iterator[str]:
-    """Yield what a design's sums lack."""
+    """Yield the gaps in a design's sums."""
     if design.cost and design.cost.missing:
-        yield f"The cost of {name} is partial: no price of {listed(f'`{item.part}`' for item in design.cost.missing)}."
+        yield f"The cost of {name} is partial: no price of {listed(f'`{gap.part}`' for gap in design.cost.missing)}."
     if design.power.missing:
-        gaps = listed(f"`{item.path}` of `{item.part}`" for item in design.power.missing)
+        gaps = listed(f"`{gap.path}` of `{gap.part}`" for gap in design.power.missing)
         yield f"The power of {name} is partial: no {gaps}."
 
 
 def _incomparable(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
     """Return why totals have no ratio, a sentence each."""
     base, base_name = designs[baseline], labels[baseline]
-    found = []
+    sentences = []
     for name, design in zip(labels, designs, strict=True):
-        found += list(_partial_sums(name, design))
+        sentences += list(_partial_sums(name, design))
         if design is base or design.cost is None or base.cost is None:
             continue
         if not _same_scope(design, base, _EVERYTHING):
-            one, two = _scope_words(design, base), _scope_words(base, design)
-            found.append(f"{name} and {base_name} price different scopes: {one} against {two}.")
-    return tuple(found)
+            scope, two = _scope_words(design, base), _scope_words(base, design)
+            sentences.append(f"{name} and {base_name} price different scopes: {scope} against {two}.")
+    return tuple(sentences)
 
 
-def _scope_words(design: Assessment, other: Assessment) -> str:
-    excluded = listed(sorted(name.replace("-", " ") for name in _excluded(design, other, _EVERYTHING)))
+def _scope_words(design: Assessment, base: Assessment) -> str:
+    excluded = listed(sorted(name.replace("-", " ") for name in _excluded(design, base, _EVERYTHING)))
     return f"without {excluded}" if excluded else "everything"
 
 
-def _rates_missing(name: str, other: str, design: Assessment, base: Assessment) -> Iterator[str]:
+def _rates_missing(name: str, base_name: str, design: Assessment, base: Assessment) -> Iterator[str]:
     """Yield which rates the relative performance leaves out, where only one side lacks them."""
-    one, two = set(design.hardware.gemm_tflops), set(base.hardware.gemm_tflops)
-    if not one & two:
-        yield f"{name} and {other} have no measured GEMM rate in common: no GEMM performance."
-    elif one != two:
-        both, single = (listed(sorted(p.upper() for p in found)) for found in (one & two, one ^ two))
-        yield f"{name} and {other}: GEMM performance is over {both} only; one of them has no rate in {single}."
+    precisions, two = set(design.hardware.gemm_tflops), set(base.hardware.gemm_tflops)
+    if not precisions & two:
+        yield f"{name} and {base_name} have no measured GEMM rate in common: no GEMM performance."
+    elif precisions != two:
+        both, single = (listed(sorted(p.upper() for p in names)) for names in (precisions & two, precisions ^ two))
+        yield f"{name} and {base_name}: GEMM performance is over {both} only; one of them has no rate in {single}."
 
 
 def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: int) -> tuple[str, ...]:
@@ -183,8 +182,8 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
     base, base_name = designs[baseline], labels[baseline]
     for name, design in zip(labels, designs, strict=True):
         fabric = design.fabric
-        words = policy_words(fabric.core_policy, fabric.switches_by_core_policy) if fabric.core_policy else ""
-        notes += [f"{name}: {words}."] if words else []
+        policy = policy_words(fabric.core_policy, fabric.switches_by_core_policy) if fabric.core_policy else ""
+        notes += [f"{name}: {policy}."] if policy else []
         if design is base:
             continue
         if design.cost and base.cost and design.cost.currency != base.cost.currency:
@@ -203,7 +202,7 @@ def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
     """Return the label of each design: its name, or its file where two have one name.
 
     Raises:
-        UsageError: where two have one file too.
+        UsageError: if two have one file too.
     """
     names = [design.design.name for design in designs]
     if len(set(names)) < len(names):
@@ -215,23 +214,23 @@ def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
 
 
 def baseline_of(
-    designs: tuple[Assessment, ...], labels: tuple[str, ...], files: Sequence[str], wanted: str | None
+    designs: tuple[Assessment, ...], labels: tuple[str, ...], files: Sequence[str], name: str | None
 ) -> int:
     """Return the position of the baseline, given by name or file; the first if omitted.
 
     Raises:
-        UsageError: where there is no such design.
+        UsageError: if there is no such design.
     """
-    if wanted is None:
+    if name is None:
         return 0
     for position, design in enumerate(designs):
-        if wanted in (labels[position], design.design.file, files[position]):
+        if name in (labels[position], design.design.file, files[position]):
             return position
     from ffplan.inputs.suggest import did_you_mean
 
-    wanted = str(wanted)
+    name = str(name)
     raise UsageError(
-        f"ffplan compare: --baseline `{wanted}` is not among the designs; {did_you_mean(wanted, labels, what='design')}"
+        f"ffplan compare: --baseline `{name}` is not among the designs; {did_you_mean(name, labels, what='design')}"
     )
 
 

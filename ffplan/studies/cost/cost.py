@@ -20,10 +20,9 @@ from ffplan.design.ownership import given
 from ffplan.results import cost as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.results.run import Band, RunReport
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.cost.cost_parts import (
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
+from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs, with_nic_prices
+from ffplan.studies.cost.parts import (
     benchmark,
     bom_report,
     cash_flow,
@@ -34,45 +33,43 @@ from ffplan.studies.cost.cost_parts import (
     waiting,
     year_rows,
 )
-from ffplan.studies.cost.cost_words import cost_assumptions, headline, run_words
-from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs
-from ffplan.studies.cost.nic_prices import with_nic_prices
 from ffplan.studies.cost.phases import phase_reports, priced_counts, purchases
+from ffplan.studies.cost.words import cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.cost.account import Values
     from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.cost.asked import Asked
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.train.default_job import TimedJob
 
-QUANTILES = (0.1, 0.5, 0.9)
+_QUANTILES = (0.1, 0.5, 0.9)
 
 
-def ledger_for(design: ResolvedDesign, catalog: Catalog, asked: Asked) -> Ledger:
+def ledger_for(design: ResolvedDesign, catalog: Catalog, request: CostRequest) -> Ledger:
     """Return a design with its account, over the years asked for.
 
     Raises:
-        InputError: where it has no accelerators, by whose hours everything is counted.
+        InputError: for a design without accelerators, whose hours costs are counted by.
     """
     if not design.compute.accelerators_per_node:
-        words = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
+        text = f"`{design.compute.server.id}` has no accelerators, by whose hours costs are counted"
         path = ("nodes", design.compute.position, "server")
-        raise InputError(design.document.finding("reference-kind", path, words, "choose a server with accelerators"))
+        raise InputError(design.document.finding("reference-kind", path, text, "choose a server with accelerators"))
     ledger = ledger_of(design, catalog)
     if design.spec.phases:
         ledger = replace(ledger, account=replace(ledger.account, parts=priced_counts(ledger)))
-    years, source = asked.years, "--years"
+    years, source = request.years, "--years"
     if years is None and ledger.account.term.committed:
         years, source = ledger.account.term.years, "the term of the rent"
     if years is None:
         return ledger
-    life = next(found for found in ledger.inputs if found.name == "life")
+    life = next(entry for entry in ledger.inputs if entry.name == "life")
     new = replace(
         life, likely=years, low=years, high=years, distribution="fixed", source=source, status="given", date=None
     )
-    return replace(ledger, inputs=tuple(new if found.name == "life" else found for found in ledger.inputs))
+    return replace(ledger, inputs=tuple(new if entry.name == "life" else entry for entry in ledger.inputs))
 
 
 def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, drawn: bool = True) -> tuple[Input, ...]:
@@ -86,12 +83,12 @@ def inputs_for(ledger: Ledger, timed: TimedJob | None, catalog: Catalog, *, draw
     from ffplan.studies.operate.goodput_job import effective_input  # a cluster without a job needs none of its hazards
 
     report = timed.report
-    own = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
-    found = (
-        effective_input(ledger.design, catalog, timed, item, drawn=drawn) if item.name == "effective" else item
-        for item in ledger.inputs
+    speed = speed_inputs(ledger, report.error_band, min(report.error_band, report.error_within), report.error_basis)
+    inputs = (
+        effective_input(ledger.design, catalog, timed, entry, drawn=drawn) if entry.name == "effective" else entry
+        for entry in ledger.inputs
     )
-    return (*found, *own)
+    return (*inputs, *speed)
 
 
 def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccount, RunOutcome | None]:
@@ -101,7 +98,7 @@ def evaluate(account: Account, job: RunJob | None, v: Values) -> tuple[YearAccou
 
 
 @record
-class Accounted:
+class _Accounted:
     """An account with its inputs at their likely values, and over the draws."""
 
     v: dict[str, Number]
@@ -113,20 +110,20 @@ class Accounted:
     drawn_run: RunOutcome | None
 
 
-def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, asked: Asked) -> Accounted:
+def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, request: CostRequest) -> _Accounted:
     """Return the account of a design, likely and drawn.
 
     Args:
         ledger: the design with its account.
         timed: the job; None for the cluster alone.
-        asked: draws and seed.
+        request: draws and seed.
     """
     job, v = timed.job if timed else None, likely(inputs)
     year, run = evaluate(ledger.account, job, v)
     drawn_year, drawn_run = year, run
-    if asked.draws:
-        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, asked.draws, asked.seed))
-    return Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
+    if request.draws:
+        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, request.draws, request.seed))
+    return _Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
 
 
 def band(value: Any, drawn: Any) -> Band:
@@ -134,27 +131,27 @@ def band(value: Any, drawn: Any) -> Band:
 
     Args:
         value: the figure with every input at its likely value.
-        drawn: its draws, shape [draws]; a number where nothing is drawn.
+        drawn: its draws, shape [draws]; a number without draws.
     """
-    one = float(value)
+    value_now = float(value)
     shape = getattr(drawn, "shape", ())
     if not shape:
-        return Band(one, one, one, one)
+        return Band(value_now, value_now, value_now, value_now)
     import numpy as np
 
     ordered = np.sort(drawn)
-    places = (len(ordered) - 1) * np.array(QUANTILES)
-    low, middle, high = (float(item) for item in np.interp(places, np.arange(len(ordered)), ordered))
-    return Band(one, low, middle, high)
+    places = (len(ordered) - 1) * np.array(_QUANTILES)
+    low, middle, high = (float(quantile) for quantile in np.interp(places, np.arange(len(ordered)), ordered))
+    return Band(value_now, low, middle, high)
 
 
 def swing_row(swing: Swing) -> out.SwingRow:
     """Return a swing in the words of the contract."""
-    item = swing.input
+    entry = swing.input
     return out.SwingRow(
-        input=item.name,
-        label=item.label,
-        unit=item.unit,
+        input=entry.name,
+        label=entry.label,
+        unit=entry.unit,
         low=swing.low_value,
         high=swing.high_value,
         at_low=swing.at_low,
@@ -164,12 +161,12 @@ def swing_row(swing: Swing) -> out.SwingRow:
 
 def flip_row(flip: Flip) -> out.FlipRow:
     """Return a break-even in the words of the contract."""
-    item = flip.input
+    entry = flip.input
     return out.FlipRow(
-        input=item.name,
-        label=item.label,
-        unit=item.unit,
-        likely=item.likely,
+        input=entry.name,
+        label=entry.label,
+        unit=entry.unit,
+        likely=entry.likely,
         break_even=flip.value,
         why=flip.why,
     )
@@ -179,18 +176,18 @@ def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
     """Return every input in the words of the contract."""
     return tuple(
         out.InputRow(
-            input=item.name,
-            label=item.label,
-            unit=item.unit,
-            likely=item.likely,
-            low=item.low,
-            high=item.high,
-            distribution=item.distribution,
-            source=item.source,
-            date=item.date,
-            status=item.status,
+            input=entry.name,
+            label=entry.label,
+            unit=entry.unit,
+            likely=entry.likely,
+            low=entry.low,
+            high=entry.high,
+            distribution=entry.distribution,
+            source=entry.source,
+            date=entry.date,
+            status=entry.status,
         )
-        for item in inputs
+        for entry in inputs
     )
 
 
@@ -206,11 +203,11 @@ def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, 
 
     def difference(v: dict[str, Number]) -> Number:
         hour = account_year(wide.account, {**base, **v}).hour
-        found: Number = hour - rented_hour(v["rent"], v["utilisation"], term, {**base, **v}["capital"])
-        return found
+        gap: Number = hour - rented_hour(v["rent"], v["utilisation"], term, {**base, **v}["capital"])
+        return gap
 
-    wanted = (*(item for item in wide.inputs if item.name not in _NO_MONEY), rent)
-    return row.offer, tuple(flip_row(flip) for flip in flips(difference, wanted, ledger.owned.currency))
+    candidates = (*(entry for entry in wide.inputs if entry.name not in _NO_MONEY), rent)
+    return row.offer, tuple(flip_row(flip) for flip in flips(difference, candidates, ledger.owned.currency))
 
 
 _NO_MONEY = (
@@ -230,9 +227,13 @@ _NO_MONEY = (
 
 
 def _uncertainty(
-    ledger: Ledger, timed: TimedJob | None, inputs: tuple[Input, ...], rents: tuple[out.RentRow, ...], asked: Asked
+    ledger: Ledger,
+    timed: TimedJob | None,
+    inputs: tuple[Input, ...],
+    rents: tuple[out.RentRow, ...],
+    request: CostRequest,
 ) -> out.Uncertainty:
-    """Return what drives the cost of a token, or of an hour, and the break-evens against renting."""
+    """Return the drivers of the cost of a token, or of an hour, and the break-evens against renting."""
     job = timed.job if timed else None
 
     def figure(v: dict[str, Number]) -> Number:
@@ -242,8 +243,8 @@ def _uncertainty(
     against, rows = _flips(ledger, rents)
     swings = [swing for swing in tornado(figure, inputs) if swing.width]
     return out.Uncertainty(
-        draws=asked.draws,
-        seed=asked.seed,
+        draws=request.draws,
+        seed=request.seed,
         of="run.cost_per_million_tokens" if job else "tco.per_accelerator_hour",
         tornado=tuple(swing_row(swing) for swing in swings),
         against=against,
@@ -252,13 +253,13 @@ def _uncertainty(
     )
 
 
-def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunReport | None:
-    """Return a run with its bands; None where there is none.
+def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> RunReport | None:
+    """Return a run with its bands; None without one.
 
     Args:
         ledger: the design with its account.
     """
-    run, drawn = found.run, found.drawn_run
+    run, drawn = account.run, account.drawn_run
     if timed is None or run is None or drawn is None:
         return None
     row, report, million = timed.report.rows[0], timed.report, timed.job.tokens / MILLION
@@ -282,7 +283,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         step_s=row.step_s,
         tokens_s=row.tokens_s,
         mfu=row.mfu,
-        effective=float(found.v["effective"]),
+        effective=float(account.v["effective"]),
         days=of("days"),
         accelerator_hours=of("hours"),
         currency=ledger.owned.currency,
@@ -290,13 +291,13 @@ def run_report(ledger: Ledger, timed: TimedJob | None, found: Accounted) -> RunR
         cost_per_million_tokens=of("per_million") if ledger.costed else None,
         cost_per_petaflop_day=of("petaflop_day") if ledger.costed else None,
         energy_mwh=of("energy_mwh"),
-        missing_power=tuple(item.part for item in ledger.missing_power),
+        missing_power=tuple(gap.part for gap in ledger.missing_power),
         energy_kwh_per_million_tokens=of("energy_mwh", 1e3 / million),
         carbon_t=of("carbon_t"),
         carbon_kg_per_million_tokens=of("carbon_t", 1e3 / million),
         carbon_energy_t=float(run.carbon_energy_t),
         water_m3=float(run.water_m3),
-        ready_months=waiting(ledger, found.v).months if ledger.costed else 0.0,
+        ready_months=waiting(ledger, account.v).months if ledger.costed else 0.0,
         error_band=report.error_band,
         estimated_from=report.estimated_from,
     )
@@ -331,7 +332,7 @@ def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: 
 
 
 def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
-    """Return what is left at the end of the hardware's life: its residual value, and the rest of an own building."""
+    """Return the value at the end of the hardware's life: its residual value, and the rest of an own building."""
     if ledger.owned.rent is not None:
         return 0.0
     left: Number = (year.purchase["hardware"] + year.purchase["discount"]) * v["residual"]
@@ -341,7 +342,7 @@ def _remaining(ledger: Ledger, v: Values, year: YearAccount) -> Number:
 
 
 def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
-    """Return what a cluster that is bought at once costs over its life.
+    """Return the cost of a cluster over its life, bought at once.
 
     Args:
         ledger: the design with its account.
@@ -358,43 +359,45 @@ def whole_life(ledger: Ledger, v: Values, year: YearAccount) -> Number:
         Definition; the end of `tco.cash_flow`.
     """
     running = running_month(year) * MONTHS * v["life"]
-    found: Number = year.capex + year.building + running - _remaining(ledger, v, year)
-    return found
+    cost: Number = year.capex + year.building + running - _remaining(ledger, v, year)
+    return cost
 
 
-def study_run(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob) -> RunReport | None:
+def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, timed: TimedJob) -> RunReport | None:
     """Return a training run on a cluster, without the rest of its cost study.
 
     Args:
         catalog: where its parts were looked up.
-        asked: draws, seed and years.
+        request: draws, seed and years.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
-    ledger = ledger_for(design, catalog, asked)
-    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, asked))
+    ledger = ledger_for(design, catalog, request)
+    return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
 
 
-def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: TimedJob | None = None) -> out.CostStudy:
-    """Return what a cluster costs, and a training run on it.
+def study_cost(
+    design: ResolvedDesign, catalog: Catalog, request: CostRequest, timed: TimedJob | None = None
+) -> out.CostStudy:
+    """Return the cost of a cluster, and of a training run on it.
 
     Args:
         catalog: where its parts were looked up.
-        asked: draws, seed and years.
+        request: draws, seed and years.
         timed: the job; None for the cluster alone.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
-    ledger = ledger_for(design, catalog, asked)
+    ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog)
-    found = accounted(ledger, inputs, timed, asked)
-    v, year = found.v, found.year
+    account = accounted(ledger, inputs, timed, request)
+    v, year = account.v, account.year
     bom = bom_report(ledger)
     error = (timed.report.error_band, timed.report.error_basis) if timed else None
-    tco = _tco(ledger, v, year, found.drawn_year, bom) if ledger.costed else None
-    uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, asked) if tco else None
+    tco = _tco(ledger, v, year, account.drawn_year, bom) if ledger.costed else None
+    uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, request) if tco else None
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -406,7 +409,7 @@ def study_cost(design: ResolvedDesign, catalog: Catalog, asked: Asked, timed: Ti
         bom=bom,
         tco=tco,
         power=power_report(ledger, v, year),
-        run=run_report(ledger, timed, found),
+        run=run_report(ledger, timed, account),
         uncertainty=uncertainty,
         phases=phase_reports(ledger, v, year),
         assumptions=(*cost_assumptions(ledger, error), *announced(catalog)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +13,7 @@ from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account
 from ffplan.cost.bom import Item, bill_of_materials, cable_items, switch_items
-from ffplan.cost.inputs import (
-    FACILITY,
-    NEEDED,
-    Input,
-    error_input,
-    price_inputs,
-    profile_inputs,
-    rent_input,
-)
+from ffplan.cost.inputs import FACILITY, NEEDED, Input, error_input, price_inputs, profile_inputs, rent_input
 from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
 from ffplan.cost.rent import MONTHS, RentTerm
 from ffplan.cost.site import SitePlan, plan_site
@@ -70,7 +63,7 @@ class Ledger:
         if scope is None or self.owned.rent is not None:
             return ()
         excluded = [name.replace("-", " ") for name in scope.exclude]
-        return (*excluded, *dict.fromkeys(f"`{item.part}`" for item in self.missing))
+        return (*excluded, *dict.fromkeys(f"`{part.part}`" for part in self.missing))
 
     def to_production(self, v: Mapping[str, Any]) -> tuple[float, float]:
         """Return the months from order to delivery, and from there to the first job [month].
@@ -115,24 +108,24 @@ def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
 
 def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
     parts = [group.server for group in design.groups]
-    found = {part.id: part.name for part in parts}
-    found |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
-    found |= {link.id: link.name for link in design.cable_choices}
-    found |= {part.id: part.name for network in design.networks for part in network.parts.models}
+    names = {part.id: part.name for part in parts}
+    names |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
+    names |= {link.id: link.name for link in design.cable_choices}
+    names |= {part.id: part.name for network in design.networks for part in network.parts.models}
     if owned.storage:
-        found[owned.storage.server.id] = owned.storage.server.name
+        names[owned.storage.server.id] = owned.storage.server.name
     for network in owned.networks:
-        found |= {network.switch.id: network.switch.name, network.link.id: network.link.name}
-    return found
+        names |= {network.switch.id: network.switch.name, network.link.id: network.link.name}
+    return names
 
 
 def _liquid(ledger_nodes: tuple[NodePower, ...], design: ResolvedDesign, owned: ResolvedOwnership) -> float:
     """Return the rated power of compute nodes that liquid takes away [W]."""
-    found = 0.0
+    liters = 0.0
     for group, node in zip(design.groups, ledger_nodes, strict=False):
         if group.group.role == "compute" and isinstance(group.server, Server):
-            found += liquid_share(group.server, owned.liquid) * node.count * node.maximum_w
-    return found
+            liters += liquid_share(group.server, owned.liquid) * node.count * node.maximum_w
+    return liters
 
 
 def _account(
@@ -171,21 +164,21 @@ def _account(
 
 
 def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ...]:
-    """Return parts around the fabric without those of categories that the design's cost excludes."""
+    """Return parts around the fabric, without the categories that the design's cost excludes."""
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
-    own = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
-    own |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
-    own |= {network.parts.switch.id: "switches" for network in design.networks}
+    categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
+    categories |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
+    categories |= {network.parts.switch.id: "switches" for network in design.networks}
 
-    def kept(item: Item) -> bool:
-        if item.category == "storage":
+    def kept(line: Item) -> bool:
+        if line.category == "storage":
             return "storage" not in excluded
-        if item.category == "spares" and own.get(item.part) in excluded:
+        if line.category == "spares" and categories.get(line.part) in excluded:
             return False
-        return not (item.category == "storage-network" and "storage" in excluded)
+        return not (line.category == "storage-network" and "storage" in excluded)
 
-    return tuple(item for item in items if kept(item))
+    return tuple(bom_line for bom_line in items if kept(bom_line))
 
 
 def _prices(
@@ -197,15 +190,17 @@ def _prices(
     """Return the price of every part: the design's book has it, or the profile's for what the design does not plan."""
     if design.prices is None:
         return {}
-    own = {item.part for item in planned}
-    found: dict[str, Input] = {}
+    planned_parts = {line.part for line in planned}
+    prices: dict[str, Input] = {}
     for book, items in ((owned.side_prices, around), (design.prices, (*planned, *around))):
         rate = owned.rate_of(book.currency) if book else None
         if book is None or rate is None:
             continue
-        ids = tuple(dict.fromkeys(item.part for item in items if book is design.prices or item.part not in own))
-        found |= {item.name.removeprefix("price."): item for item in price_inputs(book, rate, ids)}
-    return found
+        ids = tuple(
+            dict.fromkeys(line.part for line in items if book is design.prices or line.part not in planned_parts)
+        )
+        prices |= {line.name.removeprefix("price."): line for line in price_inputs(book, rate, ids)}
+    return prices
 
 
 def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
@@ -215,7 +210,7 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
         catalog: where its profile, rents and side networks are looked up.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or the ownership is wrong.
+        InputError: if the fabric cannot hold the design, or the ownership is wrong.
     """
     owned = resolve_ownership(design, catalog)
     _needed(owned, catalog)
@@ -234,9 +229,9 @@ def ledger_of(design: ResolvedDesign, catalog: Catalog) -> Ledger:
     names = _names(design, owned)
     prices = _prices(design, owned, planned, around)
     counts: dict[str, int] = {}
-    for item in (*planned, *around):
-        if item.part in prices:
-            counts[item.part] = counts.get(item.part, 0) + int(item.quantity)
+    for line in (*planned, *around):
+        if line.part in prices:
+            counts[line.part] = counts.get(line.part, 0) + int(line.quantity)
     inputs = [*prices.values(), *profile_inputs(owned)]
     if owned.rent:
         inputs.append(rent_input(owned.rent.price, owned.rent.offer or design.spec.name))
@@ -275,17 +270,62 @@ def speed_inputs(ledger: Ledger, band: float, within: float, basis: str) -> tupl
     accelerator = ledger.design.compute.accelerator
     name = accelerator.id if accelerator else ledger.design.spec.name
     shared = max(band**2 - within**2, 0.0) ** 0.5
-    own = min(within, band)
+    own_error = min(within, band)
     design = ledger.design.spec.name
     return (
         error_input("speed", f"speed.{name}", f"model error of {name}", shared, basis),
-        error_input("speed_own", f"speed_own.{_build(ledger)}", f"model error of {design}", own, basis),
+        error_input("speed_own", f"speed_own.{_build(ledger)}", f"model error of {design}", own_error, basis),
     )
 
 
 def _build(ledger: Ledger) -> str:
-    """Return what the error of a design's speed belongs to: its servers and its fabric, not its name or its prices."""
+    """Return the owner of a design's speed error: its servers and its fabric, not its name or its prices."""
     spec = ledger.design.spec
     servers = [f"{group.server.id} with {len(group.nics)} NICs" for group in ledger.design.groups]
     parts = [*servers, spec.fabric.model_dump_json(exclude_defaults=True)]
     return sha256("\n".join(parts).encode()).hexdigest()[:8]
+
+
+def _held(ledger: Ledger) -> dict[str, float]:
+    """Return how many NICs of each kind the prices of the servers hold, spares included."""
+    bought = dict(ledger.account.parts)
+    extra = [ledger.owned.storage] if ledger.owned.storage else []
+    groups = {group.server.id: group for group in (*ledger.design.groups, *extra)}
+    counts: dict[str, float] = {}
+    for name, group in groups.items():
+        for nic in (*group.nics, *group.left_out):
+            counts[nic.id] = counts.get(nic.id, 0.0) + bought.get(name, 0.0)
+    return {name: count for name, count in counts.items() if count}
+
+
+def _inputs(ledger: Ledger, names: tuple[str, ...]) -> dict[str, Input]:
+    """Return prices of NICs by id, from the design's book, else from the ownership profile's."""
+    prices: dict[str, Input] = {}
+    for book in (ledger.owned.side_prices, ledger.design.prices):
+        rate = ledger.owned.rate_of(book.currency) if book else None
+        if book is not None and rate is not None:
+            prices |= {entry.name.removeprefix("price."): entry for entry in price_inputs(book, rate, names)}
+    return prices
+
+
+def with_nic_prices(ledger: Ledger) -> Ledger:
+    """Return a design's account in which servers follow the prices of their NICs.
+
+    It serves break-evens alone: draws leave a NIC within a server at its price, since the range of the server's price
+    is that of its NICs as well.
+
+    Args:
+        ledger: the design with its account.
+
+    Equation:
+        price of a server = its price + sum over its NICs of (price of the NIC - price of the NIC today)
+
+    Source:
+        Definition.
+    """
+    held = _held(ledger)
+    prices = _inputs(ledger, tuple(held))
+    within = tuple((name, held[name], price.likely) for name, price in prices.items())
+    known = {entry.name for entry in ledger.inputs}
+    new = tuple(entry for entry in prices.values() if entry.name not in known)
+    return replace(ledger, account=replace(ledger.account, within=within), inputs=(*ledger.inputs, *new))

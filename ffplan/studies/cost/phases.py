@@ -1,4 +1,4 @@
-"""Phases of a purchase: what each buys, and what it must leave free for those after it."""
+"""Phases of a purchase: what each buys, and the reserves it must leave for later ones."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.design.schema import Phase
-    from ffplan.studies.cost.cost_parts import Purchase
     from ffplan.studies.cost.ledger import Ledger
+    from ffplan.studies.cost.parts import Purchase
 
 
 def _counts(design: ResolvedDesign, phase: Phase) -> list[int]:
-    """Return the nodes of every group of a design that stand after a phase [1]."""
-    return [sum(phase.nodes[at] for at in group.written) for group in design.groups]
+    """Return the nodes of every group of a design after a phase [1]."""
+    return [sum(phase.nodes[index] for index in group.written) for group in design.groups]
 
 
 def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
-    """Return how many of each part stand after a phase, by category and part.
+    """Return the number of each part after a phase, by category and part.
 
-    Servers are as the phase has them. Switches that nodes join, their links upwards, and what stands beside the fabric
+    Servers are as the phase has them. Switches that nodes join, their links upwards, and parts around the fabric
     grow with the nodes, rounded up; switches above them are bought at once, since later phases need their ports.
     """
     design = ledger.design
@@ -39,24 +39,24 @@ def _parts_of(ledger: Ledger, phase: Phase) -> dict[tuple[str, str], int]:
     nodes = sum(phase.nodes)
     edge = sum(count for role, count in ledger.fabric.switches_by_role.items() if role in EDGE_ROLES)
     above = ledger.fabric.switches - edge
-    found: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     servers = {group.server.id: 0 for group in design.groups}
     for group, count in zip(design.groups, _counts(design, phase), strict=True):
         servers[group.server.id] += count
     whole_of = {group.server.id: 0 for group in design.groups}
     for group in design.groups:
         whole_of[group.server.id] += group.group.count
-    for item in (*ledger.planned, *ledger.around):
-        key, count = (item.category, item.part), int(item.quantity)
-        if item.category in ("servers", "storage") and item.part in servers:
-            found[key] = servers[item.part]
-        elif item.category == "spares" and item.part in servers:
-            found[key] = ceil_div(count * servers[item.part], whole_of[item.part])
-        elif item.category == "switches":
-            found[key] = found.get(key, 0) + above + ceil_div(edge * nodes, whole)
+    for line in (*ledger.planned, *ledger.around):
+        key, count = (line.category, line.part), int(line.quantity)
+        if line.category in ("servers", "storage") and line.part in servers:
+            counts[key] = servers[line.part]
+        elif line.category == "spares" and line.part in servers:
+            counts[key] = ceil_div(count * servers[line.part], whole_of[line.part])
+        elif line.category == "switches":
+            counts[key] = counts.get(key, 0) + above + ceil_div(edge * nodes, whole)
         else:
-            found[key] = found.get(key, 0) + ceil_div(count * nodes, whole)
-    return found
+            counts[key] = counts.get(key, 0) + ceil_div(count * nodes, whole)
+    return counts
 
 
 def priced_counts(ledger: Ledger) -> tuple[tuple[str, float], ...]:
@@ -115,7 +115,7 @@ def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseRe
         v: inputs by name, at their likely values.
         year: the cluster's year.
     """
-    design, found = ledger.design, []
+    design, reports = ledger.design, []
     before: dict[tuple[str, str], int] = {}
     listed = float(year.purchase.get("hardware", 0.0))
     adders = float(year.capex + year.building) / listed if listed else 0.0
@@ -123,7 +123,7 @@ def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseRe
         lines = _lines(ledger, phase, before)
         before = _parts_of(ledger, phase)
         stands = _Standing(ledger, phase)
-        found.append(
+        reports.append(
             PhaseReport(
                 name=phase.name,
                 order_month=phase.after * MONTHS,
@@ -139,11 +139,11 @@ def phase_reports(ledger: Ledger, v: Values, year: YearAccount) -> tuple[PhaseRe
                 reserve=_reserve(ledger, stands),
             )
         )
-    return tuple(found)
+    return tuple(reports)
 
 
 class _Standing:
-    """What stands after a phase."""
+    """The cluster after a phase."""
 
     def __init__(self, ledger: Ledger, phase: Phase) -> None:
         design, fabric = ledger.design, ledger.fabric
@@ -171,21 +171,21 @@ class _Standing:
 
 
 def _reserve(ledger: Ledger, stands: _Standing) -> tuple[str, ...]:
-    """Return what a phase must leave free for those after it."""
+    """Return the reserves that a phase must leave for later ones."""
     if stands.nodes == stands.whole:
         return ()
     leaves = stands.edge - stands.leaves
     ups = f"the ports of {stands.above:,} upper switches for {leaves:,} more leaf switches" if stands.above else ""
-    words = (
+    reserved = (
         ups,
         f"floor for {ledger.site.racks - stands.racks:,} racks",
         f"{stands.later_w / 1e3:,.0f} kW of rated power, and its cooling",
     )
-    return tuple(text for text in words if text)
+    return tuple(text for text in reserved if text)
 
 
 def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
-    """Return what is bought when: delivery, first job, part of the running costs, price.
+    """Return the purchases by date: delivery, first job, part of the running costs, price.
 
     Discount, freight, installation, racks and the building are split over phases as the parts are.
 
@@ -201,12 +201,12 @@ def purchases(ledger: Ledger, v: Values, year: YearAccount) -> list[Purchase]:
         return [(0.0, lead + commissioning, 1.0, term.upfront * rent * (term.years or 0.0))]
     if not ledger.design.spec.phases:
         return [(lead, lead + commissioning, 1.0, float(year.capex + year.building))]
-    found: list[Purchase] = []
+    bought: list[Purchase] = []
     before = 0
     total = sum(group.group.count for group in ledger.design.groups)
     for report in phase_reports(ledger, v, year):
         count = sum(report.nodes.values())
         delivery = max(report.order_month, report.ready_month - commissioning)
-        found.append((delivery, report.ready_month, (count - before) / total, report.capex))
+        bought.append((delivery, report.ready_month, (count - before) / total, report.capex))
         before = count
-    return found
+    return bought

@@ -9,9 +9,9 @@ from ffplan.cost.account import account_year
 from ffplan.cost.bill import BUILDING, PLANNED, STOOD_IN
 from ffplan.cost.sensitivity import likely
 from ffplan.results.design import SiteSummary
-from ffplan.studies.cost.asked import Asked
 from ffplan.studies.cost.cost import ledger_for
-from ffplan.studies.cost.cost_parts import bom_report, power_report
+from ffplan.studies.cost.parts import bom_report, power_report
+from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -25,13 +25,13 @@ def known_site(design: ResolvedDesign, catalog: Catalog) -> tuple[SiteSummary | 
         catalog: where its profile, prices and side networks are looked up.
     """
     try:
-        return site_summary(design, catalog), ""
+        return _site_summary(design, catalog), ""
     except InputError as error:
         return None, error.findings[0].message
 
 
-def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
-    """Return purchase, power and racks of the whole site, with every input at its likely value: those of `study_cost`.
+def _site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None:
+    """Return purchase, power and racks of the whole site at likely inputs, as `study_cost` counts them.
 
     None of a design without accelerators.
 
@@ -39,11 +39,11 @@ def site_summary(design: ResolvedDesign, catalog: Catalog) -> SiteSummary | None
         catalog: where its profile, prices and side networks are looked up.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     if not design.accelerators:
         return None
-    ledger = ledger_for(design, catalog, Asked(draws=0))
+    ledger = ledger_for(design, catalog, CostRequest(draws=0))
     v = likely(ledger.inputs)
     year = account_year(ledger.account, v)
     bom, power = bom_report(ledger), power_report(ledger, v, year)

@@ -20,13 +20,9 @@ from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.sizing.striping import switches_by_policy
 from ffplan.results import design as out
 from ffplan.results import fabric_counts as counted
-from ffplan.studies.basis.design_assumptions import announced, design_assumptions, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.collective.allreduce import allreduces, pair_times
-from ffplan.studies.collective.allreduce_bound import left_out
-from ffplan.studies.design.tier_switches import tier_switches
-from ffplan.studies.train.cluster_rate import cluster_tflops
+from ffplan.studies.basis.provenance import announced, design_assumptions, design_info, files_read, recalled_figures
+from ffplan.studies.collective.allreduce import allreduces, left_out, pair_times
+from ffplan.studies.design.sections import cluster_tflops, tier_switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,15 +143,15 @@ def _scale_up(design: ResolvedDesign) -> counted.ScaleUpReport | None:
     if not (network.switched or network.mesh or network.torus or network.pairs or network.links):
         return None
     rate = group.accelerator.nvlink.value if group.accelerator and group.accelerator.nvlink else None
-    nodes, each = group.group.count, group.accelerators_per_node
+    nodes, per_node = group.group.count, group.accelerators_per_node
     if network.switched:
-        kind, size, domains = "switch", each * network.nodes, -(-nodes // network.nodes)
+        kind, size, domains = "switch", per_node * network.nodes, -(-nodes // network.nodes)
     elif network.torus:
-        kind, size, domains = "torus", each * network.nodes, -(-nodes // network.nodes)
+        kind, size, domains = "torus", per_node * network.nodes, -(-nodes // network.nodes)
     elif network.mesh:
-        kind, size, domains = "mesh", each, nodes
+        kind, size, domains = "mesh", per_node, nodes
     elif network.links:
-        kind, size, domains = "links", each, nodes
+        kind, size, domains = "links", per_node, nodes
     else:
         kind, size, domains = "pairs", 2, len(network.pairs) * nodes
     pair = pair_times(design)
@@ -214,11 +210,11 @@ def _networks(networks: tuple[NetworkPlan, ...]) -> tuple[counted.NetworkReport,
     """Return the networks beside the fabric."""
     return tuple(
         counted.NetworkReport(
-            name=found.name,
-            ports={role: count for role, count in found.network.network.ports.model_dump().items() if count},
-            fabric=_fabric(found.design, found.plan, fabric_cables(found.design, found.plan), scale_up=False),
+            name=network.name,
+            ports={role: count for role, count in network.network.network.ports.model_dump().items() if count},
+            fabric=_fabric(network.design, network.plan, fabric_cables(network.design, network.plan), scale_up=False),
         )
-        for found in networks
+        for network in networks
     )
 
 
@@ -295,11 +291,11 @@ def _attempt(faults: list[Finding], compute: Callable[[], T]) -> T | None:
 def _summaries(
     design: ResolvedDesign, catalog: Catalog, fabric: FabricPlan
 ) -> tuple[ReliabilitySummary | None, StorageSummary | None]:
-    """Return what the design expects of failures and of storage; nothing without accelerators."""
+    """Return the summaries of failures and of storage; None without accelerators."""
     if not design.accelerators:
         return None, None
     from ffplan.studies.operate.goodput_basis import goodput_basis
-    from ffplan.studies.operate.goodput_summary import reliability_summary, storage_summary
+    from ffplan.studies.operate.summaries import reliability_summary, storage_summary
 
     basis = goodput_basis(design, catalog, fabric)
     return reliability_summary(basis), storage_summary(basis)
@@ -336,18 +332,20 @@ def study_design(
         without: parts of `LEFT_OUT` that are not worked out, and empty in the assessment.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or a library cannot run on it; with every such fault.
+        InputError: if the fabric cannot hold the design, or a library cannot run on it; with every such fault.
     """
     faults: list[Finding] = []
     fabric = _attempt(faults, lambda: plan_fabric(design))
     timed = "communication" not in without
     collectives = _attempt(faults, lambda: allreduces(design, fabric, all_scales=all_scales)) if timed else ()
     networks = _attempt(faults, lambda: plan_networks(design, fabric)) if fabric else None
-    own = _attempt(faults, lambda: fabric_cables(design, fabric)) if fabric and networks is not None else None
-    beside = [item for network in networks or () for item in fabric_cables(network.design, network.plan)]
-    links = [*own, *beside] if own is not None else None
+    compute_cables = (
+        _attempt(faults, lambda: fabric_cables(design, fabric)) if fabric and networks is not None else None
+    )
+    beside = [cable for network in networks or () for cable in fabric_cables(network.design, network.plan)]
+    links = [*compute_cables, *beside] if compute_cables is not None else None
     cost = _attempt(faults, lambda: price(design, fabric, links)) if fabric and links is not None else None
-    if faults or fabric is None or networks is None or collectives is None or own is None:
+    if faults or fabric is None or networks is None or collectives is None or compute_cables is None:
         raise InputError(*faults)
     power = plan_power(design, fabric, links)
     site, unknown = (None, "") if "site" in without else _site(design, catalog)
@@ -365,7 +363,7 @@ def study_design(
         peak_tflops=cluster_tflops(design, lambda accelerator: accelerator.peak),
         gemm_tflops=cluster_tflops(design, lambda accelerator: accelerator.gemm),
         hardware=_hardware(design),
-        fabric=_fabric(design, fabric, own),
+        fabric=_fabric(design, fabric, compute_cables),
         networks=_networks(networks),
         communication=collectives,
         site=site,
@@ -375,7 +373,7 @@ def study_design(
         storage=storage,
         assumptions=(
             *([f"Purchase and power of the whole site are not known: {unknown}."] if unknown else []),
-            *design_assumptions(design, fabric, cables_sold(own)[1], power, left_out(design)),
+            *design_assumptions(design, fabric, cables_sold(compute_cables)[1], power, left_out(design)),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

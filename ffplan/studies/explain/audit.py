@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
 
-MONTHS = 24
+_MONTHS = 24
 """Age of a price from which it is stale [month]."""
-WIDE = 2.0
+_WIDE = 2.0
 """Highest over lowest known value from which a range is wide [1]."""
-SOLD = ("server", "storage-server", "switch", "nic", "link")
+_SOLD = ("server", "storage-server", "switch", "nic", "link")
 """Kinds of parts that a price book should price."""
-PRICED_BY = ("price-book", "rent-book")
+_PRICED_BY = ("price-book", "rent-book")
 """Kinds of files whose figures grow old."""
 
 
@@ -40,16 +40,16 @@ def _figure_findings(part: Part, path: str, figure: Figure, newest: int, months:
         yield _finding("recalled", part, path, "recalled, unverified")
     elif status == "VS":
         yield _finding("second-hand", part, path, source.title)
-    if part.kind in PRICED_BY:
+    if part.kind in _PRICED_BY:
         yield from _age_findings(part, path, figure, newest, months)
     low, high = (plain_amount(value) for value in figure.range)
-    if low > 0 and high / low >= WIDE:
+    if low > 0 and high / low >= _WIDE:
         ends = f"{number(low)} to {number(high)}"
         yield _finding("wide-range", part, path, f"known values from {ends}, a factor of {number(high / low, 2)}")
 
 
 def _age_findings(part: Part, path: str, figure: Figure, newest: int, months: int) -> Iterator[AuditFinding]:
-    """Yield a price that is old, or of which nobody knows how old it is."""
+    """Yield prices that are old or undated."""
     date = date_of(figure, part.sources)
     if date is None:
         yield _finding("undated", part, path, f"of an unknown date, read {part.sources[figure.source].read}")
@@ -65,8 +65,8 @@ def _power_findings(part: Part, catalog: Catalog) -> Iterator[AuditFinding]:
     if isinstance(accelerator, Accelerator) and accelerator.power is not None:
         inside = len(part.accelerators) * accelerator.power.value
         if inside > part.power.maximum.value:
-            words = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
-            yield _finding("out-of-range", part, "power.maximum", words)
+            text = f"{number(part.power.maximum.value)} W for accelerators of {number(inside)} W"
+            yield _finding("out-of-range", part, "power.maximum", text)
 
 
 def _peak_findings(part: Part) -> Iterator[AuditFinding]:
@@ -74,39 +74,39 @@ def _peak_findings(part: Part) -> Iterator[AuditFinding]:
     if not isinstance(part, Accelerator):
         return
     sixteen = "bf16" if "bf16" in part.peak else "fp16"
-    for one, two in ((sixteen, "fp8"), ("fp8", "fp4")):
-        wide, narrow = part.peak.get(one), part.peak.get(two)  # type: ignore[call-overload]
+    for wider, two in ((sixteen, "fp8"), ("fp8", "fp4")):
+        wide, narrow = part.peak.get(wider), part.peak.get(two)  # type: ignore[call-overload]
         if wide is None or narrow is None:
             continue
         ratio = narrow.value / wide.value
-        if min(abs(ratio - 2), abs(ratio - 1)) > PEAK_TOLERANCE:
-            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {one}")
+        if min(abs(ratio - 2), abs(ratio - 1)) > _PEAK_TOLERANCE:
+            yield _finding("out-of-range", part, f"peak.{two}", f"{number(ratio, 3)} times the peak in {wider}")
 
 
-PEAK_TOLERANCE = 0.05
+_PEAK_TOLERANCE = 0.05
 """Difference from 1 or 2 of the ratio of two peaks from which it is named [1]."""
 
 
 def _price_findings(books: list[PriceBook], parts: list[Part]) -> Iterator[AuditFinding]:
-    """Yield parts without a price, and parts that two books of one currency price apart."""
+    """Yield parts without a price, and parts with different prices in two books of one currency."""
     for part in parts:
-        if part.kind in SOLD and not any(part.id in book.items for book in books):
+        if part.kind in _SOLD and not any(part.id in book.items for book in books):
             why = next((book.unpriced[part.id] for book in books if part.id in book.unpriced), "")
-            words = "announced, and in no price book" if part.announced else "in no price book"
-            words += f": {why}" if why else ""
-            yield _finding("unpriced", part, "", words)
-    for at, one in enumerate(books):
-        for two in books[at + 1 :]:
+            text = "announced, and in no price book" if part.announced else "in no price book"
+            text += f": {why}" if why else ""
+            yield _finding("unpriced", part, "", text)
+    for index, one in enumerate(books):
+        for two in books[index + 1 :]:
             if one.currency != two.currency:
                 continue
             for name in sorted(set(one.items) & set(two.items)):
                 a, b = one.items[name], two.items[name]
                 if a.range[1] < b.range[0] or b.range[1] < a.range[0]:
-                    words = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
-                    yield _finding("contradicted", one, f"items.{name}", words)
+                    text = f"{number(a.value)} here, {number(b.value)} in {two.id}: their ranges do not meet"
+                    yield _finding("contradicted", one, f"items.{name}", text)
 
 
-def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> AuditReport:
+def audit(catalog: Catalog, kind: str | None = None, months: int = _MONTHS) -> AuditReport:
     """Return figures of the catalogue that need a second look.
 
     Ages are counted from the newest source of the catalogue, so that the same files give the same report.
@@ -122,36 +122,38 @@ def audit(catalog: Catalog, kind: str | None = None, months: int = MONTHS) -> Au
         except (InputError, UsageError) as error:
             broken.append(BrokenPart(name, str(error)))
     newest = max((months_of(source.known_at) for part in parts for source in part.sources.values()), default=0)
-    found: list[AuditFinding] = []
+    findings: list[AuditFinding] = []
     figures = 0
     for part in parts:
         if kind not in (None, part.kind):
             continue
         for path, figure in part.figures():
             figures += 1
-            found += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
-        found += [*_power_findings(part, catalog), *_peak_findings(part)]
+            findings += _figure_findings(part, ".".join(map(str, path)), figure, newest, months)
+        findings += [*_power_findings(part, catalog), *_peak_findings(part)]
     books = [part for part in parts if isinstance(part, PriceBook)]
-    wanted = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
-    found += [item for item in _price_findings(books, wanted) if kind in (None, "price-book") or item.path == ""]
-    order = {name: at for at, name in enumerate(KINDS_OF_FINDING)}
-    found.sort(key=lambda item: (order[item.kind], item.part, item.path))
-    counts = {name: sum(1 for item in found if item.kind == name) for name in KINDS_OF_FINDING}
-    return AuditReport(figures=figures, counts=counts, findings=tuple(found), broken=tuple(broken))
+    audited = [part for part in parts if kind in (None, part.kind) and not _not_sold(part)]
+    findings += [
+        finding for finding in _price_findings(books, audited) if kind in (None, "price-book") or finding.path == ""
+    ]
+    order = {name: index for index, name in enumerate(_KINDS_OF_FINDING)}
+    findings.sort(key=lambda item: (order[item.kind], item.part, item.path))
+    counts = {name: sum(1 for finding in findings if finding.kind == name) for name in _KINDS_OF_FINDING}
+    return AuditReport(figures=figures, counts=counts, findings=tuple(findings), broken=tuple(broken))
 
 
 def _not_sold(part: Part) -> bool:
-    """Return whether a part is rented out, or sold inside another one, and has no price of its own."""
+    """Return whether a part has no separate price: it is rented out, or sold inside another one."""
     if (isinstance(part, Nic) and part.built_in) or (isinstance(part, Switch) and part.fabric == "nvlink"):
         return True
     if not isinstance(part, Server | StorageServer) and part.kind != "nic":
         return False
-    return part.vendor.split()[0] in CLOUDS
+    return part.vendor.split()[0] in _CLOUDS
 
 
-CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
+_CLOUDS = ("AWS", "Google", "Amazon", "Microsoft", "Oracle")
 """First words of vendors whose machines are rented out."""
-KINDS_OF_FINDING = (
+_KINDS_OF_FINDING = (
     "out-of-range",
     "contradicted",
     "unpriced",

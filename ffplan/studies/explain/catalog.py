@@ -101,7 +101,7 @@ def _figures(part: Part) -> Iterator[FigureRow]:
 
 
 def _calibrated(part: Part) -> bool | None:
-    """Return whether an accelerator has training constants of its own; None of other parts."""
+    """Return whether an accelerator has its own training constants; None of other parts."""
     return part.training is not None if isinstance(part, Accelerator) else None
 
 
@@ -153,11 +153,11 @@ def offer_list(catalog: Catalog) -> tuple[OfferRow, ...]:
 
 
 def _codes(table: XidTable) -> tuple[tuple[str, str], ...]:
-    """Return what each Xid says, and what to do first."""
+    """Return each Xid with its meaning and the first action."""
     rows = []
-    for code, item in table.codes.items():
-        then = f", then {item.then.replace('-', ' ')}" if item.then else ""
-        rows.append((code, f"{item.meaning}: {item.action.replace('-', ' ')}{then} ({item.of})"))
+    for code, meaning in table.codes.items():
+        then = f", then {meaning.then.replace('-', ' ')}" if meaning.then else ""
+        rows.append((code, f"{meaning.meaning}: {meaning.action.replace('-', ' ')}{then} ({meaning.of})"))
     return tuple(rows)
 
 
@@ -166,29 +166,29 @@ def _rates(profile: ReliabilityProfile, catalog: Catalog) -> tuple[tuple[str, st
     rows = []
     for name, hazard in profile.hazards.items():
         study = catalog.entry(hazard.counted.study).part if hazard.counted else None
-        found = hazard_rate(name, hazard, study if isinstance(study, FailureStudy) else None).rate
-        low, high = found.ends
-        words = f"{found.per_year:.3g} a year of one {hazard.unit} ({low:.2g} to {high:.2g}): {found.basis}"
-        rows.append((name, words))
+        rate = hazard_rate(name, hazard, study if isinstance(study, FailureStudy) else None).rate
+        low, high = rate.ends
+        text = f"{rate.per_year:.3g} a year of one {hazard.unit} ({low:.2g} to {high:.2g}): {rate.basis}"
+        rows.append((name, text))
     return tuple(rows)
 
 
 def _dimensions(part: Part, catalog: Catalog) -> tuple[tuple[str, str], ...]:
-    """Return what a part says beside its figures: dimensions of a model, Xid codes, rates of hazards."""
+    """Return the facts of a part beside its figures: dimensions of a model, Xid codes, rates of hazards."""
     if isinstance(part, XidTable):
         return _codes(part)
     if isinstance(part, ReliabilityProfile):
         return _rates(part, catalog)
     if not isinstance(part, Model):
         return ()
-    found = []
+    rows = []
     for name, value in (part.transformer.model_dump(exclude_none=True) if part.transformer else {}).items():
-        inner = ", ".join(f"{key} {item}" for key, item in value.items()) if isinstance(value, dict) else str(value)
-        found.append((name, inner))
+        inner = ", ".join(f"{key} {size}" for key, size in value.items()) if isinstance(value, dict) else str(value)
+        rows.append((name, inner))
     for layer in part.convolutions:
-        words = f"{layer.count} x {layer.inputs} to {layer.outputs}, kernel {layer.kernel}, size {layer.size}"
-        found.append((layer.name, words + (f", pooling {layer.pool}" if layer.pool > 1 else "")))
-    return tuple(found)
+        text = f"{layer.count} x {layer.inputs} to {layer.outputs}, kernel {layer.kernel}, size {layer.size}"
+        rows.append((layer.name, text + (f", pooling {layer.pool}" if layer.pool > 1 else "")))
+    return tuple(rows)
 
 
 def part_sheet(catalog: Catalog, name: str) -> PartSheet:
@@ -198,8 +198,8 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
         name: id of the part.
 
     Raises:
-        KeyError: where there is none.
-        InputError: where its file is wrong.
+        KeyError: if there is none.
+        InputError: if its file is wrong.
     """
     entry = catalog.entry(name)
     part = entry.part
@@ -220,8 +220,8 @@ def part_sheet(catalog: Catalog, name: str) -> PartSheet:
         kind_words=part.kind_words,
         dimensions=_dimensions(part, catalog),
         sources=tuple(
-            f"{item.title}, {item.date or f'read {item.read}'}{f' {item.note}' if item.note else ''}"
-            for item in part.sources.values()
+            f"{source.title}, {source.date or f'read {source.read}'}{f' {source.note}' if source.note else ''}"
+            for source in part.sources.values()
         ),
         source_of=tuple(keys.index(figure.source) for _, figure in part.figures()),
     )

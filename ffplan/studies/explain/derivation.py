@@ -1,21 +1,235 @@
-"""A figure of an assessment with its equation, and the values that it is made of."""
+"""Figures of an assessment with their equations, and the values that they are made of."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
+from ffplan.base.formatting import dated
 from ffplan.figures.origins import figure_at, unit_of
-from ffplan.studies.explain.explain import declared
-from ffplan.studies.explain.explain_parts import BY_PATH, collective_parts, cost_parts
+from ffplan.studies.explain.explain import declared, derived, given
 
 if TYPE_CHECKING:
-    from ffplan.results.design import Assessment
+    from collections.abc import Callable, Iterator
+
+    from ffplan.cost.inputs import Input
+    from ffplan.results.collective import CollectiveReport
+    from ffplan.results.cost import CostStudy
+    from ffplan.results.design import Assessment, CostReport
     from ffplan.results.explanation import Derivation
+    from ffplan.results.run import RunReport
+    from ffplan.results.training import TrainReport
     from ffplan.studies.explain.input_places import Places
 
+_SIZING = "ffplan.fabric.sizing.formulas"
+ROLES = {
+    "leaf": f"{_SIZING}:leaf_switches",
+    "spine": f"{_SIZING}:two_tier_spines",
+    "core": f"{_SIZING}:core_equal_stripe",
+}
+POLICIES = {
+    "minimal": f"{_SIZING}:core_minimal",
+    "per-rail-whole-pods": f"{_SIZING}:core_per_rail_whole_pods",
+    "equal-stripe": f"{_SIZING}:core_equal_stripe",
+}
 
-def derivation_of(found: Assessment, path: str, value: float, meaning: str, places: Places | None = None) -> Derivation:
+
+def _lines(cost: CostReport, categories: tuple[str, ...] | None, places: Places | None) -> tuple[Derivation, ...]:
+    lines = [line for line in cost.lines if categories is None or line.category in categories]
+    most = max((line.total for line in lines), default=0.0)
+    return tuple(
+        derived(
+            f"{line.quantity:,} x {line.part}",
+            line.total,
+            cost.currency,
+            "ffplan.cost.bom:line_total",
+            (
+                given("quantity", float(line.quantity), "", how=f"counted from the design: {line.category}"),
+                given(
+                    "unit price",
+                    line.unit_price,
+                    cost.currency,
+                    source=f"price book {cost.price_book}, a price {dated(line.date)}; {line.grade}, "
+                    f"status {line.status}",
+                    place=places.price(cost.price_book, line.part) if places and cost.price_book else "",
+                ),
+            ),
+            binds=line.total == most,
+        )
+        for line in lines
+    )
+
+
+_NETWORK = ("switches", "endpoint-links", "inter-switch-links")
+_COSTS = {
+    "total": None,
+    "network": _NETWORK,
+    "servers": ("servers",),
+    "storage": ("storage",),
+    "per_accelerator": None,
+}
+
+
+def _cost_parts(assessment: Assessment, field: str, places: Places | None) -> tuple[tuple[Derivation, ...], str]:
+    """Return the lines of a sum of money, and how they make it."""
+    if assessment.cost is None or field not in _COSTS:
+        return (), ""
+    how = "sum of the lines"
+    return _lines(
+        assessment.cost, _COSTS[field], places
+    ), f"{how} over accelerators" if field == "per_accelerator" else how
+
+
+def _collective_parts(report: CollectiveReport, places: Places | None) -> tuple[Derivation, ...]:
+    """Return the parts of an allreduce's time, and the terms of its bound."""
+    row = next((row for row in report.scales if row.gpus == report.ranks), None)
+    parts = []
+    if row is not None:
+        pieces = [
+            ("latency", row.latency_s, "what does not grow with the message"),
+            ("stream", row.stream_s, f"message over the rate of {row.limited_by_label}"),
+            ("pipeline fill", row.fill_s, "filling of the pipeline inside nodes and along hops"),
+        ]
+        longest = max(seconds for _, seconds, _ in pieces)
+        steps = tuple(given(name, s, "s", how=how, binds=s == longest) for name, s, how in pieces)
+        parts.append(derived("time", report.time_s, "s", "ffplan.collectives.latency:transfer_time", steps))
+    size = "`communication.message_size` of the design"
+    parts.append(given("message", report.message_bytes, "byte", source=size, place=_at(places, *_MESSAGE)))
+    least = min(term.gbyte_s for term in report.bound.terms)
+    terms = tuple(
+        given(term.label, term.gbyte_s, "GB/s", how=term.derivation, binds=term.gbyte_s == least)
+        for term in sorted(report.bound.terms, key=lambda term: term.gbyte_s)
+    )
+    parts.append(derived("bound", report.bound.algbw_gbyte_s, "GB/s", "ffplan.collectives.bounds:rate", terms))
+    return (*parts, *_ledger(report))
+
+
+def _ledger(report: CollectiveReport) -> Iterator[Derivation]:
+    """Yield the operations on host memory for each byte of message, line by line, where a library has them."""
+    if report.ledger_operations is None:
+        return
+    lines = tuple(given(line.step, float(line.operations), "per byte", how=f"{line.kind}s") for line in report.ledger)
+    yield derived(
+        "host-memory operations of the busiest node",
+        report.ledger_operations,
+        "per byte",
+        "ffplan.collectives.hfreduce:ledger_total",
+        lines,
+    )
+
+
+_MESSAGE = ("communication", "message_size")
+
+
+def _at(places: Places | None, *path: str) -> str:
+    """Return file and line of a value of the design; empty if nothing has them."""
+    return places.stated(*path) if places else ""
+
+
+def _switch_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+    """Return the switches by role with the rule of each."""
+    fabric, parts = assessment.fabric, []
+    counts, zone_place = fabric.switches, _at(places, "fabric", "inter_zone")
+    for role in ("leaf", "spine", "core", "interzone", "router"):
+        count = getattr(counts, role, 0)
+        if not count:
+            continue
+        place = POLICIES.get(fabric.core_policy or "", ROLES["core"]) if role == "core" else ROLES.get(role, "")
+        if role == "leaf" and fabric.family in ("rail-optimised", "top-of-rack"):
+            place = f"{_SIZING}:rail_leaves"
+        if role == "spine" and fabric.tiers == 3:
+            place = f"{_SIZING}:pod_spines"
+        if role == "router":
+            place = "ffplan.fabric.sizing.dragonfly:dragonfly_groups"
+        if place:
+            parts.append(derived(f"{role} switches", float(count), "", place))
+        else:
+            parts.append(
+                given(
+                    f"{role} switches", float(count), "", source="`fabric.inter_zone` of the design", place=zone_place
+                )
+            )
+    return tuple(parts)
+
+
+def _power_parts(assessment: Assessment, places: Places | None) -> tuple[Derivation, ...]:
+    """Return the powers that a cluster's adds up to."""
+    power = assessment.power
+    nodes = [
+        derived(
+            f"{node.count:,} {node.role} nodes, {node.server}",
+            node.training_w * node.count / 1e3,
+            "kW",
+            "ffplan.cost.power:training_power",
+            (given("one node", node.training_w, "W", how=node.training_grade),),
+        )
+        for node in power.nodes
+    ]
+    return (
+        *nodes,
+        derived("switches and links", power.network_kw, "kW", "ffplan.cost.power:component_sum"),
+        given("PUE", power.pue, "", source="`site.pue` of the design", place=_at(places, "site", "pue")),
+    )
+
+
+def training_parts(report: TrainReport) -> tuple[Derivation, ...]:
+    """Return the parts of a step."""
+    row = report.rows[0]
+    parts = [given(part.label, part.seconds, "s", binds=index == 0) for index, part in enumerate(row.parts)]
+    gains = [given(f"10 % more: {gain.label}", 100 * gain.faster, "% faster") for gain in row.gains[:5]]
+    return (*parts, *gains)
+
+
+def run_parts(
+    run: RunReport, study: CostStudy, *, effective: tuple[Input, str], tokens_at: str
+) -> tuple[Derivation, ...]:
+    """Return the parts of a run's cost.
+
+    Args:
+        study: the cluster that it is on.
+        effective: the effective training time as an input of the account, and its place.
+        tokens_at: where the tokens stand.
+    """
+    share, share_at = effective
+    said = f"{share.source}, status {share.status}"
+    parts: list[Derivation] = [
+        derived(
+            "accelerator-hours",
+            run.accelerator_hours.likely,
+            "h",
+            "ffplan.cost.run:accelerator_hours",
+            (
+                derived("days", run.days.likely, "days", "ffplan.cost.run:run_seconds"),
+                given(
+                    "tokens a second", run.tokens_s, "1/s", how=f"step {run.step_s:.4g} s, MFU {100 * run.mfu:.1f} %"
+                ),
+                given("effective training time", run.effective, "", source=said, place=share_at),
+            ),
+        )
+    ]
+    if study.tco is not None:
+        most = max((row.amount for row in study.tco.yearly), default=0.0)
+        rows = tuple(
+            given(row.label, row.amount, f"{study.currency}/year", binds=row.amount == most) for row in study.tco.yearly
+        )
+        hour = study.tco.per_accelerator_hour.likely
+        place = "ffplan.cost.account:account_year"
+        parts.append(derived("an accelerator-hour in use", hour, study.currency, place, rows))
+    parts.append(given("tokens", run.tokens, "", place=tokens_at))
+    return tuple(parts)
+
+
+_BY_PATH: dict[str, Callable[[Assessment, Places | None], tuple[Derivation, ...]]] = {
+    "fabric.switches.total": _switch_parts,
+    "power.it_kw": lambda found, places: _power_parts(found, places)[:-1],
+    "power.facility_kw": _power_parts,
+}
+"""Parts of assessed figures by their path."""
+
+
+def derivation_of(
+    assessment: Assessment, path: str, value: float, meaning: str, places: Places | None = None
+) -> Derivation:
     """Return the derivation of a figure of an assessment.
 
     Args:
@@ -23,18 +237,18 @@ def derivation_of(found: Assessment, path: str, value: float, meaning: str, plac
         meaning: its description, which names its unit.
         places: files of the design and its parts, for the lines of what it is made of; none if omitted.
     """
-    unit = unit_of(meaning).replace("electricity_currency", found.power.electricity_currency or "")
+    unit = unit_of(meaning).replace("electricity_currency", assessment.power.electricity_currency or "")
     inner: tuple[Derivation, ...] = ()
     how = ""
     head, _, field = path.partition(".")
     if head == "cost":
-        inner, how = cost_parts(found, field, places)
-        unit = found.cost.currency if found.cost else unit
+        inner, how = _cost_parts(assessment, field, places)
+        unit = assessment.cost.currency if assessment.cost else unit
     elif match := re.fullmatch(r"communication\[([0-9]{1,9})\]\.(algbw_gbyte_s|busbw_gbyte_s|time_s)", path):
-        inner = collective_parts(found.communication[int(match[1])], places)
+        inner = _collective_parts(assessment.communication[int(match[1])], places)
         how = "message over time" if match[2] == "algbw_gbyte_s" else ""
     else:
-        make = BY_PATH.get(path)
-        inner = make(found, places) if make else ()
+        make = _BY_PATH.get(path)
+        inner = make(assessment, places) if make else ()
         how = "sum of the parts" if inner else ""
-    return declared(path, value, unit, figure_at(found, path), inner, how)
+    return declared(path, value, unit, figure_at(assessment, path), inner, how)

@@ -1,4 +1,4 @@
-"""Two versions of a design: what changed, and what each change did to the figures that matter."""
+"""Two versions of a design: what changed, and what each change did to their figures."""
 
 from __future__ import annotations
 
@@ -8,16 +8,182 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.errors import InputError
+from ffplan.base.plain import number_at
 from ffplan.base.record import record
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
 from ffplan.results.difference import UNKNOWN_CHANGES, ChangeEffect, DesignDifference, FieldChange, FigureChange
-from ffplan.studies.explain.figures import Values, figure_changes, moved
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
-MOST_STEPS = 40
+    from ffplan.results.run import RunReport
+    from ffplan.results.training import TrainReport
+
+
+@record
+class _FigureKind:
+    """A figure, and which way it gets better."""
+
+    name: str
+    label: str
+    unit: str = ""
+    kind: str = ""
+    """cost, power, bandwidth or time: the threshold that it is held to."""
+    better: int = 0
+    """1 where more is better, -1 where less is, 0 where neither is meant."""
+    path: tuple[str | int, ...] = ()
+    """Where the plain data of an assessment has it; empty of a job."""
+
+
+FIGURES = (
+    _FigureKind(name="nodes", label="compute nodes", path=("nodes", "compute")),
+    _FigureKind(name="accelerators", label="accelerators", path=("accelerators",)),
+    _FigureKind(name="switches", label="switches", path=("fabric", "switches", "total")),
+    _FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
+    *(
+        _FigureKind(
+            name=f"network_{index + 1}_switches",
+            label=f"switches of network {index + 1}",
+            path=("networks", index, "fabric", "switches", "total"),
+        )
+        for index in range(3)
+    ),
+    _FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
+    _FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
+    _FigureKind(name="oversubscription", label="oversubscription", better=-1, path=("fabric", "oversubscription")),
+    _FigureKind(
+        name="bisection",
+        label="bisection",
+        unit="GB/s",
+        kind="bandwidth",
+        better=1,
+        path=("fabric", "bisection_gbyte_s"),
+    ),
+    _FigureKind(
+        name="allreduce",
+        label="allreduce, algbw",
+        unit="GB/s",
+        kind="bandwidth",
+        better=1,
+        path=("communication", 0, "algbw_gbyte_s"),
+    ),
+    _FigureKind(name="it_power", label="IT power", unit="kW", kind="power", better=-1, path=("power", "it_kw")),
+    _FigureKind(
+        name="facility_peak",
+        label="facility power, peak",
+        unit="kW",
+        kind="power",
+        better=-1,
+        path=("site", "facility_peak_kw"),
+    ),
+    _FigureKind(
+        name="facility_training",
+        label="facility power, training",
+        unit="kW",
+        kind="power",
+        better=-1,
+        path=("site", "facility_training_kw"),
+    ),
+    _FigureKind(name="capex", label="purchase", kind="cost", better=-1, path=("site", "purchase")),
+    _FigureKind(
+        name="cost_per_accelerator",
+        label="purchase per accelerator",
+        kind="cost",
+        better=-1,
+        path=("site", "per_accelerator"),
+    ),
+    _FigureKind(name="step", label="step of the workload", unit="s", kind="time", better=-1),
+    _FigureKind(name="tokens_s", label="tokens a second", unit="1/s", kind="time", better=1),
+    _FigureKind(name="run_days", label="days of the run", unit="days", kind="time", better=-1),
+    _FigureKind(name="cost_per_million_tokens", label="a million tokens", kind="cost", better=-1),
+)
+"""Figures in the order of a report."""
+
+Values = dict[str, tuple[float | None, str]]
+"""Value and unit of each figure by name."""
+
+
+def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run: RunReport | None = None) -> Values:
+    """Return the figures of a design.
+
+    Args:
+        assessment: its assessment as plain data, of a saved report or of today.
+        job: its workload; None without one.
+        run: the run of the workload over its tokens.
+    """
+    cost, site = assessment.get("cost"), assessment.get("site")
+    currency = str(site.get("currency", "")) if isinstance(site, dict) else ""
+    partial = isinstance(cost, dict) and bool(cost.get("missing"))
+    power = assessment.get("power")
+    unpowered = isinstance(power, dict) and bool(power.get("missing"))
+    values: Values = {}
+    for kind in FIGURES:
+        if kind.path:
+            unknown = partial if kind.kind == "cost" else kind.kind == "power" and unpowered
+            value = None if unknown else number_at(assessment, kind.path)
+            values[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
+    row = job.rows[0] if job else None
+    token = run.cost_per_million_tokens if run else None
+    values["step"] = (row.step_s if row else None, "s")
+    values["tokens_s"] = (row.tokens_s if row else None, "1/s")
+    values["run_days"] = (run.days.likely if run else None, "days")
+    values["cost_per_million_tokens"] = (token.likely if token and not partial else None, run.currency if run else "")
+    return values
+
+
+def _verdict(kind: _FigureKind, change: float) -> str:
+    return "" if not change or not kind.better else "better" if change * kind.better > 0 else "worse"
+
+
+def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
+    """Return every figure that one of two designs has.
+
+    Args:
+        before: figures before.
+        after: figures after.
+
+    Amounts in two currencies are not compared: the figure has no change.
+    """
+    rows = []
+    for kind in FIGURES:
+        (old, unit), (two, new_unit) = before[kind.name], after[kind.name]
+        if old is None and two is None:
+            continue
+        same = old is not None and two is not None and unit == new_unit
+        change = two - old if same and old is not None and two is not None else 0.0
+        rows.append(
+            FigureChange(
+                figure=kind.name,
+                label=kind.label,
+                unit=unit if same or two is None else new_unit if old is None else f"{unit}, {new_unit}",
+                kind=kind.kind,
+                before=old,
+                after=two,
+                relative=change / old if same and old else None,
+                verdict=_verdict(kind, change),
+            )
+        )
+    return tuple(rows)
+
+
+def _moved(rows: tuple[FigureChange, ...], least: float = 1e-9) -> tuple[FigureChange, ...]:
+    """Return the figures that changed.
+
+    Args:
+        rows: figures.
+        least: relative change that counts [1].
+    """
+    return tuple(row for row in rows if _has_moved(row, least))
+
+
+def _has_moved(row: FigureChange, least: float) -> bool:
+    if row.before is None or row.after is None or row.relative is None:
+        return row.before != row.after
+    return abs(row.relative) > least
+
+
+_MOST_STEPS = 40
 """Most changes that are attributed one by one; more are taken section by section."""
 _ABSENT = object()
 
@@ -54,28 +220,28 @@ def _changes(before: Any, after: Any, path: tuple[str | int, ...] = ()) -> Itera
         for name in [*after, *(name for name in before if name not in after)]:
             yield from _changes(before.get(name, _ABSENT), after.get(name, _ABSENT), (*path, name))
     elif isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        for at, (one, two) in enumerate(zip(before, after, strict=True)):
-            yield from _changes(one, two, (*path, at))
+        for index, (old, two) in enumerate(zip(before, after, strict=True)):
+            yield from _changes(old, two, (*path, index))
     elif type(before) is not type(after) or before != after:
         yield _Change(path, before, after)
 
 
 def _applied(data: Any, change: _Change) -> Any:
     """Return plain data with one change made."""
-    made = deepcopy(data)
-    at = made
+    changed = deepcopy(data)
+    target = changed
     for step in change.path[:-1]:
-        at = at[step]
+        target = target[step]
     if change.after is _ABSENT:
-        del at[change.path[-1]]
+        del target[change.path[-1]]
     else:
-        at[change.path[-1]] = deepcopy(change.after)
-    return made
+        target[change.path[-1]] = deepcopy(change.after)
+    return changed
 
 
 def _grouped(changes: list[_Change], before: Any, after: Any) -> list[_Change]:
-    """Return changes few enough to attribute: whole sections, where there are many."""
-    if len(changes) <= MOST_STEPS:
+    """Return changes few enough to attribute; whole sections if there are many."""
+    if len(changes) <= _MOST_STEPS:
         return changes
     heads = dict.fromkeys(change.path[0] for change in changes)
     return [_Change((head,), before.get(head, _ABSENT), after.get(head, _ABSENT)) for head in heads]
@@ -88,7 +254,7 @@ def _effects(
     assess: Callable[[bytes], Values],
     step: Callable[[int, int], None],
 ) -> Iterator[ChangeEffect]:
-    """Yield what each change did, made one after the other.
+    """Yield the effect of each change, made one after the other.
 
     A design between the two that cannot be assessed has no figures: its change counts together with the next.
     """
@@ -102,7 +268,7 @@ def _effects(
             now = after.figures if number == len(changes) else assess(json.dumps(data, ensure_ascii=False).encode())
         except InputError:
             continue
-        yield ChangeEffect(tuple(item.row() for item in waiting), moved(figure_changes(last, now)))
+        yield ChangeEffect(tuple(item.row() for item in waiting), _moved(figure_changes(last, now)))
         last, waiting = now, []
 
 
@@ -113,10 +279,10 @@ def difference(
     step: Callable[[int, int], None],
     notes: tuple[str, ...] = (),
 ) -> DesignDifference:
-    """Return what changed between two versions of a design, and what each change did.
+    """Return the changes between two versions of a design, and the effect of each.
 
     Args:
-        assess: returns the figures of a design, given its file; raises `InputError` where it cannot be assessed.
+        assess: returns the figures of a design file; raises `InputError` if it cannot be assessed.
         step: called with the number of each change, and how many there are.
         notes: what the reader should know besides.
     """
@@ -124,18 +290,18 @@ def difference(
     effects: tuple[ChangeEffect, ...] = ()
     said = list(notes)
     if before.document is not None and after.document is not None:
-        one, two = before.document.data, after.document.data
-        changes = list(_changes(one, two))
+        old, two = before.document.data, after.document.data
+        changes = list(_changes(old, two))
         rows = tuple(change.row() for change in changes)
-        effects = tuple(_effects(_grouped(changes, one, two), before, after, assess, step))
-        if len(changes) > MOST_STEPS:
-            said.append(f"{len(changes)} changes are more than {MOST_STEPS}: their effects are given by section.")
+        effects = tuple(_effects(_grouped(changes, old, two), before, after, assess, step))
+        if len(changes) > _MOST_STEPS:
+            said.append(f"{len(changes)} changes are more than {_MOST_STEPS}: their effects are given by section.")
         if len(effects) > 1:
             said.append("Effects are of one change after the other, in this order; in another order they may differ.")
     else:
         said.append(UNKNOWN_CHANGES)
     figures = figure_changes(before.figures, after.figures)
-    if not rows and moved(figures) and before.document is not None and after.document is not None:
+    if not rows and _moved(figures) and before.document is not None and after.document is not None:
         said.append("The designs are the same; catalogue or program differ.")
     return DesignDifference(
         schema_version=SCHEMA_VERSION,

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.parts import Part
-    from ffplan.catalog.store import Entry
+    from ffplan.catalog.read import Entry
 
 TENTH = 0.1
-LEAST = 1e-7
+_LEAST = 1e-7
 """Relative change from which an input counts as moving a value [1]."""
 
 
@@ -36,9 +36,9 @@ class Subject:
 
     document: Document
     catalog: Catalog
-    """Parts, none of them counted as read."""
+    """Parts, not counted as read."""
     evaluate: Callable[[ResolvedDesign, Catalog], float | None]
-    """Returns the value of a design with its catalogue; None where it has none."""
+    """Returns the value of a design with its catalogue; None if it has none."""
 
 
 def derived(
@@ -77,19 +77,19 @@ def declared(
     """
     if figure.place:
         return derived(label, value, unit, figure.place, steps)
-    made = given(label, value, unit, how=how or figure.how)
-    return replace(made, steps=steps)
+    derivation = given(label, value, unit, how=how or figure.how)
+    return replace(derivation, steps=steps)
 
 
 def given(
     label: str, value: float | None, unit: str, *, how: str = "", source: str = "", place: str = "", binds: bool = False
 ) -> Derivation:
-    """Return a value without an equation of its own.
+    """Return a value without an equation.
 
     Args:
         label: what it is.
         how: how it follows.
-        source: where it is from.
+        source: its source.
         place: file and line of it.
         binds: it alone decides the value above.
     """
@@ -106,7 +106,7 @@ def _grown(value: Any, factor: float) -> Any:
 
 
 def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
-    """Return a part with one figure times a factor, its range with it; None where the figure is no number.
+    """Return a part with one figure times a factor, its range with it; None if the figure is no number.
 
     Args:
         part: the part, or something inside it.
@@ -117,21 +117,21 @@ def scaled(part: Any, path: tuple[str | int, ...], factor: float) -> Any:
         grown = {name: _grown(getattr(part, name), factor) for name in ("value", "low", "high")}
         if grown["value"] is None:
             return None
-        return part.model_copy(update={name: item for name, item in grown.items() if item is not None})
+        return part.model_copy(update={name: value for name, value in grown.items() if value is not None})
     step, rest = path[0], path[1:]
     inner: Any = part[step] if isinstance(part, dict | tuple | list) else getattr(part, str(step))  # type: ignore[index]
-    made = scaled(inner, rest, factor)
-    if made is None:
+    larger = scaled(inner, rest, factor)
+    if larger is None:
         return None
     if isinstance(part, dict):
-        return {**part, step: made}
+        return {**part, step: larger}
     if isinstance(part, tuple | list):
-        return (*part[: int(step)], made, *part[int(step) + 1 :])
-    return part.model_copy(update={str(step): made})
+        return (*part[: int(step)], larger, *part[int(step) + 1 :])
+    return part.model_copy(update={str(step): larger})
 
 
 def _value(subject: Subject, document: Document, catalog: Catalog) -> float | None:
-    """Return the value of a changed design; None where it cannot stand."""
+    """Return the value of a changed design; None if it is refused."""
     try:
         return subject.evaluate(resolve(document, catalog), catalog)
     except InputError:
@@ -147,32 +147,32 @@ def _shown(value: Any) -> str:
 
 
 def moves_it(changes: list[float | None]) -> bool:
-    """True where one of two changes moves the value; a design that cannot stand says nothing of it.
+    """True if one of two changes moves the value; a refused design says nothing of it.
 
     Args:
-        changes: relative changes [1]; None where the design cannot stand.
+        changes: relative changes [1]; None if the design is refused.
     """
-    return any(change is not None and abs(change) > LEAST for change in changes)
+    return any(change is not None and abs(change) > _LEAST for change in changes)
 
 
 def of_part(
     value: Callable[[Entry, tuple[str | int, ...]], float | None], entry: Entry, base: float
 ) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every figure of a part does, and whether it does anything.
+    """Yield the influence of every figure of a part, and whether it moves the value.
 
     Args:
-        value: returns the value with the part changed at one place; None where the design cannot stand.
+        value: returns the value with the part changed at one place; None if the design is refused.
     """
     part: Part = entry.part
     for path, figure in part.figures():
         changes: list[float | None] = []
         tried: list[str] = []
         for factor in (1 - TENTH, 1 + TENTH):
-            made = scaled(part, path, factor)
-            if made is None:
+            changed = scaled(part, path, factor)
+            if changed is None:
                 break
             tried.append(_shown(_grown(figure.value, factor)))
-            changes.append(_relative(value(replace(entry, part=made), path), base))
+            changes.append(_relative(value(replace(entry, part=changed), path), base))
         if len(changes) < 2:
             continue
         source = part.sources[figure.source]
@@ -194,12 +194,12 @@ def of_part(
 def _numbers(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], float]]:
     """Yield every number of plain data with its path; limits are none of a design's inputs."""
     if isinstance(value, dict):
-        for name, item in value.items():
+        for name, inner in value.items():
             if path or name not in ("limits", "phases"):
-                yield from _numbers(item, (*path, name))
+                yield from _numbers(inner, (*path, name))
     elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _numbers(item, (*path, at))
+        for index, inner in enumerate(value):
+            yield from _numbers(inner, (*path, index))
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
 
@@ -210,12 +210,12 @@ def _with(data: Any, path: tuple[str | int, ...], value: float) -> Any:
         return value
     if isinstance(data, dict):
         return {**data, path[0]: _with(data[path[0]], path[1:], value)}
-    at = int(path[0])
-    return [*data[:at], _with(data[at], path[1:], value), *data[at + 1 :]]
+    index = int(path[0])
+    return [*data[:index], _with(data[index], path[1:], value), *data[index + 1 :]]
 
 
 def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> Iterator[tuple[Influence, bool]]:
-    """Yield what every number of the design file does, and whether it does anything.
+    """Yield the influence of every number of the design file, and whether it moves the value.
 
     Args:
         subject: what is explained.
@@ -233,8 +233,8 @@ def of_design(subject: Subject, base: float, without: tuple[str, ...] = ()) -> I
                 grown = value + (1 if factor > 1 else -1)
             tried.append(_shown(grown))
             text = json.dumps(_with(document.data, path, grown), ensure_ascii=False)
-            made = parse_document(text.encode(), document.file)
-            changes.append(_relative(_value(subject, made, subject.catalog.fresh()), base))
+            changed = parse_document(text.encode(), document.file)
+            changes.append(_relative(_value(subject, changed, subject.catalog.fresh()), base))
         influence = Influence(
             input=".".join(map(str, path)),
             value=_shown(value),
@@ -265,8 +265,8 @@ def influences(
         return _value(subject, subject.document, subject.catalog.with_entry(entry))
 
     tried = []
-    for at, entry in enumerate(entries):
-        step(at, len(entries) + 1)
+    for index, entry in enumerate(entries):
+        step(index, len(entries) + 1)
         tried += list(of_part(changed, entry, base))
     step(len(entries), len(entries) + 1)
     tried += list(of_design(subject, base))
@@ -279,10 +279,10 @@ def sorted_out(tried: list[tuple[Influence, bool]]) -> tuple[tuple[Influence, ..
     Args:
         tried: inputs, and whether they move it.
     """
-    moving = [item for item, moves in tried if moves]
-    return tuple(sorted(moving, key=strength)), len(tried) - len(moving)
+    moving = [influence for influence, moves in tried if moves]
+    return tuple(sorted(moving, key=_strength)), len(tried) - len(moving)
 
 
-def strength(item: Influence) -> tuple[float, str]:
-    """Return what influences are sorted by: the strongest first, those of one strength by name."""
-    return -max(abs(change) for change in (item.less or 0.0, item.more or 0.0)), item.input
+def _strength(influence: Influence) -> tuple[float, str]:
+    """Return the sort key of influences: the strongest first, equals by name."""
+    return -max(abs(change) for change in (influence.less or 0.0, influence.more or 0.0)), influence.input

@@ -1,4 +1,4 @@
-"""Where inputs stand: file and line of a part's figure, of a value of a design, and of an input of the account."""
+"""Places of inputs: file and line of a part's figure, of a design's value, and of an input of the account."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ffplan.design.ownership_schema import Ownership
 from ffplan.inputs.document import Document
 
 if TYPE_CHECKING:
-    from ffplan.catalog.store import Entry
+    from ffplan.catalog.read import Entry
     from ffplan.cost.inputs import Input
     from ffplan.design.resolved import ResolvedDesign
 
-ERRORS, TABLE = "accuracy.md", "| stack left out |"
+_ERRORS, _TABLE = "accuracy.md", "| stack left out |"
 """Page that lists the runs behind the model's errors, and the start of the table that they are in."""
-SITE = {"pue": "pue", "electricity": "electricity_price"}
+_SITE = {"pue": "pue", "electricity": "electricity_price"}
 """Inputs that `site` of a design states, by the name in the account."""
 
 
@@ -30,7 +30,7 @@ class Places:
     catalog: Catalog
 
     def stated(self, *path: str | int) -> str:
-        """Return file and line of a value of the design; an empty text where it does not state it."""
+        """Return file and line of a value of the design; empty if it does not state it."""
         return stated_at(self.document, *path)
 
     def price(self, book: str, part: str) -> str:
@@ -39,7 +39,7 @@ class Places:
 
 
 def stated_at(document: Document, *path: str | int) -> str:
-    """Return file and line of a value of a file; an empty text where the file does not state it.
+    """Return file and line of a value of a file; empty if the file does not state it.
 
     Args:
         path: field names and list positions from its root.
@@ -48,7 +48,7 @@ def stated_at(document: Document, *path: str | int) -> str:
 
 
 def figure_at(entry: Entry, *path: str | int) -> str:
-    """Return file and line of a figure of a part; a price book's may stand in the book that it extends.
+    """Return file and line of a figure of a part; for a price book, also in the book that it extends.
 
     Args:
         path: field names and list positions from the root of its file.
@@ -59,8 +59,8 @@ def figure_at(entry: Entry, *path: str | int) -> str:
     return figure_at(entry.base, *path) if entry.base is not None else entry.document.file
 
 
-def grade_of(entry: Entry, *path: str | int) -> str:
-    """Return the grade of a figure of a part, or of its source; an empty text where there is no such figure.
+def _grade_of(entry: Entry, *path: str | int) -> str:
+    """Return the grade of a figure of a part, or of its source; empty if there is no such figure.
 
     Args:
         path: field names and list positions from the root of its file.
@@ -73,43 +73,43 @@ def grade_of(entry: Entry, *path: str | int) -> str:
 
 
 @record
-class Stand:
-    """Where an input stands."""
+class InputPlace:
+    """The place of an input."""
 
     place: str
     """File and line; the page on accuracy for errors of the model, the file of failures for a job's goodput."""
     grade: str = ""
-    """Grade of the figure; empty where the design states it, or the model does."""
+    """Grade of the figure; empty if the design states it, or the model does."""
 
 
-def _stand(entry: Entry, *path: str | int) -> Stand:
-    return Stand(figure_at(entry, *path), grade_of(entry, *path))
+def _input_place(entry: Entry, *path: str | int) -> InputPlace:
+    return InputPlace(figure_at(entry, *path), _grade_of(entry, *path))
 
 
 def _errors_at() -> str:
     """Return page and line of the errors of software that no constant was fitted to."""
-    lines = (data_folder("docs") / ERRORS).read_text(encoding="utf-8").splitlines()
-    return f"docs/{ERRORS}:{next(at for at, line in enumerate(lines, 1) if line.startswith(TABLE))}"
+    lines = (data_folder("docs") / _ERRORS).read_text(encoding="utf-8").splitlines()
+    return f"docs/{_ERRORS}:{next(number for number, line in enumerate(lines, 1) if line.startswith(_TABLE))}"
 
 
-def account_at(item: Input, design: ResolvedDesign, catalog: Catalog) -> Stand:
-    """Return where an input of a design's account stands."""
-    document, name = design.document, item.name
+def account_at(entry: Input, design: ResolvedDesign, catalog: Catalog) -> InputPlace:
+    """Return the place of an input of a design's account."""
+    document, name = design.document, entry.name
     if name.startswith("speed"):
-        return Stand(_errors_at())
+        return InputPlace(_errors_at())
     if name.startswith("price."):
-        return _stand(catalog.entry(item.source.partition(": ")[0]), "items", name.removeprefix("price."))
+        return _input_place(catalog.entry(entry.source.partition(": ")[0]), "items", name.removeprefix("price."))
     if name == "rent":
         rent = design.rent
-        own = stated_at(document, "rent", "price")
-        if own or rent is None:
-            return Stand(own)
-        return _stand(catalog.entry(rent.book), "offers", str(rent.offer), "price")
-    own = stated_at(document, "ownership", name) or stated_at(document, "site", SITE.get(name, name))
-    if own:
-        return Stand(own)
-    if name == "effective" and item.status == "D":
-        return Stand(stated_at(catalog.entry(item.source.split("`")[-2]).document, "hazards"))
+        place = stated_at(document, "rent", "price")
+        if place or rent is None:
+            return InputPlace(place)
+        return _input_place(catalog.entry(rent.book), "offers", str(rent.offer), "price")
+    place = stated_at(document, "ownership", name) or stated_at(document, "site", _SITE.get(name, name))
+    if place:
+        return InputPlace(place)
+    if name == "effective" and entry.status == "D":
+        return InputPlace(stated_at(catalog.entry(entry.source.split("`")[-2]).document, "hazards"))
     profile = catalog.entry((design.ownership or Ownership.model_construct()).profile)
     cooling = design.spec.site.cooling
-    return _stand(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))
+    return _input_place(profile, *((name,) if name != "pue" or cooling is None else ("pue_by_cooling", cooling)))

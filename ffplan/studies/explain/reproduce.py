@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from ffplan.results.design import Assessment
 
-DIGEST = 12
+_DIGEST = 12
 """Letters shown of a SHA-256."""
-LEFT_OUT = ("training", "verdicts")
+_LEFT_OUT = ("training", "verdicts")
 """Parts of a comparison that need options which the report does not hold."""
-MOST_DEPTH, MOST_DESIGNS, MOST_DIGITS = 40, 50, 20
+_MOST_DEPTH, _MOST_DESIGNS, _MOST_DIGITS = 40, 50, 20
 """Levels of a report, designs that it names, and digits of its whole numbers."""
 _NAMES = r"tool\.version|schema_version|design\.sha256|design\.file|catalog(\[.*)?|findings\[\d+\]\.file"
 _IDENTITY = re.compile(rf"(designs\[\d+\]\.)?({_NAMES})$")
@@ -39,7 +39,7 @@ class NoReportError(Exception):
 
 
 @record
-class Saved:
+class _Saved:
     """A saved report."""
 
     kind: str
@@ -48,14 +48,14 @@ class Saved:
     """Assessments in it."""
 
 
-def read_report(text: str) -> Saved:
+def read_report(text: str) -> _Saved:
     """Return a saved report.
 
     Args:
         text: content of the file.
 
     Raises:
-        NoReportError: where it is not the JSON of `ffplan design` or `ffplan compare`.
+        NoReportError: if it is not the JSON of `ffplan design` or `ffplan compare`.
     """
     value = _json(text)
     kind = "comparison" if isinstance(value, dict) and "designs" in value else "design"
@@ -73,16 +73,16 @@ def read_report(text: str) -> Saved:
         and value.get("baseline") in labels
     ):
         raise NoReportError("this comparison does not name its designs and its baseline: see `labels` and `baseline`")
-    if len(designs) > MOST_DESIGNS:
-        raise NoReportError(f"{len(designs):,} designs are more than {MOST_DESIGNS}; save them as several comparisons")
-    return Saved(kind, value, tuple(designs))
+    if len(designs) > _MOST_DESIGNS:
+        raise NoReportError(f"{len(designs):,} designs are more than {_MOST_DESIGNS}; save them as several comparisons")
+    return _Saved(kind, value, tuple(designs))
 
 
 def _json(text: str) -> Any:
-    """Return the plain data of a JSON text: finite numbers, no key twice, so many levels.
+    """Return the plain data of a JSON text, with finite numbers, unique keys and a limited depth.
 
     Raises:
-        NoReportError: where it is none.
+        NoReportError: for any other text.
     """
 
     def number(found: str) -> float:
@@ -92,14 +92,14 @@ def _json(text: str) -> Any:
         return value
 
     def whole(found: str) -> int:
-        if len(found) > MOST_DIGITS:
+        if len(found) > _MOST_DIGITS:
             raise ValueError(f"a number of {len(found):,} digits")
         return int(found)
 
-    def pairs(found: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(found)
-        if len(value) < len(found):
-            ((twice, _),) = Counter(key for key, _ in found).most_common(1)
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
+        value = dict(members)
+        if len(value) < len(members):
+            ((twice, _),) = Counter(key for key, _ in members).most_common(1)
             raise ValueError(f"`{twice[:60]}` stands twice")
         return value
 
@@ -110,11 +110,11 @@ def _json(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         raise NoReportError(f"this is no JSON: {error}") from None
     level = [value]
-    for _ in range(MOST_DEPTH):
-        level = [item for holder in level if isinstance(holder, dict | list) for item in _held(holder)]
+    for _ in range(_MOST_DEPTH):
+        level = [inner for holder in level if isinstance(holder, dict | list) for inner in _held(holder)]
         if not level:
             return value
-    raise NoReportError(f"this report has more than {MOST_DEPTH} levels")
+    raise NoReportError(f"this report has more than {_MOST_DEPTH} levels")
 
 
 def _held(holder: dict[str, Any] | list[Any]) -> Iterable[Any]:
@@ -141,10 +141,10 @@ def _names_its_inputs(value: Any) -> bool:
 
 def _changed(what: str, then: str | None, now: str | None) -> Iterator[Cause]:
     if then != now:
-        yield Cause(what, then and then[:DIGEST], now and now[:DIGEST])
+        yield Cause(what, then and then[:_DIGEST], now and now[:_DIGEST])
 
 
-def _causes(saved: Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
+def _causes(saved: _Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
     """Yield everything that the report rests on and that is no longer the same, each once."""
     yield from _changed("ffplan", saved.designs[0]["tool"]["version"], again[0]["tool"]["version"])
     yield from _changed("schema_version", str(saved.value.get("schema_version")), SCHEMA_VERSION)
@@ -155,15 +155,15 @@ def _causes(saved: Saved, again: tuple[dict[str, Any], ...]) -> Iterator[Cause]:
         ]
         before, after = ({part["path"]: part["sha256"] for part in side["catalog"]} for side in (then, now))
         files += [(path, before.get(path), after.get(path)) for path in sorted(before | after)]
-        for item in files:
-            if item not in seen:
-                seen.add(item)
-                yield from _changed(*item)
+        for file in files:
+            if file not in seen:
+                seen.add(file)
+                yield from _changed(*file)
 
 
 def _values(value: Any, left_out: tuple[str, ...]) -> dict[str, Any]:
-    kept = {name: item for name, item in value.items() if name not in left_out}
-    return {path: item for path, item in leaves(kept) if not _IDENTITY.match(path)}
+    kept = {name: leaf for name, leaf in value.items() if name not in left_out}
+    return {path: leaf for path, leaf in leaves(kept) if not _IDENTITY.match(path)}
 
 
 def _written(values: dict[str, Any], path: str) -> str | None:
@@ -172,32 +172,32 @@ def _written(values: dict[str, Any], path: str) -> str | None:
 
 def _differences(then: dict[str, Any], now: dict[str, Any]) -> Iterator[Difference]:
     for path in [*then, *(path for path in now if path not in then)]:
-        one, two = _written(then, path), _written(now, path)
-        if one == two:
+        before, two = _written(then, path), _written(now, path)
+        if before == two:
             continue
         sides = (then.get(path), now.get(path))
-        numbers = [float(item) for item in sides if isinstance(item, int | float) and not isinstance(item, bool)]
+        numbers = [float(side) for side in sides if isinstance(side, int | float) and not isinstance(side, bool)]
         change = numbers[1] / numbers[0] - 1 if len(numbers) == 2 and numbers[0] else None
-        yield Difference(path, one, two, change if change is not None and isfinite(change) else None)
+        yield Difference(path, before, two, change if change is not None and isfinite(change) else None)
 
 
-def reproduce(saved: Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
+def reproduce(saved: _Saved, file: str, examine: Callable[[str], Assessment]) -> Reproduction:
     """Return a saved report against the same one made today.
 
     Args:
         examine: assesses a design, given its file.
 
     Raises:
-        InputError: where a design can no longer be assessed.
+        InputError: if a design can no longer be assessed.
     """
     files = [design["design"]["file"] for design in saved.designs]
-    found = {file: examine(file) for file in dict.fromkeys(files)}
-    assessed = tuple(found[file] for file in files)
-    again = tuple(plain(item) for item in assessed)
+    reports = {file: examine(file) for file in dict.fromkeys(files)}
+    assessed = tuple(reports[file] for file in files)
+    again = tuple(plain(assessment) for assessment in assessed)
     left_out: tuple[str, ...] = ()
     now = again[0]
     if saved.kind == "comparison":
-        left_out = LEFT_OUT if saved.value.get("training") else ()
+        left_out = _LEFT_OUT if saved.value.get("training") else ()
         labels = tuple(saved.value["labels"])
         now = plain(compare(assessed, labels, labels.index(saved.value["baseline"])))
     then = _values(saved.value, left_out)

@@ -1,12 +1,17 @@
-"""The inputs of a step: figures of parts, and batch and sequence, with the plan kept."""
+"""Inputs of a step: figures of parts, batch and sequence, each changed with the plan kept."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.record import record
+from ffplan.base.errors import InputError
+from ffplan.base.record import record, same
+from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
+from ffplan.catalog.noted import Place, noted
 from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import Document
@@ -14,20 +19,172 @@ from ffplan.results.explanation import Influence
 from ffplan.results.training import TrainReport
 from ffplan.studies.explain.explain import TENTH, moves_it, of_part
 from ffplan.studies.explain.input_places import figure_at, stated_at
-from ffplan.studies.explain.step_reach import KeptPlan, reach
-from ffplan.studies.train.usual_job import job_report
+from ffplan.studies.train.cluster import cluster_of
+from ffplan.studies.train.default_job import job_report
+from ffplan.studies.train.rows import one_plan, pace, stacked
+from ffplan.studies.train.setup import TrainRequest, TrainSetup, check_available, host_room, settled, train_setup
+from ffplan.studies.train.train import fault_of
 from ffplan.training.constraints import RefusedError
+from ffplan.training.group_collectives import Cluster, same_times, with_known_times, with_library
+from ffplan.training.parallel_plan import parallel_plans
+from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from ffplan.catalog.store import Entry
+    from ffplan.catalog.read import Entry
+    from ffplan.training.train_run import TrainRun
 
-NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
+
+@record
+class _Pace:
+    """A plan on a machine with its pace."""
+
+    setup: TrainSetup
+    """Workload, plan and machine."""
+    row: dict[str, Any]
+    """Figures of the plan's row that follow from the time of its step, by name."""
+
+
+def _alike(first: TrainSetup, two: TrainSetup) -> tuple[bool, bool]:
+    """Return whether the same plan has the same memory on two machines, and whether it has the same time."""
+    a, b = first.run, two.run
+    shape = same(first.shape, two.shape) and same(a.plans, b.plans)
+    room = (first.limit, first.host_limit) == (two.limit, two.host_limit) and same(a.margins, b.margins)
+    return shape and room, shape and a.system is b.system and same(a.speeds, b.speeds)
+
+
+def _row(run: TrainRun) -> dict[str, Any]:
+    parts = step_parts(replace(run, plans=stacked([run.plans])))
+    return pace(one_plan(run), float(step_time(parts)[0]))  # type: ignore[index]
+
+
+def _paced(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, known: _Pace | None = None) -> _Pace | None:
+    """Return the pace of a transformer's plan; None if it does not fit, or cannot be laid out.
+
+    Args:
+        request: model, plan with its batch, and one number of accelerators.
+        known: its pace on another machine; what is same_times is not found again.
+
+    Raises:
+        RefusedError: if the machine cannot run the plan.
+        UncalibratedError: if the accelerators have no training constants.
+    """
+    request, transformer, (count,) = settled(design, catalog, request), request.model.transformer, request.gpus
+    assert transformer is not None
+    setup = train_setup(design, catalog, request, transformer)
+    check_available(design, count)
+    plans = parallel_plans(request.plan, float(count))
+    run = replace(setup.run, plans=plans)
+    setup = replace(setup, run=run, host_limit=host_room(design, request.plan, count))
+    room, time = _alike(known.setup, setup) if known else (False, False)
+    if not room and fault_of(setup, plans) is not None:
+        return None
+    return _Pace(setup, known.row if known and time else _row(run))
+
+
+@record
+class KeptPlan:
+    """A plan of a transformer that is timed again on one design, with figures of its parts changed."""
+
+    document: Document
+    """The design file."""
+    catalog: Catalog
+    """Parts, not counted as read."""
+    model: str
+    """Catalogue id."""
+    plan: PlanFields
+    """The plan, which stays, with its batch."""
+    gpus: int
+    """Accelerators that it uses [1]."""
+
+    def pace(
+        self, design: ResolvedDesign, parts: Catalog, system: Cluster | None, known: _Pace | None = None
+    ) -> _Pace | None:
+        """Return the pace of the plan; None if it cannot run.
+
+        Args:
+            system: its machine, if it has been made.
+            known: its pace on another machine.
+        """
+        model = parts.get(Model, self.model, self.document, ("workload", "model"))
+        fixed = frozenset(self.plan.model_fields_set)
+        request = TrainRequest(model=model, plan=self.plan, gpus=(self.gpus,), fixed=fixed, system=system)
+        try:
+            return _paced(design, parts, request, known)
+        except RefusedError:
+            return None
+
+
+@record
+class Reach:
+    """What a step reads of the catalogue.
+
+    A run that reads the same values gives the same result: a figure that it never reads moves nothing, and one that the
+    machine never reads leaves the machine as it is.
+    """
+
+    job: KeptPlan
+    system: Cluster
+    """The machine as it is, with the times of its collectives."""
+    base: _Pace | None
+    """The pace as it is; None if the plan cannot run."""
+    beside: frozenset[Place]
+    """Figures of the catalogue that are read otherwise than for the times of collectives."""
+    of_system: frozenset[Place]
+    """Those that the machine reads."""
+
+    def changed(self, entry: Entry, path: tuple[str | int, ...]) -> _Pace | None:
+        """Return the pace with one figure of the catalogue changed; None if the design is refused.
+
+        Args:
+            entry: its part, changed.
+            path: its place in the part.
+        """
+        place = (entry.part.id, path)
+        if place not in self.beside and place not in self.of_system:
+            return self.base
+        part, inner = entry.part, place not in self.beside  # inner: only times of collectives rest on it
+        if inner and isinstance(part, Library) and same_times(self.system, with_library(self.system, part)):
+            return self.base
+        try:
+            parts = self.job.catalog.with_entry(entry)
+            design = resolve(self.job.document, parts)
+            if place not in self.of_system:
+                return self.job.pace(design, parts, self.system, self.base)
+            system = cluster_of(design, parts, self.job.plan.reducer)
+            if inner and not isinstance(part, Library) and same_times(self.system, system):
+                return self.base
+            return self.job.pace(design, parts, system, self.base)
+        except (InputError, RefusedError):
+            return None
+
+
+def reach(job: KeptPlan, design: ResolvedDesign, used: Catalog) -> Reach:
+    """Return how far the figures of the parts that a step uses reach into it.
+
+    Args:
+        used: the parts of the design, as read.
+    """
+    system = cluster_of(design, used, job.plan.reducer)
+    base = job.pace(design, used, system)
+    beside, of_system = set[Place](), set[Place]()
+    for seen in (beside, of_system):
+        parts = job.catalog.with_entries([noted(entry, seen) for entry in used.used])
+        resolved = resolve(job.document, parts)  # a machine is made of what this reads, too
+        machine = cluster_of(resolved, parts, job.plan.reducer)
+        if seen is beside:
+            job.pace(resolved, parts, with_known_times(machine, system))
+        else:
+            job.pace(design, used, machine)
+    return Reach(job=job, system=system, base=base, beside=frozenset(beside), of_system=frozenset(of_system))
+
+
+_NOT_OF_STEPS = ("measurement", "rent-book", "model", "price-book", "ownership", "reliability")
 """Kinds of parts whose figures are no inputs of a step."""
-LENGTHS = 128
+_LENGTHS = 128
 """Tokens that the lengths tried are multiples of, on every rank of a sequence [1]."""
-USUAL = "not stated: about 4 million tokens a step"
+_USUAL = "not stated: about 4 million tokens a step"
 
 
 @record
@@ -37,7 +194,7 @@ class Step:
     document: Document
     """The design file."""
     catalog: Catalog
-    """Parts, none of them counted as read."""
+    """Parts, not counted as read."""
     design: ResolvedDesign
     used: Catalog
     """Parts of the design, as read."""
@@ -51,7 +208,7 @@ class Step:
     """Whether the command line gives the batch."""
 
     def again(self, design: ResolvedDesign, parts: Catalog, plan: PlanFields | None = None) -> TrainReport | None:
-        """Return the step on a changed design; None where its plan cannot run.
+        """Return the step on a changed design; None if its plan cannot run.
 
         Args:
             plan: another plan.
@@ -65,10 +222,10 @@ class Step:
 
     def entries(self) -> list[Entry]:
         """Return the parts whose figures are inputs of the step."""
-        return [entry for entry in self.used.used if entry.part.kind not in NOT_OF_STEPS]
+        return [entry for entry in self.used.used if entry.part.kind not in _NOT_OF_STEPS]
 
     def of_parts(self, field: str, step: Callable[[int, int], None]) -> Iterator[tuple[Influence, bool]]:
-        """Yield what every figure of the parts does to a figure of the step.
+        """Yield the influence of every figure of the parts on a figure of the step.
 
         Args:
             field: the figure, a field of the plan's row.
@@ -82,19 +239,19 @@ class Step:
             plan=self.plan,
             gpus=row.plan.gpus,  # a search may have left accelerators of the job idle
         )
-        found, entries = reach(job, self.design, self.used), self.entries()
-        base = float(found.base.row[field] if found.base else getattr(row, field))
+        reached, entries = reach(job, self.design, self.used), self.entries()
+        base = float(reached.base.row[field] if reached.base else getattr(row, field))
 
         def value(entry: Entry, path: tuple[str | int, ...]) -> float | None:
-            changed = found.changed(entry, path)
+            changed = reached.changed(entry, path)
             return None if changed is None else float(changed.row[field])
 
-        for at, entry in enumerate(entries):
-            step(at, len(entries) + 1)
+        for index, entry in enumerate(entries):
+            step(index, len(entries) + 1)
             yield from of_part(value, entry, base)
 
     def of_job(self, field: str) -> Iterator[tuple[Influence, bool]]:
-        """Yield what the batch and the length of a sequence do to a figure of the step, in whole micro-batches.
+        """Yield the influence of batch and sequence length on a figure of the step, in whole micro-batches.
 
         Args:
             field: the figure, a field of the plan's row.
@@ -107,8 +264,8 @@ class Step:
             row.data * row.micro_batch * row.pipeline
         )  # a batch fills the pipeline of every rank a whole number of times
         places = {
-            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or USUAL),
-            "sequence": (row.sequence, LENGTHS * row.context, length or figure_at(model, "transformer", "sequence")),
+            "batch": (row.batch, rounds, "the command line" if self.batch_given else stated or _USUAL),
+            "sequence": (row.sequence, _LENGTHS * row.context, length or figure_at(model, "transformer", "sequence")),
         }
         for name, (now, unit, place) in places.items():
             tried = [_whole(now, factor, unit) for factor in (1 - TENTH, 1 + TENTH)]
@@ -132,11 +289,11 @@ class Step:
         update: dict[str, Any] = {name: there}
         plan = self.plan.model_copy(update=update)
         plan.model_fields_set.add(name)
-        found = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
-        return None if found is None else float(getattr(found.rows[0], field)) / base - 1
+        report = self.again(self.design, self.used.fresh(), plan) if there > 0 else None
+        return None if report is None else float(getattr(report.rows[0], field)) / base - 1
 
 
 def _whole(value: int, factor: float, unit: int) -> int:
     """Return the multiple of a unit nearest to a value times a factor, at least one unit away from the value."""
-    found = round(value * factor / unit) * unit
-    return found if found != value else value + (unit if factor > 1 else -unit)
+    multiple = round(value * factor / unit) * unit
+    return multiple if multiple != value else value + (unit if factor > 1 else -unit)

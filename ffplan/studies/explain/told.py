@@ -9,12 +9,11 @@ from ffplan.base.tracked import made_of, split_marks, track
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
 from ffplan.results.training import TrainReport
-from ffplan.studies.compare.advantages import advantages
-from ffplan.studies.compare.compare_training import size_basis
-from ffplan.studies.compare.compare_words import money_headline
-from ffplan.studies.compare.verdicts import verdicts
-from ffplan.studies.cost.cost_words import headline, run_words
-from ffplan.studies.train.train_rows import why_lost
+from ffplan.studies.compare.training import size_basis
+from ffplan.studies.compare.verdicts import advantages, verdicts
+from ffplan.studies.compare.words import money_headline
+from ffplan.studies.cost.words import headline, run_words
+from ffplan.studies.train.rows import why_lost
 
 if TYPE_CHECKING:
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
@@ -29,8 +28,8 @@ def told(value: Any) -> Any:
     """
     copy = track(value)
     if isinstance(copy, CostStudy):
-        made = replace(copy, run=_run(copy.run))
-        return replace(made, headline=_again(headline(made), made.headline))
+        copy_of_study = replace(copy, run=_run(copy.run))
+        return replace(copy_of_study, headline=_again(headline(copy_of_study), copy_of_study.headline))
     if isinstance(copy, TrainReport):
         return replace(copy, run=_run(copy.run), rows=tuple(_row(copy.rows[0], row) for row in copy.rows))
     if isinstance(copy, Comparison):
@@ -39,7 +38,7 @@ def told(value: Any) -> Any:
 
 
 def _again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
-    """Return sentences told anew; those of the result where they would say anything else."""
+    """Return sentences made anew; the result's own if their texts differ."""
     same = tuple(split_marks(text)[0] for text in marked) == plain
     return marked if same else plain
 
@@ -47,42 +46,42 @@ def _again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
 def _run(run: RunReport | None) -> RunReport | None:
     if run is None:
         return None
-    (words,) = _again((run_words(run),), (run.words,))
-    return replace(run, words=words)
+    (text,) = _again((run_words(run),), (run.words,))
+    return replace(run, words=text)
 
 
 def _row(best: TrainRow, row: TrainRow) -> TrainRow:
     memory = (row.memory_gib, row.limit_gib, row.reserved_low_gib, row.reserved_high_gib, row.transient_gib)
-    words = None if row.memory_words is None else made_of(row.memory_words, *memory)
+    text = None if row.memory_words is None else made_of(row.memory_words, *memory)
     lost = row.lost
     if lost is not None:
         (lost,) = _again((why_lost(best, row),), (lost,))
-    return replace(row, memory_words=words, lost=lost)
+    return replace(row, memory_words=text, lost=lost)
 
 
-def _comparison(found: Comparison) -> Comparison:
-    baseline = found.labels.index(found.baseline)
-    if found.training is None:
-        said = advantages(found.designs, found.labels, baseline, found.ratios)
-        return replace(found, verdicts=_again(said, found.verdicts))
-    said = verdicts(found.training, found.labels, baseline)
+def _comparison(comparison: Comparison) -> Comparison:
+    baseline = comparison.labels.index(comparison.baseline)
+    if comparison.training is None:
+        said = advantages(comparison.designs, comparison.labels, baseline, comparison.ratios)
+        return replace(comparison, verdicts=_again(said, comparison.verdicts))
+    said = verdicts(comparison.training, comparison.labels, baseline)
     return replace(
-        found,
-        verdicts=_again(said, found.verdicts),
-        training=_training(found.training, found.labels),
-        money=_money(found.money, found.training, found) if found.money else None,
+        comparison,
+        verdicts=_again(said, comparison.verdicts),
+        training=_training(comparison.training, comparison.labels),
+        money=_money(comparison.money, comparison.training, comparison) if comparison.money else None,
     )
 
 
 def _training(job: TrainingComparison, labels: tuple[str, ...]) -> TrainingComparison:
-    most = [own.gpus for own in job.own_sizes]
-    (words,) = _again((size_basis(most, labels, job.gpus),), (job.size_basis,))
-    return replace(job, size_basis=words)
+    most = [own_size.gpus for own_size in job.own_sizes]
+    (text,) = _again((size_basis(most, labels, job.gpus),), (job.size_basis,))
+    return replace(job, size_basis=text)
 
 
-def _money(money: MoneyComparison, job: TrainingComparison, found: Comparison) -> MoneyComparison:
+def _money(money: MoneyComparison, job: TrainingComparison, comparison: Comparison) -> MoneyComparison:
     sides = tuple(replace(side, run=_run(side.run)) for side in money.sides)
-    size = next(item for item in job.sizes if item.batch == job.batch)
-    steps = {label: side for label, side in zip(found.labels, size.sides, strict=True) if side.plan}
-    made = money_headline(replace(money, sides=sides), found.labels, found.baseline, steps)
-    return replace(made, headline=_again(made.headline, money.headline))
+    size = next(job_size for job_size in job.sizes if job_size.batch == job.batch)
+    steps = {label: side for label, side in zip(comparison.labels, size.sides, strict=True) if side.plan}
+    told_money = money_headline(replace(money, sides=sides), comparison.labels, comparison.baseline, steps)
+    return replace(told_money, headline=_again(told_money.headline, money.headline))

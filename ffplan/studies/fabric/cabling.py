@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fabric.wired import WiredDesign
 
 
-COMPUTE = "compute"
+_COMPUTE = "compute"
 """What lists call the compute fabric, beside the names of the other networks."""
 
 
@@ -32,7 +32,7 @@ def cable_tables(wired: WiredDesign) -> list[tuple[str, WiredDesign, CableTable]
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
-    every = [(COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
+    every = [(_COMPUTE, wired), *((net.names.prefix.removesuffix("-"), net) for net in wired_networks(wired))]
     return [(name, net, cables(net.design, net.fabric)) for name, net in every]
 
 
@@ -104,7 +104,7 @@ def cable_list(wired: WiredDesign) -> Iterator[CableRow] | Iterator[PlainCable]:
     has a floor.
 
     Raises:
-        InputError: where something does not fit its rack, or no cable reaches.
+        InputError: if something does not fit its rack, or no cable reaches.
     """
     if wired.design.spec.floor is not None:
         return _placed(cable_tables(wired))
@@ -115,7 +115,7 @@ def cabling(wired: WiredDesign) -> CablingReport:
     """Return every cable of a design with a floor.
 
     Raises:
-        InputError: where the design has no floor, something does not fit its rack, or no cable reaches.
+        InputError: if the design has no floor, something does not fit its rack, or no cable reaches.
     """
     design = wired.design
     if design.spec.floor is None:

@@ -1,4 +1,4 @@
-"""Cost of losing switches and links: each loss drawn several times, the mean and the worst of the draws."""
+"""Cost of losing switches and links: drawn several times, or the worst single switch of a wired fabric."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
+from ffplan.fabric.family import wire
 from ffplan.fabric.routing.degraded import DegradedJob
 from ffplan.fabric.routing.failures import default_losses, draw, parse_loss
 from ffplan.fabric.routing.job_loads import all_nodes
@@ -16,8 +17,10 @@ from ffplan.results.fabric import FaultReport, LossReport
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ffplan.design.resolved import ResolvedDesign
     from ffplan.fabric.routing.degraded import Remaining
     from ffplan.fabric.routing.failures import Loss
+    from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.studies.fabric.wired import WiredDesign
 
 
@@ -53,18 +56,19 @@ def _loss(
         step(number, query.samples, loss.title)
         left.append(job.remaining(*draw(loss, wired.fabric, random)))
     inside = [
-        min(now / before for now, before in zip(item.zone_gbyte_s, healthy.zone_gbyte_s, strict=True)) for item in left
+        min(now / before for now, before in zip(remaining.zone_gbyte_s, healthy.zone_gbyte_s, strict=True))
+        for remaining in left
     ]
     whole = healthy.bisection_gbyte_s
-    bisection = [item.bisection_gbyte_s / whole for item in left] if whole else []
-    rate = [min(1.0, item.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for item in left]
-    gone = [healthy.nodes_left - item.nodes_left for item in left]
-    kept = [item.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for item in left]
+    bisection = [remaining.bisection_gbyte_s / whole for remaining in left] if whole else []
+    rate = [min(1.0, remaining.allreduce_gbyte_s / max(healthy.allreduce_gbyte_s, 1e-12)) for remaining in left]
+    gone = [healthy.nodes_left - remaining.nodes_left for remaining in left]
+    kept = [remaining.nodes_left / healthy.nodes_left if healthy.nodes_left else 0.0 for remaining in left]
     return LossReport(
         lost=loss.title,
         samples=draws,
-        endpoints_lost=_mean([item.endpoints_lost for item in left]),
-        endpoints_cut_off=_mean([item.endpoints_cut_off for item in left]),
+        endpoints_lost=_mean([remaining.endpoints_lost for remaining in left]),
+        endpoints_cut_off=_mean([remaining.endpoints_cut_off for remaining in left]),
         nodes_lost=_mean(gone),
         zone_share=_mean(inside),
         zone_share_worst=min(inside),
@@ -86,7 +90,7 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         step: called with the number of each draw, the draws, and the loss.
 
     Raises:
-        LossError: where the fabric lacks the switches or links to lose.
+        LossError: if the fabric lacks the switches or links to lose.
     """
     fabric = wired.fabric
     losses = [parse_loss(text, fabric, wired.names) for text in query.lose] or default_losses(fabric)
@@ -102,3 +106,37 @@ def faults(wired: WiredDesign, query: FaultRequest, step: Callable[[int, int, st
         nodes=len(job.every),
         losses=tuple(_loss(wired, job, healthy, loss, query, step) for loss in losses),
     )
+
+
+@record
+class SwitchLoss:
+    """The switch whose loss cuts off most."""
+
+    cut_off: int
+    """Accelerators of nodes that have no other switch [1]."""
+    slowed: int
+    """Most accelerators of nodes that lose a part of their ports to one switch [1]."""
+
+
+def worst_switch_loss(design: ResolvedDesign, plan: FabricPlan) -> SwitchLoss:
+    """Return the accelerators that the loss of the worst switch cuts off or slows.
+
+    Only switches that endpoints join can cut a node off: a tree keeps other ways past any spine or core.
+
+    Args:
+        plan: its fabric, sized.
+    """
+    network = wire(design, plan).network
+    per_node = np.array([group.accelerators_per_node for group in design.groups])
+    first = np.cumsum([0, *(group.group.count for group in design.groups)])
+    ends = network.endpoints
+    node = first[ends.group] + ends.node
+    pairs = np.unique(node.astype(np.int64) * len(network.switches) + ends.leaf)
+    nodes, leaves = pairs // len(network.switches), pairs % len(network.switches)
+    joined = np.bincount(nodes, minlength=int(first[-1]))
+    accelerators = np.repeat(per_node, np.diff(first))
+    held = {
+        alone: np.bincount(leaves, weights=accelerators[nodes] * ((joined[nodes] == 1) == alone))
+        for alone in (True, False)
+    }
+    return SwitchLoss(cut_off=int(held[True].max()), slowed=int(held[False].max()))

@@ -1,4 +1,4 @@
-"""A job routed over a wired fabric: load of every link, the busiest, the rate that follows."""
+"""A job routed over a wired fabric: load of every link, the resulting rate, and the cost of other orders of ranks."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.fabric.family import routing_of
 from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.double_binary_tree import crossings
 from ffplan.fabric.routing.link_loads import outcome
+from ffplan.fabric.routing.rank_order import ORDERS, zone_sizes
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
-from ffplan.results.fabric import LaneReport, RouteReport
-from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.collective.allreduce import allreduce_query, rows_of
-from ffplan.studies.fabric.link_names import hottest, link_load
+from ffplan.results.fabric import LaneReport, OrderReport, PlacementReport, RouteReport
+from ffplan.studies.fabric.wired import hottest, link_load
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -51,17 +51,17 @@ def _beside(
     """Return the rates while a second class of traffic shares the links.
 
     Raises:
-        StudyError: where some of its flows cannot arrive.
+        StudyError: if some of its flows cannot arrive.
     """
     network, router = wired.fabric.network, routing_of(wired.fabric)
-    other, lost = job_loads.loads_for(
+    other_load, lost = job_loads.loads_for(
         wired.design, router, job, beside, routing=query.routing, nbytes=query.size, seed=query.seed
     )
     if lost:
         raise job_loads.StudyError(f"--beside {beside}: {lost:,} of its flows cannot arrive")
-    other_ideal = outcome(network, other).ideal_s
+    other_ideal = outcome(network, other_load).ideal_s
     rate = network.links.gbyte_s.repeat(2) * 1e9
-    rates = lane_rates(load, other, rate, query.share)
+    rates = lane_rates(load, other_load, rate, query.share)
     return LaneReport(
         traffic=beside,
         share=query.share,
@@ -72,7 +72,7 @@ def _beside(
     )
 
 
-REDUCING = ("ring", "tree", "library-tree")
+_REDUCING = ("ring", "tree", "library-tree")
 """Traffic of an allreduce."""
 
 
@@ -80,16 +80,19 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     """Return the time of an allreduce on an idle fabric, and with a stream that the busiest link slows down [s].
 
     Equation:
-        T + (slower - 1) stream, slower the time of the busiest link over that of the busiest endpoint, at least 1
+        T + (slower - 1) stream, slower = time of the busiest link / time of the busiest endpoint, at least 1
     """
+    from ffplan.studies.basis.job_layout import node_of
+    from ffplan.studies.collective.allreduce import allreduce_query, rows_of
+
     design = wired.design
     if not design.libraries or design.compute.accelerator is None:
         return None
     node, library = node_of(design), design.libraries[0]
     ranks = nodes * len(node.gpus)
-    wanted = design.spec.communication
-    assert wanted is not None
-    query = allreduce_query(design, library, wanted.libraries[0])
+    communication = design.spec.communication
+    assert communication is not None
+    query = allreduce_query(design, library, communication.libraries[0])
     rows = rows_of(query, design, wired.plan, node, (ranks,), size)
     if not rows:
         return None
@@ -97,8 +100,8 @@ def _allreduce(wired: WiredDesign, nodes: int, size: float, slower: float) -> tu
     return row.time_s, row.time_s + (max(1.0, slower) - 1.0) * row.stream_s
 
 
-def holds_for(wired: WiredDesign, routing: str) -> str:
-    """Return what a routing is, and how switches and engines may differ, in words.
+def _holds_for(wired: WiredDesign, routing: str) -> str:
+    """Describe a routing, and how switches and engines may differ.
 
     Args:
         routing: static, ecmp or adaptive.
@@ -130,7 +133,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         query: traffic, routing and job.
 
     Raises:
-        StudyError: where the fabric lacks the requested traffic or routing.
+        StudyError: if the fabric lacks the requested traffic or routing.
     """
     design, network, names = wired.design, wired.fabric.network, wired.names
     router = routing_of(wired.fabric)
@@ -146,14 +149,14 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     load, lost = loads(query.routing)
     even = load if query.routing == "adaptive" else loads("adaptive")[0]
     result, known = outcome(network, load, lost), query.flows is None
-    reduces = known and query.traffic in REDUCING
+    reduces = known and query.traffic in _REDUCING
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         traffic=query.traffic,
         routing=query.routing,
-        holds_for=holds_for(wired, query.routing),
+        holds_for=_holds_for(wired, query.routing),
         order=query.order,
         nodes=len(job.ports),
         bytes_per_node=query.size if known else 0.0,
@@ -164,8 +167,54 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         share=result.share,
         adaptive_share=outcome(network, even).share,
         hottest=hottest(network, names, result),
-        tiers=tuple(link_load(network, names, item) for item in result.tiers),
+        tiers=tuple(link_load(network, names, tier) for tier in result.tiers),
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
         beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
+    )
+
+
+def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float, seed: int) -> OrderReport:
+    load, lost = job_loads.loads_for(
+        wired.design, routing_of(wired.fabric), job, kind, routing="static", nbytes=size, seed=seed
+    )
+    result = outcome(wired.fabric.network, load, lost)
+    return OrderReport(
+        order=order,
+        tree=kind,
+        pairs_across_zones=job_loads.pairs_across_zones(job, kind) or 0,
+        time_s=result.time_s,
+        share=result.share,
+        unreached=lost,
+        hottest=hottest(wired.fabric.network, wired.names, result).link,
+    )
+
+
+def place(wired: WiredDesign, order: str, nodes: int | None, size: float, seed: int = 0) -> PlacementReport:
+    """Return the ranks of a job in one order, with one pair of nodes between zones, compared with other orders.
+
+    Args:
+        order: one of `rank_order.ORDERS`.
+        nodes: nodes of the job [1]; all that jobs run on if None.
+        size: bytes of each node [byte].
+        seed: seed of the random order.
+
+    Raises:
+        StudyError: if there are fewer nodes than wanted.
+    """
+    jobs = {name: job_loads.pick_job(wired.design, wired.fabric, nodes, name, seed) for name in ORDERS}
+    job = jobs[order]
+    hosts = tuple(wired.names.endpoint(int(port))[0] for port in job.ports[:, 0])
+    kind = "tree" if order == "aligned" else "library-tree"
+    rest = [(name, "library-tree") for name in ORDERS if (name, "library-tree") != (order, kind)]
+    rows = [_order(wired, jobs[name], name, tree, size, seed) for name, tree in [(order, kind), *rest]]
+    pairs = crossings(job_loads.tree_of(job, kind), job.zone)
+    return PlacementReport(
+        schema_version=SCHEMA_VERSION,
+        design=wired.design.spec.name,
+        nodes=len(hosts),
+        ranks_per_zone=tuple(zone_sizes(wired.fabric.network, job.ports)),
+        pairs=tuple((hosts[a], hosts[b]) for a, b in pairs.tolist()),
+        orders=tuple(rows),
+        hosts=hosts,
     )

@@ -1,4 +1,4 @@
-"""A design wired port by port: the basis of the studies of routes, ranks, failures and cables."""
+"""A design wired port by port, and its links by the names of their ports."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.networks import plan_networks
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names
+from ffplan.fabric.wiring.network import TIERS
 from ffplan.fabric.wiring.wiring import WiredFabric
+from ffplan.results.fabric import LinkLoad
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from ffplan.fabric.routing.link_loads import Outcome, TierLoad
+    from ffplan.fabric.wiring.network import Network
 
 
 @record
@@ -38,10 +43,10 @@ def wire_design(design: ResolvedDesign) -> WiredDesign:
 
 
 def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
-    """Yield the networks beside the compute fabric, in their order, as designs of their own.
+    """Yield the networks beside the compute fabric, in their order, as separate designs.
 
     Raises:
-        InputError: where a network cannot hold what joins it.
+        InputError: if a network cannot hold what joins it.
     """
     switches = tuple(wired.names.switches())
     for network in plan_networks(wired.design, wired.plan):
@@ -53,5 +58,37 @@ def wired_networks(wired: WiredDesign) -> Iterator[WiredDesign]:
 
 def message_bytes(design: ResolvedDesign) -> float:
     """Return the bytes of a node that a design asks for: its message, or 1 GiB [byte]."""
-    wanted = design.spec.communication
-    return wanted.message_size if wanted else float(2**30)
+    communication = design.spec.communication
+    return communication.message_size if communication else float(2**30)
+
+
+def _port_name(network: Network, names: Names, device: int, port: int) -> str:
+    """Return a port as printed: `leaf-01/p3`, `leaf-01/p3/2` of a split one, or `compute-0001/nic0`."""
+    first = len(network.switches)
+    if device >= first:
+        return "/".join(names.endpoint(device - first))
+    return f"{names.switch(device)}/p{names.printed.name(device, port)}"
+
+
+def _link_name(network: Network, names: Names, link: int) -> str:
+    """Return the two ports that a link joins, the lower one first."""
+    k = network.links
+    lower = _port_name(network, names, int(k.a[link]), int(k.a_port[link]))
+    return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
+
+
+def link_load(network: Network, names: Names, load: TierLoad) -> LinkLoad:
+    """Return the busiest link of a tier with its name."""
+    return LinkLoad(
+        link=_link_name(network, names, load.link),
+        tier=load.tier,
+        direction=load.direction,
+        bytes=load.bytes,
+        time_s=load.time_s,
+        mean_time_s=load.mean_time_s,
+    )
+
+
+def hottest(network: Network, names: Names, result: Outcome) -> LinkLoad:
+    """Return the busiest link of all with its name."""
+    return link_load(network, names, max(result.tiers, key=lambda load: (load.time_s, -TIERS.index(load.tier))))

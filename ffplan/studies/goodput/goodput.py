@@ -1,107 +1,252 @@
-"""What failures, checkpoints and restarts leave of a job on a design."""
+"""Goodput of a job on a design after failures, checkpoints and restarts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.record import record
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
-from ffplan.reliability.hazards import DAY_S
-from ffplan.reliability.job import JobCase, job_outcome
+from ffplan.reliability.checkpoint import daly, young
+from ffplan.reliability.exposure import job_units
+from ffplan.reliability.hazards import DAY_S, sized_rate
+from ffplan.reliability.job import JobCase, hazard_rates, job_outcome
 from ffplan.reliability.spare_count import enough
 from ffplan.results import reliability as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.cost import band, input_rows, swing_row
-from ffplan.studies.goodput.goodput_levers import lever_rows
-from ffplan.studies.goodput.goodput_money import job_money
-from ffplan.studies.goodput.goodput_parts import (
-    HOUR,
-    beside_mtbf_hours,
-    checkpoint_report,
-    domain_report,
-    hazard_rows,
-    interval_rows,
-    size_rows,
-)
-from ffplan.studies.goodput.goodput_words import goodput_assumptions, goodput_headline
+from ffplan.studies.goodput.levers import job_money, lever_rows
+from ffplan.studies.goodput.words import goodput_assumptions, goodput_headline
 from ffplan.studies.operate.goodput_basis import GoodputBasis
 from ffplan.studies.operate.goodput_job import (
     GoodputJob,
     drawn_outcome,
     is_replicated,
+    job_on,
     job_recovery,
     model_parameters,
+    recovery,
     replica_gpus,
 )
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.store import Catalog
+    from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.job import JobOutcome
-    from ffplan.studies.cost.asked import Asked
-    from ffplan.studies.goodput.goodput_money import JobMoney
+    from ffplan.studies.cost.request import CostRequest
+    from ffplan.studies.goodput.levers import JobMoney
+
+_HOUR = 3_600.0
+_SIZES = (512, 2_048, 8_192, 16_384, 32_768, 65_536, 100_000)
+"""Accelerators at which goodput is shown beside the job's own [1]."""
+
+
+def _hazard_rows(
+    basis: GoodputBasis, job: JobCase, outcome: JobOutcome, v: dict[str, Number]
+) -> tuple[out.HazardRow, ...]:
+    """Return the kinds of failure, the largest first."""
+    survives = job_units(basis.design, basis.fabric, job.nodes).survives
+    total = float(sum(outcome.by_hazard.values()))
+    rates = hazard_rates(job, v)
+    rows = []
+    for hazard in basis.hazards.rates:
+        if not job.units[hazard.name]:
+            continue
+        rate = sized_rate(hazard, job.gpus)
+        per_year, base = float(outcome.by_hazard[rate.name]), rate.rate.per_year
+        factor = float(rates[rate.name]) / base if base else 1.0
+        rows.append(
+            out.HazardRow(
+                hazard=rate.name,
+                label=rate.label,
+                unit=rate.unit,
+                units=job.units[rate.name],
+                per_unit_year=base * factor,
+                low=rate.rate.ends[0] * factor,
+                high=rate.rate.ends[1] * factor,
+                events=rate.rate.events,
+                exposure_years=rate.rate.exposure_years,
+                basis=rate.rate.basis,
+                interruptions_per_day=per_year * DAY_S,
+                share=per_year / total,
+                survives=survives.get(rate.unit),
+            )
+        )
+    return tuple(sorted(rows, key=lambda row: -row.share))
+
+
+def _beside_mtbf_hours(basis: GoodputBasis, job: JobCase) -> float | None:
+    """Return the mean time between interruptions of a job by a second profile [h]; None without one.
+
+    Args:
+        basis: the design with its hazards.
+    """
+    if basis.beside is None:
+        return None
+    second_basis = replace(basis, hazards=basis.beside, beside=None)
+    job_there = job_on(second_basis, int(job.gpus), job.parameters, replicated=job.replicated, path_lost=job.path_lost)
+    return float(recovery(second_basis, job_there).outcome.mtbf_s) / _HOUR
+
+
+def _domain_report(basis: GoodputBasis, job: JobCase, outcome: JobOutcome) -> out.DomainReport | None:
+    """Return the scale-up domains of the job; None if one is a node or less."""
+    if job.domain_nodes < 2:
+        return None
+    hazards, swap = basis.hazards, basis.hazards.profile.tray_swap
+    rows = []
+    for name, part in hazards.profile.domain_parts.items():
+        low, high = (float(end) for end in part.repair.range)
+        rate = hazards.drains.get(name)
+        rows.append(
+            out.DomainPartRow(
+                part=name,
+                label=part.label,
+                repair_s=float(part.repair.value),
+                repair_low_s=low,
+                repair_high_s=high,
+                per_year=float(rate.value) if rate is not None else None,
+            )
+        )
+    carried = job.swaps and 0 < job.spares < job.domain_nodes
+    return out.DomainReport(
+        nodes=job.domain_nodes,
+        accelerators=job.domain_nodes * basis.design.compute.accelerators_per_node,
+        domains=-(-int(job.nodes) // job.domain_nodes),
+        parts=tuple(rows),
+        in_repair=float(outcome.domains_in_repair),
+        spares=job.spares // job.domain_nodes,
+        lacking=float(outcome.short.domains),
+        swap_s=float(swap.value) if swap is not None and carried else None,
+    )
+
+
+def _checkpoint_report(job: JobCase, outcome: JobOutcome) -> out.CheckpointReport:
+    """Return a checkpoint of the job."""
+    save = float(outcome.persist_s)
+    size = float(outcome.checkpoint_bytes)
+    per_node = size / job.writers / save / 1e9 if save else 0.0
+    client = job.clients_gbyte_s / job.nodes if job.nodes else 0.0
+    return out.CheckpointReport(
+        parameters=job.parameters,
+        bytes=size,
+        mode=job.checkpoints,
+        stop_s=float(outcome.save_s),
+        save_s=save,
+        load_s=float(outcome.load_s),
+        binds=outcome.persist_binds,
+        node_gbyte_s=per_node,
+        nic_share=per_node / client if client else 0.0,
+        memory_restart_s=float(outcome.memory.restart_s) if outcome.memory else None,
+        storage_every=float(outcome.memory.every) if outcome.memory else None,
+    )
+
+
+def _interval_rows(job: JobCase, inputs: tuple[Input, ...], usual: float) -> tuple[out.IntervalRow, ...]:
+    """Return goodput by rule for the interval; an interval that a save outlasts counts as the save's own time."""
+    v = likely(inputs)
+    base = job_outcome(replace(job, interval=None), v)
+    save, mtbf = base.save_s, base.mtbf_s
+    rules: dict[str, Any] = {
+        "usual": usual,
+        "young": young(save, mtbf),
+        "daly": daly(save, mtbf),
+        "best": base.interval_s,
+    }
+    if job.interval is not None:
+        rules = {"given": job.interval, **rules}
+    rows = []
+    for rule, interval in rules.items():
+        outcome = job_outcome(replace(job, interval=float(interval)), v)
+        feasible = float(interval) >= float(base.behind_s) * (1 - 1e-9)
+        rows.append(out.IntervalRow(rule, float(interval), float(outcome.goodput), feasible))
+    return tuple(rows)
+
+
+def _size_rows(basis: GoodputBasis, job: JobCase, replica: int, draws: int, seed: int) -> tuple[out.SizeRow, ...]:
+    """Return goodput by size of the job, the job itself among them."""
+    most = basis.design.accelerators
+    per_node = basis.design.compute.accelerators_per_node
+    sizes = sorted({int(job.gpus), *(-(-size // per_node) * per_node for size in _SIZES)})
+    known: Known = {}
+    rows = []
+    for gpus in sizes:
+        case = job_on(basis, gpus, job.parameters, replica, replicated=job.replicated, path_lost=job.path_lost)
+        if gpus > most and basis.hazards.section.spare_nodes is None:  # a larger cluster buys spares for its own size
+            case = replace(case, spares=round(basis.bought_spares * gpus / most))
+        recovered = recovery(basis, case)
+        outcome, many = recovered.outcome, drawn_outcome(recovered, draws, seed, known)
+        rows.append(
+            out.SizeRow(
+                gpus=gpus,
+                beyond=gpus > most,
+                mtbf_hours=float(outcome.mtbf_s) / _HOUR,
+                interval_s=float(outcome.interval_s),
+                ettr=band(outcome.ettr, many.ettr),
+                goodput=band(outcome.goodput, many.goodput),
+            )
+        )
+    return tuple(rows)
 
 
 def _reliability(
     basis: GoodputBasis,
-    asked: GoodputJob,
+    timed_job: GoodputJob,
     job: JobCase,
     inputs: tuple[Input, ...],
     *,
     outcomes: tuple[JobOutcome, JobOutcome],
     money: JobMoney | None,
 ) -> out.ReliabilityReport:
-    one, many = outcomes
+    outcome, many = outcomes
     hazards = basis.hazards
-    rate = asked.report.rows[0].tokens_s if asked.report else None
-    found = hazards.silent.per_year * asked.gpus
+    rate = timed_job.report.rows[0].tokens_s if timed_job.report else None
+    silent = hazards.silent.per_year * timed_job.gpus
     share = float(hazards.profile.silent.value)
     return out.ReliabilityReport(
         profile=hazards.profile.id,
-        model=asked.model.id,
-        gpus=asked.gpus,
+        model=timed_job.model.id,
+        gpus=timed_job.gpus,
         nodes=int(job.nodes),
         restart=job.restart,
         short_of_nodes=hazards.section.short_of_nodes,
-        hazards=hazard_rows(basis, job, one, likely(inputs)),
-        mtbf_hours=band(one.mtbf_s / HOUR, many.mtbf_s / HOUR),
+        hazards=_hazard_rows(basis, job, outcome, likely(inputs)),
+        mtbf_hours=band(outcome.mtbf_s / _HOUR, many.mtbf_s / _HOUR),
         beside=basis.beside.profile.id if basis.beside else None,
-        beside_mtbf_hours=beside_mtbf_hours(basis, job),
-        interruptions_per_day=band(DAY_S / one.mtbf_s, DAY_S / many.mtbf_s),
-        checkpoint=checkpoint_report(job, one),
-        restart_s=band(one.restart_s, many.restart_s),
-        interval_s=float(one.interval_s),
-        intervals=interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
-        ettr=band(one.ettr, many.ettr),
+        beside_mtbf_hours=_beside_mtbf_hours(basis, job),
+        interruptions_per_day=band(DAY_S / outcome.mtbf_s, DAY_S / many.mtbf_s),
+        checkpoint=_checkpoint_report(job, outcome),
+        restart_s=band(outcome.restart_s, many.restart_s),
+        interval_s=float(outcome.interval_s),
+        intervals=_interval_rows(job, inputs, float(hazards.profile.usual_interval.value)),
+        ettr=band(outcome.ettr, many.ettr),
         path_lost=job.path_lost if job.survives else None,
-        stragglers=band(one.stragglers, many.stragglers),
-        goodput=band(one.goodput, many.goodput),
+        stragglers=band(outcome.stragglers, many.stragglers),
+        goodput=band(outcome.goodput, many.goodput),
         lost=out.Lost(
-            checkpoints=float(one.parts["checkpoints"]),
-            lost_work=float(one.parts["lost_work"]),
-            restarts=float(one.parts["restarts"]),
-            missing_nodes=1 - float(one.kept),
-            lost_paths=float(one.slowed),
-            stragglers=float(one.stragglers),
+            checkpoints=float(outcome.parts["checkpoints"]),
+            lost_work=float(outcome.parts["lost_work"]),
+            restarts=float(outcome.parts["restarts"]),
+            missing_nodes=1 - float(outcome.kept),
+            lost_paths=float(outcome.slowed),
+            stragglers=float(outcome.stragglers),
         ),
-        nodes_in_repair=float(one.in_repair),
+        nodes_in_repair=float(outcome.in_repair),
         spares=job.spares,
-        domain=domain_report(basis, job, one),
-        short_chance=float(one.short.chance),
-        spares_for_99=enough(float(one.in_repair), 0.99),
-        silent_per_year=found,
-        silent_undetected_per_year=found * (1 - share) / share,
-        unit=asked.report.unit if asked.report else ("images" if job.replicated else "tokens"),
+        domain=_domain_report(basis, job, outcome),
+        short_chance=float(outcome.short.chance),
+        spares_for_99=enough(float(outcome.in_repair), 0.99),
+        silent_per_year=silent,
+        silent_undetected_per_year=silent * (1 - share) / share,
+        unit=timed_job.report.unit if timed_job.report else ("images" if job.replicated else "tokens"),
         tokens_s=rate,
-        tokens_s_kept=None if rate is None else rate * float(one.goodput),
+        tokens_s_kept=None if rate is None else rate * float(outcome.goodput),
         currency=money.currency if money else None,
-        levers=lever_rows(basis, job, inputs, one, money),
+        levers=lever_rows(basis, job, inputs, outcome, money),
     )
 
 
@@ -115,25 +260,25 @@ class GoodputStudy:
     inputs: tuple[Input, ...]
 
 
-def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, money: Asked) -> GoodputStudy:
-    """Return what failures leave of a job.
+def study_goodput(design: ResolvedDesign, catalog: Catalog, timed_job: GoodputJob, money: CostRequest) -> GoodputStudy:
+    """Return the goodput of a job on a design.
 
     Args:
         money: draws and seed.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
-    parameters, replicated = model_parameters(asked.model), is_replicated(asked.model)
-    found = job_recovery(design, catalog, asked.gpus, parameters, asked.report, replicated=replicated)
-    basis, job, inputs = found.basis, found.job, found.inputs
-    outcomes = found.outcome, drawn_outcome(found, money.draws, money.seed)
+    parameters, replicated = model_parameters(timed_job.model), is_replicated(timed_job.model)
+    recovered = job_recovery(design, catalog, timed_job.gpus, parameters, timed_job.report, replicated=replicated)
+    basis, job, inputs = recovered.basis, recovered.job, recovered.inputs
+    outcomes = recovered.outcome, drawn_outcome(recovered, money.draws, money.seed)
 
     def metric(v: dict[str, Number]) -> Number:
         return job_outcome(job, v).goodput
 
-    cost = job_money(design, catalog, asked.gpus)
-    reliability = _reliability(basis, asked, job, inputs, outcomes=outcomes, money=cost)
+    cost = job_money(design, catalog, timed_job.gpus)
+    reliability = _reliability(basis, timed_job, job, inputs, outcomes=outcomes, money=cost)
     report = out.GoodputReport(
         schema_version=SCHEMA_VERSION,
         tool=ToolInfo("ffplan", __version__),
@@ -141,25 +286,25 @@ def study_goodput(design: ResolvedDesign, catalog: Catalog, asked: GoodputJob, m
         catalog=files_read(catalog),
         headline=goodput_headline(reliability),
         reliability=reliability,
-        sizes=size_rows(basis, job, replica_gpus(asked.report), money.draws, money.seed),
+        sizes=_size_rows(basis, job, replica_gpus(timed_job.report), money.draws, money.seed),
         tornado=tuple(swing_row(swing) for swing in tornado(metric, inputs) if swing.width),
-        inputs=input_rows(tuple(item for item in inputs if _used(item, job))),
+        inputs=input_rows(tuple(entry for entry in inputs if _used(entry, job))),
         simulation=None,
-        assumptions=(*goodput_assumptions(basis, asked, job, outcomes[0]), *announced(catalog)),
+        assumptions=(*goodput_assumptions(basis, timed_job, job, outcomes[0]), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
     return GoodputStudy(report, basis, job, inputs)
 
 
-def _used(item: Input, job: JobCase) -> bool:
+def _used(entry: Input, job: JobCase) -> bool:
     """Return whether the job has any of what an input is of."""
-    kind, _, name = item.name.partition(".")
+    kind, _, name = entry.name.partition(".")
     if kind == "path":
         return name in job.survives
     if kind in ("rate", "stops", "removes"):
         return bool(job.units.get(name)) and (kind == "rate" or name not in job.survives)
-    if item.name == "checkpoint_bytes":
+    if entry.name == "checkpoint_bytes":
         return job.state_bytes is None
-    if item.name == "tray_swap":
+    if entry.name == "tray_swap":
         return job.swaps and 0 < job.spares < job.domain_nodes
-    return item.name not in ("reschedule", "standby") or item.name == job.restart
+    return entry.name not in ("reschedule", "standby") or entry.name == job.restart

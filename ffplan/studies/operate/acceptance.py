@@ -10,15 +10,19 @@ from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library
-from ffplan.studies.basis.placement import placement_of
+from ffplan.studies.basis.job_layout import most_gpus, node_of, own_library, placement_of
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.collective.collective import CollectiveRequest, collective_table
-from ffplan.studies.collective.collective_rows import QueryError
-from ffplan.studies.operate.acceptance_bounds import RateLimit, collective_bound, node_bounds
-from ffplan.studies.operate.acceptance_judged import ERRORS, judge, slow_parts, words
+from ffplan.studies.collective.rows import QueryError
+from ffplan.studies.operate.acceptance_verdicts import (
+    ERRORS,
+    RateLimit,
+    collective_bound,
+    judge,
+    node_bounds,
+    slow_parts,
+    words,
+)
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.storage_rates import storage_range
 
@@ -28,33 +32,33 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.reliability.storage import Way
     from ffplan.results.training import TrainReport
-    from ffplan.studies.basis.placement import Placement
+    from ffplan.studies.basis.job_layout import Placement
     from ffplan.studies.operate.goodput_basis import GoodputBasis
 
-SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
+_SIZES = (1.0 * 2**20, 64.0 * 2**20, 1.0 * 2**30, 8.0 * 2**30)
 """Messages that collectives are checked at [byte]."""
 OPERATIONS = ("allreduce", "all-gather", "reduce-scatter", "all-to-all")
-PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
+_PRECISIONS = ("tf32", "fp16", "bf16", "fp8")
 
 
-RECALLED = (
+_RECALLED = (
     "The summary of `ibdiagnet2.log` is read in its recalled form, since no published log has it: see that every stage "
     "is among the values."
 )
 
 
-SPREAD = (
+_SPREAD = (
     "Where a log lists its ranks, they are expected on as many nodes as it has, and to send by the NICs nearest to the "
     "accelerators that it names."
 )
 
 
-TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
+_TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
 """Benchmarks of collectives by library."""
 
 
 def _tool(part: Accelerator, nvidia: str) -> str:
-    """Return a program of NVIDIA, or words for that of another maker."""
+    """Return NVIDIA's program, or words for another maker's."""
     return nvidia if part.vendor == "NVIDIA" else "the vendor's tool"
 
 
@@ -67,13 +71,13 @@ def _pcie_known(part: Accelerator) -> bool:
 
 
 def _gaps(part: Accelerator) -> list[str]:
-    """Return what the sheet leaves out of an accelerator, and why."""
-    found = []
+    """Name the checks that the sheet leaves out of an accelerator, and why."""
+    sentences = []
     if not part.gemm:
-        found.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
+        sentences.append(f"No GEMM of `{part.id}` was measured apart from training: the sheet has no line for it.")
     if not _pcie_known(part):
-        found.append(f"The host link of `{part.id}` is not known: its width and its copies are left out.")
-    return found
+        sentences.append(f"The host link of `{part.id}` is not known: its width and its copies are left out.")
+    return sentences
 
 
 class _Sheet:
@@ -100,7 +104,7 @@ class _Sheet:
         most: float | None = None,
     ) -> None:
         """Add a line: from `least` a value passes, or within the tolerance of the expected; none exceeds `most`, or the
-        bound of the check where it has one."""
+        bound of the check, if it has one."""
         if least is None:
             least = expected * (1 - self.tolerance)
         bound = self.bounds.get(check)
@@ -155,7 +159,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
     part = host.accelerator
     if part is None:
         return
-    for precision in PRECISIONS:
+    for precision in _PRECISIONS:
         figure = part.gemm.get(precision)  # type: ignore[call-overload]
         if figure is not None:
             basis = part.sources[figure.source].title
@@ -188,7 +192,7 @@ def _node(sheet: _Sheet, design: ResolvedDesign) -> None:
         sheet.add("nvlink-copy", label, "accelerator", "GB/s", peer.value, how=_tool(part, "nvbandwidth"), basis=basis)
 
 
-def scales_of(design: ResolvedDesign) -> tuple[int, ...]:
+def _scales_of(design: ResolvedDesign) -> tuple[int, ...]:
     """Return the ranks that collectives are checked at: a node, two, and all that one job spans [1]."""
     domain = node_of(design).domain_gpus
     most = most_gpus(design) // domain * domain
@@ -203,7 +207,7 @@ def collective_points(
     sizes: tuple[float, ...],
     placement: Placement | None = None,
 ) -> dict[tuple[int, float], float]:
-    """Return bus bandwidth by ranks and size [GB/s]; nothing where the operation cannot run so.
+    """Return bus bandwidth by ranks and size [GB/s]; empty if the operation cannot run so.
 
     Args:
         operation: name of the operation.
@@ -211,18 +215,18 @@ def collective_points(
         sizes: messages [byte].
         placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
     """
-    wanted = CollectiveRequest(operation=operation, placement=placement)
+    request = CollectiveRequest(operation=operation, placement=placement)
     try:
-        table = collective_table(design, catalog, [own_library(design)], wanted, gpus, sizes)
+        table = collective_table(design, catalog, [own_library(design)], request, gpus, sizes)
     except QueryError:
         return {}
     return {(row.gpus, row.size_bytes): row.busbw_gbyte_s for row in table.rows}
 
 
 def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> None:
-    scales = scales_of(design)
+    scales = _scales_of(design)
     for operation in OPERATIONS:
-        sizes = SIZES if operation == "allreduce" else SIZES[2:3]
+        sizes = _SIZES if operation == "allreduce" else _SIZES[2:3]
         points = collective_points(design, catalog, operation, scales, sizes)
         for (gpus, size), rate in sorted(points.items()):
             bound = collective_bound(operation, gpus, node_of(design))
@@ -232,7 +236,7 @@ def _collectives(sheet: _Sheet, design: ResolvedDesign, catalog: Catalog) -> Non
                 "job",
                 "GB/s",
                 rate,
-                how=TESTS.get(own_library(design), "the vendor's benchmark"),
+                how=_TESTS.get(own_library(design), "the vendor's benchmark"),
                 basis=f"`ffplan collective`, {own_library(design)}",
                 gpus=gpus,
                 size=size,
@@ -273,12 +277,12 @@ def study_acceptance(
 
     Args:
         design: the design, with accelerators.
-        tolerance: part by which a rate may lie below the expected [1].
+        tolerance: share by which a rate may fall short of the expected [1].
         measured: values of logs; none for the sheet alone.
         job: the job whose step slow nodes lengthen; None without.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     bounds = node_bounds(design)
     sheet, basis = _Sheet(tolerance, bounds), goodput_basis(design, catalog)
@@ -297,7 +301,7 @@ def study_acceptance(
     host = node_of(design)
     judged = judge(rows, measured, tolerance, more, basis, host=host, bounds=bounds)
     slow = slow_parts(measured, job, host.domain_gpus)
-    seen = {item.check for item in measured}
+    seen = {value.check for value in measured}
     missing = tuple(dict.fromkeys(row.label for row in rows if row.check not in seen)) if measured else ()
     return out.AcceptanceReport(
         schema_version=SCHEMA_VERSION,
@@ -317,9 +321,9 @@ def study_acceptance(
             "A value above a peak or a line rate is in doubt: it was measured wrongly, or of another part.",
             "STREAM counts the triad with streaming stores; without them it prints three quarters of the traffic.",
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
-            *([RECALLED] if ERRORS in seen else []),
+            *([_RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
-            *([SPREAD] if any(placement_of(item, host) for item in measured) else []),
+            *([_SPREAD] if any(placement_of(value, host) for value in measured) else []),
             *announced(catalog),
         ),
         unverified=recalled_figures(catalog),

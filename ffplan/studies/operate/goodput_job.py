@@ -1,4 +1,4 @@
-"""A job as its failures see it: what it uses of a design, and what it leaves of its time."""
+"""A job with its fastest plan, its failures, and the time that they cost."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from ffplan.reliability.exposure import OF_NODES, domain_nodes, job_units
 from ffplan.reliability.job import JobCase, JobOutcome, job_outcome
 from ffplan.reliability.storage import with_nics
 from ffplan.results.training import TrainReport
-from ffplan.studies.basis.job_layout import node_of
+from ffplan.studies.basis.job_layout import most_gpus, node_of
 from ffplan.studies.operate.goodput_basis import GoodputBasis, goodput_basis, spares_of
-from ffplan.studies.operate.reliability_inputs import reliability_inputs
+from ffplan.studies.operate.reliability import reliability_inputs
 from ffplan.studies.operate.storage_rates import storage_inputs
+from ffplan.studies.train.default_job import image_job, workload_gpus, workload_report
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
@@ -30,13 +31,13 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.cost.draws import Known
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.train.usual_job import TimedJob
+    from ffplan.studies.train.default_job import TimedJob
 
 DRAWS = 2_000
 """Draws behind the goodput that a cost takes [1]."""
-ROUNDED_UP = 1.006
+_ROUNDED_UP = 1.006
 """What a number that is written with three digits is raised by, so that it is never below [1]."""
-ENDS = (0.05, 0.95)
+_ENDS = (0.05, 0.95)
 """Quantiles that a cost takes as the ends of goodput [1]."""
 
 
@@ -47,7 +48,7 @@ class GoodputJob:
     model: Model
     gpus: int
     report: TrainReport | None
-    """Its training, where it could be timed."""
+    """Its training; None if it could not be timed."""
     untimed: str | None
     """Why it could not."""
 
@@ -60,7 +61,7 @@ def model_parameters(model: Model) -> float:
 
 
 def replica_gpus(report: TrainReport | None) -> int:
-    """Return the accelerators of a data-parallel replica of a job's plan; one where it could not be timed [1]."""
+    """Return the accelerators of a data-parallel replica of a job's plan; one if it could not be timed [1]."""
     if report is None:
         return 1
     plan = report.rows[0].plan
@@ -106,8 +107,8 @@ def job_on(
         path_lost: part of its rate that it keeps while a NIC lacks one of its paths [1].
     """
     design, section = basis.design, basis.hazards.section
-    each = design.compute.accelerators_per_node
-    nodes = -(-gpus // each)
+    per_node = design.compute.accelerators_per_node
+    nodes = -(-gpus // per_node)
     units = job_units(design, basis.fabric, nodes)
     zones = design.spec.fabric.zones
     part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
@@ -124,13 +125,13 @@ def job_on(
         spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.spreads),
         survives=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in units.survives),
         parameters=parameters,
-        copy_gbyte_s=float(copies.shared) * each if copies else None,
+        copy_gbyte_s=float(copies.shared) * per_node if copies else None,
         clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,
         # NICs in other zones are out of the job's reach
         read_gbyte_s=with_nics(storage.read, part) if storage else {},
         write_gbyte_s=with_nics(storage.write, part) if storage else {},
         spares=spares_of(basis, nodes),
-        replica_nodes=max(1.0, replica / each),
+        replica_nodes=max(1.0, replica / per_node),
         checkpoints=section.checkpoints,
         restart=section.restart if section.restart != "standby" or spares_of(basis, nodes) else "requeue",
         shrinks=section.short_of_nodes == "shrink",
@@ -145,7 +146,7 @@ def job_on(
 
 
 def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
-    """Return the inputs of a job's outcome: those of its hazards, and the rates of its file system.
+    """Return the inputs of a job's outcome: its hazards, and the rates of its file system.
 
     Args:
         basis: the design with its hazards.
@@ -158,7 +159,7 @@ def job_inputs(basis: GoodputBasis, gpus: int) -> tuple[Input, ...]:
     )
 
 
-def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
+def _refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, ...]) -> None:
     """Refuse an interval of checkpoints that a save outlasts.
 
     Raises:
@@ -166,12 +167,12 @@ def refuse_interval(design: ResolvedDesign, job: JobCase, inputs: tuple[Input, .
     """
     if job.interval is None:
         return
-    one = job_outcome(replace(job, interval=None), likely(inputs))
-    least = float(one.save_s if job.checkpoints == "synchronous" else one.behind_s)
+    outcome = job_outcome(replace(job, interval=None), likely(inputs))
+    least = float(outcome.save_s if job.checkpoints == "synchronous" else outcome.behind_s)
     if job.interval >= least:
         return
     message = f"checkpoints every {job.interval:.4g} s, where a save takes {least:.4g} s"
-    remedy = f"write {least * ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
+    remedy = f"write {least * _ROUNDED_UP:.3g} s or more, or leave it out: the best is found"
     path = ("reliability", "checkpoint_interval")
     raise InputError(design.document.finding("design-reliability", path, message, remedy))
 
@@ -205,50 +206,50 @@ def job_recovery(
     *,
     replicated: bool = False,
 ) -> JobRecovery:
-    """Return what failures and checkpoints leave of a job.
+    """Return a job's outcome after failures and checkpoints.
 
     Args:
         gpus: accelerators that it holds [1].
         parameters: parameters of the model [1].
-        report: its training, whose first row is its plan; None where it could not be timed, and a replica is taken
+        report: its training, whose first row is its plan; None if it could not be timed, and a replica is taken
             to be one node.
         replicated: every rank has the whole state.
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
     """
     basis = goodput_basis(design, catalog)
     left = path_lost(design, report)
     job = job_on(basis, gpus, parameters, replica_gpus(report), replicated=replicated, path_lost=left)
-    found = recovery(basis, job)
-    refuse_interval(design, found.job, found.inputs)
-    return found
+    recovered = recovery(basis, job)
+    _refuse_interval(design, recovered.job, recovered.inputs)
+    return recovered
 
 
 def timed_recovery(design: ResolvedDesign, catalog: Catalog, report: TrainReport, gpus: int) -> JobRecovery:
-    """Return what failures and checkpoints leave of a timed job, whose first row is its plan; as `job_recovery`."""
+    """Return a timed job's outcome, whose first row is its plan, as `job_recovery` does."""
     return job_recovery(design, catalog, gpus, report.parameters, report)
 
 
-def drawn_outcome(found: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
+def drawn_outcome(recovered: JobRecovery, draws: int, seed: int, known: Known | None = None) -> JobOutcome:
     """Return a job's outcome over draws, at the interval of the likely one; the likely one without draws.
 
     Args:
-        found: the job at its likely inputs.
+        recovered: the job at its likely inputs.
         draws: number of draws [1].
         known: draws of the inputs of jobs before it.
     """
     if not draws:
-        return found.outcome
-    kept = replace(found.job, interval=float(found.outcome.interval_s))
-    return job_outcome(kept, sample(found.inputs, draws, seed, known))
+        return recovered.outcome
+    kept = replace(recovered.job, interval=float(recovered.outcome.interval_s))
+    return job_outcome(kept, sample(recovered.inputs, draws, seed, known))
 
 
-def _ends(found: JobRecovery) -> tuple[float, float]:
+def _ends(recovered: JobRecovery) -> tuple[float, float]:
     """Return the goodput that a cost takes as the ends of its range [1]."""
     import numpy as np
 
-    low, high = np.quantile(drawn_outcome(found, DRAWS, 0).goodput, ENDS)
+    low, high = np.quantile(drawn_outcome(recovered, DRAWS, 0).goodput, _ENDS)
     return float(low), float(high)
 
 
@@ -262,13 +263,13 @@ def effective_input(
         drawn: find its range; without, it is as wide as a point.
 
     Raises:
-        InputError: where the reliability of the design is wrong.
+        InputError: if the reliability of the design is wrong.
     """
     if stated.status == "given" or not design.accelerators:
         return stated
-    found = timed_recovery(design, catalog, timed.report, timed.job.gpus)
-    value = float(found.outcome.goodput)
-    low, high = _ends(found) if drawn else (value, value)
+    recovered = timed_recovery(design, catalog, timed.report, timed.job.gpus)
+    value = float(recovered.outcome.goodput)
+    low, high = _ends(recovered) if drawn else (value, value)
     return replace(
         stated,
         key=f"{stated.key}@{design.spec.name}",
@@ -277,7 +278,61 @@ def effective_input(
         low=min(low, value),
         high=max(high, value),
         distribution="normal",
-        source=f"`ffplan goodput`, with `{found.basis.hazards.profile.id}`",
+        source=f"`ffplan goodput`, with `{recovered.basis.hazards.profile.id}`",
         status="D",
         date=None,
     )
+
+
+class JobError(Exception):
+    """A job that cannot be asked for."""
+
+    def __init__(self, message: str, field: str = "") -> None:
+        """Name what is wrong.
+
+        Args:
+            message: what is wrong, for people.
+            field: what of the job, `model` or `gpus`; empty of neither.
+        """
+        super().__init__(message)
+        self.field = field
+
+
+def goodput_job(design: ResolvedDesign, catalog: Catalog, model: str | None, gpus: int | None) -> GoodputJob | None:
+    """Return a job with its fastest plan, without a plan if it cannot be timed; None without a job.
+
+    Args:
+        model: catalogue id of a model; None for the design's workload.
+        gpus: accelerators [1]; the workload's, or the largest job's, if None.
+
+    Raises:
+        InputError: if the workload's plan contradicts itself, or it is too large.
+        JobError: if the model is none, the design has no accelerators, or the job is too large.
+        KeyError: if the model is unknown.
+    """
+    from ffplan.catalog.models import Model
+    from ffplan.design.workload_schema import Workload
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    work = design.workload
+    if model is not None:
+        work = Workload.model_construct(model=model, tokens=None, batch=None, gpus=gpus, plan=None, search=False)
+    if work is None:
+        return None
+    part = catalog.entry(work.model).part
+    if not isinstance(part, Model):
+        raise JobError(f"{work.model}: it is no model", "model")
+    most = most_gpus(design)
+    if not most:
+        raise JobError(f"`{design.spec.name}` has no accelerators")
+    if gpus is not None and not 0 < gpus <= most:
+        raise JobError(f"{gpus:,}: one job can span {most:,} of this design", "gpus")
+    work = work.model_copy(update={"gpus": gpus or work.gpus})
+    count = workload_gpus(design, work)
+    try:
+        if part.transformer is None:
+            return GoodputJob(part, count, image_job(design, catalog, part, count), None)
+        return GoodputJob(part, count, workload_report(design, catalog, work, gains=False), None)
+    except (RefusedError, UncalibratedError) as error:
+        return GoodputJob(part, count, None, str(error))

@@ -1,4 +1,4 @@
-"""From a design to its hazards: the reliability profile and its studies. It is light: `design` reads it."""
+"""Hazards of a design, and every uncertain input of its goodput. It is light: `design` reads it."""
 
 from __future__ import annotations
 
@@ -6,20 +6,23 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
-from ffplan.catalog.ownership import PlainEstimate, ShareEstimate
-from ffplan.catalog.reliability import FailureStudy, ReliabilityProfile
+from ffplan.catalog.ownership import Estimate, PlainEstimate, ShareEstimate, plain_amount
+from ffplan.catalog.reliability import PATHS, FailureStudy, ReliabilityProfile
+from ffplan.cost.inputs import Input
 from ffplan.design.reliability_schema import Reliability
 from ffplan.design.resolved import profiled
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.reliability.exposure import domain_nodes
-from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, hazard_rate
+from ffplan.reliability.hazards import CountedRate, HazardRate, counted_rate, hazard_rate, sized_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.base.errors import Finding
-    from ffplan.catalog.reliability import Counted
+    from ffplan.catalog.evidence import Figure
+    from ffplan.catalog.parts import Part
+    from ffplan.catalog.reliability import Counted, Hazard
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
@@ -36,7 +39,7 @@ class Hazards:
     silent: CountedRate
     """Silent corruptions found, of one accelerator."""
     drains: dict[str, PlainEstimate]
-    """Rates of parts that take a scale-up domain out, by hazard; those that are counted [1/year]."""
+    """Counted rates of parts that take a scale-up domain out, by hazard [1/year]."""
 
 
 def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
@@ -46,7 +49,7 @@ def profile_of(design: ResolvedDesign, catalog: Catalog) -> ReliabilityProfile:
         catalog: where the profile is looked up.
 
     Raises:
-        InputError: where there is no such profile.
+        InputError: if the profile is unknown.
     """
     section = design.reliability or Reliability.model_construct()
     path = ("reliability", "profile") if design.reliability is not None else ()
@@ -60,19 +63,19 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         catalog: where its profile and studies are looked up.
 
     Raises:
-        InputError: where there is no such profile, a hazard counts what its study has not, or the design states
+        InputError: if the profile is unknown, a hazard counts what its study has not, or the design states
             failures of scale-up domains that it does not have.
     """
     section, profile = design.reliability or Reliability.model_construct(), profile_of(design, catalog)
     entry = catalog.entry(profile.id)
-    found: list[HazardRate] = []
+    rates: list[HazardRate] = []
     faults: list[Finding] = []
     for name, hazard in profile.hazards.items():
         try:
             counts = hazard.counted
             place = ("hazards", name, "counted")
             study = _study(counts, catalog, entry.document_of(place), place) if counts else None
-            found.append(hazard_rate(name, hazard, study))
+            rates.append(hazard_rate(name, hazard, study))
         except InputError as error:
             faults += error.findings
     if faults:
@@ -85,31 +88,31 @@ def hazards_of(design: ResolvedDesign, catalog: Catalog) -> Hazards:
         where = ("reliability", "path_repair")
         raise InputError(design.document.finding("design-reliability", where, message, "leave `path_repair` out"))
     drains = _drains(design, profile, section)
-    found += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
+    rates += [_drain_rate(name, profile, rate) for name, rate in drains.items()]
     return Hazards(
-        section=section, profile=profile, document=entry.document, rates=tuple(found), silent=silent, drains=drains
+        section=section, profile=profile, document=entry.document, rates=tuple(rates), silent=silent, drains=drains
     )
 
 
-def hazards_beside(design: ResolvedDesign, catalog: Catalog, own: Hazards) -> Hazards | None:
-    """Return the hazards of the profile that a design's own sets beside it; None where it names none but itself.
+def hazards_beside(design: ResolvedDesign, catalog: Catalog, hazards: Hazards) -> Hazards | None:
+    """Return the hazards of the second profile that a design's profile names; None without one.
 
-    What the design states of its fleet is over the rates of its own profile, and does not go with the other.
+    The design's statements on its fleet refer to its own profile, and do not apply to the second.
 
     Args:
         catalog: where profiles and studies are looked up.
-        own: the design's hazards.
+        hazards: the design's hazards.
 
     Raises:
-        InputError: where there is no such profile, or one of its hazards counts what its study has not.
+        InputError: if the profile is unknown, or one of its hazards counts what its study has not.
     """
-    name = own.profile.beside
-    if name is None or name == own.profile.id:
+    name = hazards.profile.beside
+    if name is None or name == hazards.profile.id:
         return None
-    entry = catalog.entry(own.profile.id)
-    other = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
-    stated = own.section.domain_failures
-    kept = {part: rate for part, rate in stated.items() if part in other.domain_parts}
+    entry = catalog.entry(hazards.profile.id)
+    second_profile = catalog.get(ReliabilityProfile, name, entry.document_of(("beside",)), ("beside",))
+    stated = hazards.section.domain_failures
+    kept = {part: rate for part, rate in stated.items() if part in second_profile.domain_parts}
     return hazards_of(profiled(design, name, fleet=None, domain_failures=kept), catalog)
 
 
@@ -156,7 +159,7 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
     """Return the study behind counts that a profile names at a path.
 
     Raises:
-        InputError: where it does not exist, or lacks the events or the exposure.
+        InputError: if it does not exist, or lacks the events or the exposure.
     """
     study = catalog.get(FailureStudy, counted.study, document, (*path, "study"))
     faults = list(_gaps(study, counted, document, path))
@@ -166,7 +169,7 @@ def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[s
 
 
 def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield what a study lacks of what is counted."""
+    """Yield the counted events that a study lacks."""
     for position, event in enumerate(counted.events):
         if event not in study.events:
             remedy = did_you_mean(event, study.events, what="class")
@@ -177,3 +180,153 @@ def _gaps(study: FailureStudy, counted: Counted, document: Document, path: tuple
         known = ", ".join(f"`{unit}`" for unit in study.fleet) or "nothing"
         remedy = f"count over what it gives ({known}), or give `rate`"
         yield document.finding("catalog-reliability", (*path, "over"), message, remedy)
+
+
+_TIMES: dict[str, tuple[str, str]] = {
+    "detect": ("time to detect a failure", "s"),
+    "hang": ("time to detect a hang", "s"),
+    "hangs": ("interruptions that hang", "1"),
+    "reschedule": ("restart by rescheduling over a requeue", "1"),
+    "standby": ("restart onto standby over a requeue", "1"),
+    "repair": ("repair of a node", "s"),
+    "together": ("interruptions of several nodes at once", "1"),
+    "pause": ("stop of an asynchronous checkpoint", "s"),
+    "checkpoint_bytes": ("checkpoint for a parameter", "byte"),
+}
+"""Inputs of a profile beside its rates: label and unit."""
+_A_YEAR = "events a year of one scale-up domain"
+_PARTS = ("hangs", "reschedule", "standby", "together")
+"""Inputs that are parts of a whole."""
+
+
+def estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part, *, part: bool = False) -> Input:
+    """Return a figure of a profile, of another part, or of a design, as an input.
+
+    Args:
+        label: what it is called.
+        owner: the part whose sources it names.
+        part: it is a part of a whole, at most 1.
+    """
+    low, high = (plain_amount(end) for end in figure.range)
+    source = owner.sources.get(figure.source)
+    status = _status(figure, owner)
+    shape = figure.distribution if isinstance(figure, Estimate) else None
+    return Input(
+        name=name,
+        key=f"reliability.{name}",
+        label=label,
+        unit=unit,
+        likely=plain_amount(figure.value),
+        low=low,
+        high=high,
+        distribution="fixed" if low == high else shape or "triangular",
+        source=source.title if source else "the design",
+        status=status,
+        date=source.date if source else None,
+        most=1.0 if part else float("inf"),
+    )
+
+
+def _status(figure: Figure, owner: Part) -> str:
+    source = owner.sources.get(figure.source)
+    return (figure.status or source.status) if source else "given"
+
+
+def _rate_input(rate: HazardRate, hazard: Hazard, profile: ReliabilityProfile) -> Input:
+    figure = hazard.rate or hazard.stops
+    source = profile.sources[figure.source]
+    (low, high), likely = rate.rate.ends, rate.rate.per_year
+    return Input(
+        name=f"rate.{rate.name}",
+        key=f"reliability.rate.{rate.name}",
+        label=f"rate of {rate.label}",
+        unit=f"events a year of one {rate.unit}",
+        likely=likely,
+        low=low,
+        high=high,
+        distribution="fixed" if low == high else ("lognormal" if 0 < low < likely < high else "triangular"),
+        source=rate.rate.basis if rate.rate.events is not None else source.title,
+        status="D" if rate.rate.events is not None else (figure.status or source.status),
+        date=source.date,
+    )
+
+
+def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -> tuple[Input, ...]:
+    """Return every input of a job's outcome.
+
+    Args:
+        hazards: the profile with its rates.
+        accelerator: catalogue id of the accelerator; None if unknown.
+        gpus: accelerators of the job, which rates of jobs and the time of a requeue depend on [1].
+    """
+    from ffplan.reliability.job import requeue_seconds
+
+    profile = hazards.profile
+    inputs = []
+    for name, drain in hazards.drains.items():
+        part = profile.domain_parts[name]
+        inputs.append(estimate_input(f"rate.{name}", f"rate of {part.label}", _A_YEAR, drain, profile))
+        inputs.append(estimate_input(f"drain.{name}", f"repair: {part.label}", "s", part.repair, profile))
+        inputs += [_fixed(f"stops.{name}", part.label, "1", 1.0), _fixed(f"removes.{name}", part.label, "1", 0.0)]
+    if profile.tray_swap is not None:
+        label = "until a spare is in the place of a node of a scale-up domain"
+        inputs.append(estimate_input("tray_swap", label, "s", profile.tray_swap, profile))
+    for rate in hazards.rates:
+        if rate.name in hazards.drains:
+            continue
+        hazard = profile.hazards[rate.name]
+        inputs.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
+        for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
+            label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
+            inputs.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
+        inputs.append(_path(rate, hazards))
+    fleet = hazards.section.fleet or profile.fleet
+    inputs.append(estimate_input("fleet", "rates of this fleet over the usual", "1", fleet, profile))
+    relative = profile.relative.get(accelerator or "")
+    if relative is not None:
+        label = f"rates of {accelerator} over the profile's"
+        inputs.append(estimate_input("relative", label, "1", relative, profile))
+    else:
+        inputs.append(_fixed("relative", "rates of the accelerator over the profile's", "1", 1.0))
+    for name, (label, unit) in _TIMES.items():
+        inputs.append(estimate_input(name, label, unit, getattr(profile, name), profile, part=name in _PARTS))
+    inputs.append(_stragglers(hazards, gpus))
+    points = tuple((float(row.accelerators), float(row.time.value)) for row in profile.requeue)
+    inputs.append(_fixed("requeue", "requeue of the whole job", "s", float(requeue_seconds(points, gpus))))
+    return tuple(inputs)
+
+
+def _path(rate: HazardRate, hazards: Hazards) -> Input:
+    """Return the time until a lost path is back; 0 of what is none."""
+    label = f"{rate.label}: until the path is back"
+    figure = (hazards.section.path_repair or rate.path_repair) if rate.unit in PATHS else None
+    if figure is None:
+        return _fixed(f"path.{rate.name}", label, "s", 0.0)
+    return estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)
+
+
+def _stragglers(hazards: Hazards, gpus: float) -> Input:
+    profile, stated = hazards.profile, hazards.section.stragglers
+    least = profile.stragglers_from.value if profile.stragglers_from else 0
+    usual = profile.stragglers if gpus >= least else None
+    label = "rate that stragglers take"
+    if stated is None and usual is None:
+        return _fixed("stragglers", label, "1", 0.0)
+    figure = stated if stated is not None else usual
+    assert figure is not None
+    return estimate_input("stragglers", label, "1", figure, profile, part=True)
+
+
+def _fixed(name: str, label: str, unit: str, value: float) -> Input:
+    return Input(
+        name=name,
+        key=f"reliability.{name}",
+        label=label,
+        unit=unit,
+        likely=value,
+        low=value,
+        high=value,
+        distribution="fixed",
+        source="the reliability profile",
+        status="D",
+    )

@@ -12,15 +12,17 @@ from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_assumptions import announced, recalled_figures
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
-from ffplan.studies.operate.goodput_basis import goodput_basis
-from ffplan.studies.operate.goodput_summary import storage_summary
-from ffplan.studies.operate.storage_basis import file_system_words, stood_in
-from ffplan.studies.operate.storage_burst import checkpoint_burst
-from ffplan.studies.operate.storage_files import file_assumptions, image_report, image_words, metadata_report
+from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
+from ffplan.studies.operate.goodput_basis import fallback_notes, file_system_words, goodput_basis
+from ffplan.studies.operate.storage_jobs import (
+    checkpoint_burst,
+    file_assumptions,
+    image_report,
+    image_words,
+    metadata_report,
+)
 from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
+from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 
@@ -29,32 +31,31 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.summaries import StorageSummary
-    from ffplan.studies.operate.goodput_basis import GoodputBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
     from ffplan.studies.operate.goodput_job import GoodputJob
-    from ffplan.studies.operate.storage_basis import StorageBasis
 
-PIB = 2.0**50
-SENDERS = (1, 2, 4, 8, 16, 32, 64)
+_PIB = 2.0**50
+_SENDERS = (1, 2, 4, 8, 16, 32, 64)
 """Servers that one client reads from, in the table of incast [1]."""
 
 
 class NoStorageError(Exception):
-    """The design has no storage, and nothing stands for it."""
+    """Neither the design nor its profile has storage."""
 
 
-def _tiers(basis: GoodputBasis, found: StorageSummary) -> tuple[out.TierRow, ...]:
+def _tiers(basis: GoodputBasis, summary: StorageSummary) -> tuple[out.TierRow, ...]:
     """Return the guidance for as many accelerators as the design has."""
     rows = []
     for tier in basis.hazards.profile.storage_tiers.values():
         part = basis.design.accelerators / tier.accelerators.value
         read, write = tier.read.value * part, tier.write.value * part
-        met = found.read_gbyte_s >= read and found.write_gbyte_s >= write
+        met = summary.read_gbyte_s >= read and summary.write_gbyte_s >= write
         rows.append(out.TierRow(tier=tier.label, use=tier.use, read_gbyte_s=read, write_gbyte_s=write, met=met))
     return tuple(rows)
 
 
-def incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
-    """Return what one client receives from several servers.
+def _incast_rows(requests: GrantedRequests, client: float, sender: float, most: float) -> tuple[out.IncastRow, ...]:
+    """Return the rate of one client from several servers.
 
     Args:
         requests: how it grants requests to send.
@@ -62,7 +63,7 @@ def incast_rows(requests: GrantedRequests, client: float, sender: float, most: f
         sender: rate of a server's NICs [GB/s].
         most: what a node reads, however many servers send [GB/s].
     """
-    counts = np.array(SENDERS)
+    counts = np.array(_SENDERS)
     limited = incast(
         counts,
         client=client,
@@ -81,34 +82,34 @@ def incast_rows(requests: GrantedRequests, client: float, sender: float, most: f
     )
 
 
-def _reads(basis: GoodputBasis, asked: GoodputJob, read: float, node: float) -> out.ReadReport | None:
-    if asked.report is None or asked.model.transformer is None:
+def _reads(basis: GoodputBasis, job: GoodputJob, read: float, node: float) -> out.ReadReport | None:
+    if job.report is None or job.model.transformer is None:
         return None
-    rate = asked.report.rows[0].tokens_s
-    wanted = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
-    shape = shape_of(asked.model.transformer)
+    rate = job.report.rows[0].tokens_s
+    demand = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
+    shape = shape_of(job.model.transformer)
     context = float(kv_bytes(shape, shape.sequence))
     return out.ReadReport(
         tokens_s=rate,
-        gbyte_s=wanted,
-        share=wanted / read,
+        gbyte_s=demand,
+        share=demand / read,
         context_bytes=context,
         contexts_s_node=node * 1e9 / context,
     )
 
 
 def study_storage(
-    design: ResolvedDesign, catalog: Catalog, asked: GoodputJob | None, images: float | None = None
+    design: ResolvedDesign, catalog: Catalog, job: GoodputJob | None, images: float | None = None
 ) -> out.StorageReport:
     """Return the storage of a design, with what a job asks of it.
 
     Args:
-        asked: the job; None for the storage alone.
-        images: images a second that jobs read, each a file of its own; None for none [1/s].
+        job: the job; None for the storage alone.
+        images: images a second that jobs read, one file each; None for none [1/s].
 
     Raises:
-        InputError: where the fabric cannot hold the design, or its ownership or reliability is wrong.
-        NoStorageError: where it has no storage, and nothing stands for it.
+        InputError: if the fabric cannot hold the design, or its ownership or reliability is wrong.
+        NoStorageError: if neither the design nor its profile has storage.
     """
     basis = goodput_basis(design, catalog)
     storage = basis.storage
@@ -119,8 +120,8 @@ def study_storage(
     nodes, zones = design.compute.group.count, design.spec.fabric.zones
     node_read, node_write = nodes_terms(basis, "read", 1), nodes_terms(basis, "write", 1)
     all_read, client = nodes_terms(basis, "read", nodes)[0], node_read[0].gbyte_s
-    burst = checkpoint_burst(basis, storage, asked) if asked is not None else None
-    pictures = image_report(basis, summary.read_gbyte_s, asked, images)
+    burst = checkpoint_burst(basis, storage, job) if job is not None else None
+    pictures = image_report(basis, summary.read_gbyte_s, job, images)
     part = 1.0 if zones == 1 or design.side_by_side or not storage.on_fabric else 1.0 / zones
     zone = servers_terms(basis, "read", part)[0].gbyte_s
     sender = sum(nic.rate.value for nic in storage.groups[0].nics)
@@ -152,13 +153,13 @@ def study_storage(
         clients_busy=int(np.ceil(summary.read_gbyte_s / client)),
         bytes_per_accelerator=storage.usable_bytes / max(design.accelerators, 1),
         tiers=_tiers(basis, summary),
-        incast=incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
+        incast=_incast_rows(basis.hazards.profile.requests, storage.client_gbyte_s, sender, client),
         burst=burst,
-        reads=_reads(basis, asked, summary.read_gbyte_s, client) if asked is not None else None,
+        reads=_reads(basis, job, summary.read_gbyte_s, client) if job is not None else None,
         images=pictures,
         metadata=(metadata := metadata_report(basis, pictures, burst)),
         metadata_servers=metadata.planned,
-        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(asked), *announced(catalog)),
+        assumptions=(*_assumptions(basis, storage, efficiency, pictures), *_untimed(job), *announced(catalog)),
         unverified=recalled_figures(catalog),
     )
 
@@ -169,26 +170,27 @@ def _file_systems(storage: StorageBasis) -> tuple[str, ...]:
     return tuple(dict.fromkeys(group.file_system.id for group in systems if group.file_system is not None))
 
 
-def _untimed(asked: GoodputJob | None) -> tuple[str, ...]:
+def _untimed(job: GoodputJob | None) -> tuple[str, ...]:
     """Return why a job's reads are left out, in a sentence."""
-    if asked is None or asked.untimed is None:
+    if job is None or job.untimed is None:
         return ()
-    return (f"What `{asked.model.id}` reads is left out, since it could not be timed: {asked.untimed}.",)
+    return (f"What `{job.model.id}` reads is left out, since it could not be timed: {job.untimed}.",)
 
 
 def _headline(
-    found: StorageSummary, burst: out.BurstReport | None, nodes: int, together: out.StorageTerm
+    summary: StorageSummary, burst: out.BurstReport | None, nodes: int, together: out.StorageTerm
 ) -> tuple[str, ...]:
-    raw, usable = found.raw_bytes / 1e15, found.usable_bytes / 1e15
-    first = "" if found.planned else "The design plans no storage. As its ownership profile sizes it, "
+    raw, usable = summary.raw_bytes / 1e15, summary.usable_bytes / 1e15
+    first = "" if summary.planned else "The design plans no storage. As its ownership profile sizes it, "
     lines = [
-        f"{first}{plural(found.servers, 'server')} hold {number(usable, 3)} PB "
-        f"({number(found.usable_bytes / PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
-        f"Together they read {number(found.read_gbyte_s, 3)} GB/s, bound by {found.read_binds}, and write "
-        f"{number(found.write_gbyte_s, 3)} GB/s, bound by {found.write_binds}: "
-        f"{number(found.read_per_accelerator, 2)} and {number(found.write_per_accelerator, 2)} GB/s an accelerator.",
+        f"{first}{plural(summary.servers, 'server')} hold {number(usable, 3)} PB "
+        f"({number(summary.usable_bytes / _PIB, 3)} PiB) of {number(raw, 3)} PB raw.",
+        f"Together they read {number(summary.read_gbyte_s, 3)} GB/s, bound by {summary.read_binds}, and write "
+        f"{number(summary.write_gbyte_s, 3)} GB/s, bound by {summary.write_binds}: "
+        f"{number(summary.read_per_accelerator, 2)} and {number(summary.write_per_accelerator, 2)} GB/s "
+        "an accelerator.",
     ]
-    if together.gbyte_s < found.read_gbyte_s:
+    if together.gbyte_s < summary.read_gbyte_s:
         lines.append(
             f"The {nodes:,} compute nodes together read no more than {number(together.gbyte_s, 3)} GB/s, bound by "
             f"{together.label}."
@@ -211,23 +213,23 @@ def _headline(
 def _assumptions(
     basis: GoodputBasis, storage: StorageBasis, efficiency: float, images: out.ImageReport | None
 ) -> tuple[str, ...]:
-    asked = basis.hazards.profile.requests
-    window, gap = number(float(asked.window.value)), number(float(asked.gap.value) * 1e6)
-    transfer = data_size(float(asked.transfer.value))
-    found = [
+    requests = basis.hazards.profile.requests
+    window, gap = number(float(requests.window.value)), number(float(requests.gap.value) * 1e6)
+    transfer = data_size(float(requests.transfer.value))
+    sentences = [
         f"The service reaches {percent(efficiency)} of what NICs carry; a write costs {number(storage.copies)} drive "
         "writes and as many crossings of the servers' NICs.",
         f"Incast: a client grants {window} transfers of {transfer} at a time, {gap} us apart; "
         "without grants, servers send first in, first out, to clients at random.",
         "Storage and allreduce have virtual lanes of equal weight where they share the fabric.",
     ]
-    found += file_assumptions(basis, images)
-    found += stood_in(storage)
-    found += file_system_words(storage)
+    sentences += file_assumptions(basis, images)
+    sentences += fallback_notes(storage)
+    sentences += file_system_words(storage)
     if any(not isinstance(group.server, StorageServer) or group.server.drives.read is None for group in storage.groups):
-        found.append("The rate of the drives is unknown: NICs alone bound it.")
+        sentences.append("The rate of the drives is unknown: NICs alone bound it.")
     if basis.design.spec.fabric.zones > 1 and storage.on_fabric:
         where = "one NIC in every zone" if storage.in_every_zone else "all its NICs in one zone"
-        found.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
-    found.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
-    return tuple(found)
+        sentences.append(f"A storage server has {where}: a job within one zone reaches that zone's NICs.")
+    sentences.append(f"GiB is {GIB:.0f} bytes; GB/s are 10^9 byte/s.")
+    return tuple(sentences)

@@ -1,4 +1,4 @@
-"""Rates between nodes and storage: the inputs that a file system brings, and what binds so many nodes."""
+"""Rates between nodes and storage: the inputs of a file system, and the limits of a number of nodes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from ffplan.cost.inputs import Input
     from ffplan.reliability.job import JobCase
     from ffplan.reliability.storage import ServiceRates, Way
-    from ffplan.studies.operate.goodput_basis import GoodputBasis
-    from ffplan.studies.operate.storage_basis import StorageBasis
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
 
-LABELS = {
+_LABELS = {
     "client": "the client of one node {way}",
     "whole": "all clients together {way}",
     "checkpoint": "a checkpoint is {way}",
@@ -45,7 +44,7 @@ def _efficiency(basis: GoodputBasis, storage: StorageBasis) -> tuple[Figure, Par
 
 
 @record
-class StorageFigure:
+class _StorageFigure:
     """One rate of a design's storage, as its file has it."""
 
     name: str
@@ -57,7 +56,7 @@ class StorageFigure:
     """Part whose sources the figure names."""
 
 
-def storage_figures(basis: GoodputBasis) -> tuple[StorageFigure, ...]:
+def _storage_figures(basis: GoodputBasis) -> tuple[_StorageFigure, ...]:
     """Return the rates of a design's file system; none of a design without storage.
 
     Args:
@@ -70,15 +69,15 @@ def storage_figures(basis: GoodputBasis) -> tuple[StorageFigure, ...]:
     assert system is not None
     figure, owner = _efficiency(basis, storage)
     label = "storage service over its NICs"
-    rates = [StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
-    for kind, words in LABELS.items():
+    rates = [_StorageFigure(name="storage_efficiency", label=label, unit="1", figure=figure, owner=owner)]
+    for kind, words in _LABELS.items():
         both = getattr(system, kind)
         if both is None:
             continue
         for way, word in zip(("read", "write"), WAYS[kind], strict=True):
             label = f"{system.id}: {words.format(way=word)}"
             rates.append(
-                StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
+                _StorageFigure(name=f"{kind}.{way}", label=label, unit="GB/s", figure=getattr(both, way), owner=system)
             )
     return tuple(rates)
 
@@ -89,30 +88,30 @@ def storage_inputs(basis: GoodputBasis) -> tuple[Input, ...]:
     Args:
         basis: the design with its hazards and its storage.
     """
-    from ffplan.studies.operate.reliability_inputs import (
+    from ffplan.studies.operate.reliability import (
         estimate_input,  # numpy comes with it, which `design` does without
     )
 
     return tuple(
-        estimate_input(item.name, item.label, item.unit, item.figure, item.owner, part=item.unit == "1")
-        for item in storage_figures(basis)
+        estimate_input(figure.name, figure.label, figure.unit, figure.figure, figure.owner, part=figure.unit == "1")
+        for figure in _storage_figures(basis)
     )
 
 
 def service_of(basis: GoodputBasis, way: Way, *, least: bool = False) -> ServiceRates:
-    """Return what a design's file system moves one way.
+    """Return the rates of a design's file system in one direction.
 
     Args:
         basis: the design with its storage.
         way: read or write.
         least: take the low end of each rate in place of the likely one.
     """
-    figures = ((item.name, item.figure) for item in storage_figures(basis))
-    return service_rates({name: float(item.range[0] if least else item.value) for name, item in figures}, way)
+    figures = ((figure.name, figure.figure) for figure in _storage_figures(basis))
+    return service_rates({name: float(figure.range[0] if least else figure.value) for name, figure in figures}, way)
 
 
 def _ordered(terms: dict[str, Number]) -> list[StorageTerm]:
-    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda item: float(item[1]))]
+    return [StorageTerm(name, float(rate)) for name, rate in sorted(terms.items(), key=lambda term: float(term[1]))]
 
 
 def _servers(storage: StorageBasis, way: Way) -> dict[str, float]:
@@ -150,7 +149,7 @@ def nodes_terms(basis: GoodputBasis, way: Way, nodes: int, *, least: bool = Fals
 
 
 def storage_range(basis: GoodputBasis, way: Way, nodes: int) -> tuple[StorageTerm, StorageTerm]:
-    """Return what binds so many nodes, and what does at the low ends of the file system's rates.
+    """Return the limits of a number of nodes, at likely and at low rates of the file system.
 
     Args:
         basis: the design with its storage.

@@ -20,8 +20,7 @@ from ffplan.reliability.scheduler import ClusterRules, JobTable, Shared, share_c
 from ffplan.reliability.simulate import mean_interval, student
 from ffplan.results import utilization as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
-from ffplan.studies.basis.design_info import design_info
-from ffplan.studies.basis.files_read import files_read
+from ffplan.studies.basis.provenance import design_info, files_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,15 +28,15 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
-ENOUGH = 6
+_ENOUGH = 6
 """Runs from which the interval of a mean takes less than three standard errors [1]."""
-WARM = 0.2
+_WARM = 0.2
 """Part of the days at the start that no figure counts [1]."""
-JOB_S = 8e-6
+_JOB_S = 8e-6
 """Time to simulate a job, measured on one core [s]."""
-MOST_JOBS = 20_000_000
+_MOST_JOBS = 20_000_000
 """Jobs of a run that memory holds in less than a gigabyte [1]."""
-LOOK_S = 4e-6
+_LOOK_S = 4e-6
 """Time of a look at the queue, which time-sharing takes once a quantum, measured on one core [s]."""
 
 
@@ -46,7 +45,7 @@ class UtilizationRequest:
     """What to simulate."""
 
     mix: JobMix | None
-    """Distribution of jobs; None where they are given."""
+    """Distribution of jobs; None for a given list."""
     table: JobTable | None
     """Jobs as given."""
     name: str
@@ -62,45 +61,45 @@ class UtilizationRequest:
     load_s: float
 
 
-def cluster_rules(design: ResolvedDesign, asked: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
+def _cluster_rules(design: ResolvedDesign, request: UtilizationRequest, policy: str, *, zoned: bool) -> ClusterRules:
     """Return a design as a scheduler sees it.
 
     Args:
-        asked: what to simulate.
+        request: what to simulate.
         policy: fifo, backfill or time-sharing.
         zoned: gangs keep to the design's zones; otherwise all nodes are one pool.
     """
     fabric, count = design.spec.fabric, design.compute.group.count
     zones = fabric.zones if zoned and not design.side_by_side else 1
-    each = [count // zones + (at < count % zones) for at in range(zones)]
+    per_zone = [count // zones + (index < count % zones) for index in range(zones)]
     joined = fabric.inter_zone is not None
     return ClusterRules(
-        zones=tuple(each),
+        zones=tuple(per_zone),
         gpus_per_node=design.compute.accelerators_per_node,
         spanning=1 if zones > 1 and joined else 0,
         policy=policy,
-        quantum_s=asked.quantum_s,
-        save_s=asked.save_s,
-        load_s=asked.load_s,
+        quantum_s=request.quantum_s,
+        save_s=request.save_s,
+        load_s=request.load_s,
     )
 
 
-def job_table(design: ResolvedDesign, asked: UtilizationRequest, seed: int) -> JobTable:
+def _job_table(design: ResolvedDesign, request: UtilizationRequest, seed: int) -> JobTable:
     """Return the jobs of a run: those given, or drawn from the mix.
 
     Args:
-        asked: what to simulate.
+        request: what to simulate.
         seed: seed of the draw.
     """
-    if asked.table is not None:
-        return asked.table
-    jobs = _draw(design, asked)
-    arriving = drawn_jobs(jobs, work_gpu_s=_work(design, asked), seconds=asked.days * DAY_S, seed=seed)
-    return with_running(arriving, jobs, gpus=min(asked.load, 1.0) * design.accelerators, seed=seed)
+    if request.table is not None:
+        return request.table
+    jobs = _draw(design, request)
+    arriving = drawn_jobs(jobs, work_gpu_s=_work(design, request), seconds=request.days * DAY_S, seed=seed)
+    return with_running(arriving, jobs, gpus=min(request.load, 1.0) * design.accelerators, seed=seed)
 
 
-def _draw(design: ResolvedDesign, asked: UtilizationRequest) -> JobDraw:
-    mix = asked.mix
+def _draw(design: ResolvedDesign, request: UtilizationRequest) -> JobDraw:
+    mix = request.mix
     assert mix is not None
     return JobDraw(
         run=(float(mix.run_mean.value), float(mix.run_median.value), float(mix.run_max.value)),
@@ -109,27 +108,27 @@ def _draw(design: ResolvedDesign, asked: UtilizationRequest) -> JobDraw:
     )
 
 
-def _work(design: ResolvedDesign, asked: UtilizationRequest) -> float:
-    """Return the work that arrives in a run, in the mean, in accelerators times time [s]."""
-    return asked.load * design.accelerators * asked.days * DAY_S
+def _work(design: ResolvedDesign, request: UtilizationRequest) -> float:
+    """Return the average work that arrives in a run, in accelerators times time [s]."""
+    return request.load * design.accelerators * request.days * DAY_S
 
 
-def jobs_of_a_run(design: ResolvedDesign, asked: UtilizationRequest) -> int:
+def jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
     """Return the jobs that arrive in a run [1].
 
     Args:
-        asked: what to simulate.
+        request: what to simulate.
 
     Raises:
-        UsageError: where a mix has more than memory can hold.
+        UsageError: if a mix has more than memory can hold.
     """
-    if asked.table is not None:
-        return len(asked.table.gpus)
-    count = job_count(_draw(design, asked), _work(design, asked))
-    if count > MOST_JOBS:
-        days = floor(10 * asked.days * MOST_JOBS / count) / 10
-        message = f"--days {asked.days:g} is {count:,} jobs a run of `{asked.name}` on this design"
-        raise UsageError(f"ffplan utilization: {message}, above {MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
+    if request.table is not None:
+        return len(request.table.gpus)
+    count = job_count(_draw(design, request), _work(design, request))
+    if count > _MOST_JOBS:
+        days = floor(10 * request.days * _MOST_JOBS / count) / 10
+        message = f"--days {request.days:g} is {count:,} jobs a run of `{request.name}` on this design"
+        raise UsageError(f"ffplan utilization: {message}, above {_MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
     return count
 
 
@@ -141,19 +140,19 @@ def largest_job(design: ResolvedDesign) -> int:
     return nodes * group.accelerators_per_node
 
 
-def expected_seconds(design: ResolvedDesign, asked: UtilizationRequest) -> float:
+def expected_seconds(design: ResolvedDesign, request: UtilizationRequest) -> float:
     """Return how long the simulation will take [s].
 
     Args:
-        asked: what to simulate.
+        request: what to simulate.
 
     Raises:
-        UsageError: where a mix has more jobs than memory can hold.
+        UsageError: if a mix has more jobs than memory can hold.
     """
     zonings = 2 if design.spec.fabric.zones > 1 and not design.side_by_side else 1
-    crowded = asked.table is None or asked.table.gpus.sum() > design.accelerators
-    looks = asked.days * DAY_S / asked.quantum_s if crowded and "time-sharing" in asked.policies else 0.0
-    return (JOB_S * jobs_of_a_run(design, asked) * len(asked.policies) + LOOK_S * looks) * asked.runs * zonings
+    crowded = request.table is None or request.table.gpus.sum() > design.accelerators
+    looks = request.days * DAY_S / request.quantum_s if crowded and "time-sharing" in request.policies else 0.0
+    return (_JOB_S * jobs_of_a_run(design, request) * len(request.policies) + _LOOK_S * looks) * request.runs * zonings
 
 
 def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out.MeanInterval:
@@ -165,10 +164,12 @@ def _interval(values: list[float], least: float = 0.0, most: float = 1.0) -> out
 
 
 def _zone_cost(zoned: list[Shared], pool: list[Shared]) -> out.MeanInterval | None:
-    """Return what zones cost of utilisation; both have the same jobs, so that runs are set against each other."""
+    """Return the utilisation that zones cost; both have the same jobs, so runs are compared in pairs."""
     if not pool:
         return None
-    return _interval([one.utilisation - own.utilisation for own, one in zip(zoned, pool, strict=False)], least=-1.0)
+    return _interval(
+        [in_pool.utilisation - in_zones.utilisation for in_zones, in_pool in zip(zoned, pool, strict=False)], least=-1.0
+    )
 
 
 def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
@@ -179,14 +180,14 @@ def _waits(runs: list[Shared]) -> tuple[out.WaitRow, ...]:
     classes = 2 ** np.ceil(log2(np.maximum(gpus, 1))).astype(int)
     rows = []
     for size in np.unique(classes):
-        own = waits[classes == size]
+        waits_of_size = waits[classes == size]
         rows.append(
             out.WaitRow(
                 gpus=int(size),
-                jobs=len(own),
-                mean_s=float(own.mean()),
-                median_s=float(np.median(own)),
-                p90_s=float(np.quantile(own, 0.9)),
+                jobs=len(waits_of_size),
+                mean_s=float(waits_of_size.mean()),
+                median_s=float(np.median(waits_of_size)),
+                p90_s=float(np.quantile(waits_of_size, 0.9)),
             )
         )
     return tuple(rows)
@@ -208,13 +209,13 @@ def _policy(policy: str, zones: int, runs: list[Shared], pool: list[Shared], day
 
 
 def study_utilization(
-    design: ResolvedDesign, catalog: Catalog, asked: UtilizationRequest, step: Callable[[int, int], None]
+    design: ResolvedDesign, catalog: Catalog, request: UtilizationRequest, step: Callable[[int, int], None]
 ) -> out.UtilizationReport:
     """Return how jobs use a design.
 
     Args:
         design: the design, with accelerators.
-        asked: what to simulate.
+        request: what to simulate.
         step: called before every run with its number and their sum; Ctrl-C in a run ends the simulation with the runs
             before it.
 
@@ -222,29 +223,29 @@ def study_utilization(
         KeyboardInterrupt: in the first round of runs.
     """
     zones = design.spec.fabric.zones if not design.side_by_side else 1
-    settings = [(policy, zoned) for policy in asked.policies for zoned in ((True, False) if zones > 1 else (True,))]
-    found: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
-    seconds, stopped, done = asked.days * DAY_S, False, 0
-    warm = WARM if asked.table is None else 0.0  # a trace counts from its first job on
-    first = job_table(design, asked, asked.seed)
+    settings = [(policy, zoned) for policy in request.policies for zoned in ((True, False) if zones > 1 else (True,))]
+    outcomes: dict[tuple[str, bool], list[Shared]] = {setting: [] for setting in settings}
+    seconds, stopped, done = request.days * DAY_S, False, 0
+    warm = _WARM if request.table is None else 0.0  # a trace counts from its first job on
+    first = _job_table(design, request, request.seed)
     try:
-        for number in range(asked.runs):
-            table = first if not number else job_table(design, asked, asked.seed + number)
+        for number in range(request.runs):
+            table = first if not number else _job_table(design, request, request.seed + number)
             for policy, zoned in settings:
-                step(done, asked.runs * len(settings))
-                rules = cluster_rules(design, asked, policy, zoned=zoned)
-                found[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
+                step(done, request.runs * len(settings))
+                rules = _cluster_rules(design, request, policy, zoned=zoned)
+                outcomes[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
                 done += 1
     except KeyboardInterrupt:
-        if not all(found.values()):
+        if not all(outcomes.values()):
             raise
         stopped = True
     rows = tuple(
-        _policy(policy, zones if zoned else 1, runs, found.get((policy, False), []), asked.days)
-        for (policy, zoned), runs in found.items()
+        _policy(policy, zones if zoned else 1, runs, outcomes.get((policy, False), []), request.days)
+        for (policy, zoned), runs in outcomes.items()
     )
-    offered = asked.load
-    if asked.table is not None:
+    offered = request.load
+    if request.table is not None:
         within = first.arrival_s < seconds
         offered = float((first.run_s * first.gpus)[within].sum()) / (design.accelerators * seconds)
     report = out.UtilizationReport(
@@ -253,28 +254,28 @@ def study_utilization(
         design=design_info(design),
         catalog=files_read(catalog),
         headline=(),
-        jobs=asked.name,
+        jobs=request.name,
         offered=offered,
-        days=asked.days,
-        warm_days=asked.days * warm,
-        runs=len(next(iter(found.values()))),
-        seed=asked.seed,
-        save_s=asked.save_s,
-        load_s=asked.load_s,
-        quantum_s=asked.quantum_s,
+        days=request.days,
+        warm_days=request.days * warm,
+        runs=len(next(iter(outcomes.values()))),
+        seed=request.seed,
+        save_s=request.save_s,
+        load_s=request.load_s,
+        quantum_s=request.quantum_s,
         utilization=rows,
         stopped=stopped,
-        assumptions=(*_assumptions(design, asked, zones), *_few_runs(len(next(iter(found.values()))), asked)),
+        assumptions=(*_assumptions(design, request, zones), *_few_runs(len(next(iter(outcomes.values()))), request)),
     )
     return replace(report, headline=_headline(report))
 
 
-def _few_runs(runs: int, asked: UtilizationRequest) -> tuple[str, ...]:
+def _few_runs(runs: int, request: UtilizationRequest) -> tuple[str, ...]:
     """Return how wide intervals of few runs are, and what narrows them."""
-    if asked.table is not None or runs >= ENOUGH:
+    if request.table is not None or runs >= _ENOUGH:
         return ()
     narrow = (
-        f"`--runs {ENOUGH}` takes {number(student(ENOUGH), 3)}, and about {number(ENOUGH / runs, 2)} times as long."
+        f"`--runs {_ENOUGH}` takes {number(student(_ENOUGH), 3)}, and about {number(_ENOUGH / runs, 2)} times as long."
     )
     if runs < 2:
         return (f"A single run has no interval; {narrow}",)
@@ -288,9 +289,9 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
         f"{100 * first.utilisation.mean:.1f} % of its accelerators at work; a job waits {span(first.wait_s.mean)} in "
         "the mean."
     ]
-    wanted = first.occupied.mean + first.fragmentation.mean
-    if wanted > 0:
-        held = 100 * first.occupied.mean / wanted
+    demand = first.occupied.mean + first.fragmentation.mean
+    if demand > 0:
+        held = 100 * first.occupied.mean / demand
         lines.append(f"Jobs hold {held:.1f} % of the accelerators that are not idle for want of jobs.")
     if first.zone_cost is not None:
         cost = first.zone_cost
@@ -304,25 +305,29 @@ def _headline(report: out.UtilizationReport) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _assumptions(design: ResolvedDesign, asked: UtilizationRequest, zones: int) -> tuple[str, ...]:
-    each = design.compute.accelerators_per_node
-    found = [
-        f"A job of {each} accelerators or fewer shares a node; a larger one takes whole nodes, all at once.",
+def _assumptions(design: ResolvedDesign, request: UtilizationRequest, zones: int) -> tuple[str, ...]:
+    per_node = design.compute.accelerators_per_node
+    sentences = [
+        f"A job of {per_node} accelerators or fewer shares a node; a larger one takes whole nodes, all at once.",
         "No node fails; `ffplan goodput` has what failures take.",
     ]
-    if asked.mix is not None:
-        found.append(
-            f"Sizes and run times are lognormal with mean and median of `{asked.name}`; sizes are powers of two, "
+    if request.mix is not None:
+        sentences.append(
+            f"Sizes and run times are lognormal with mean and median of `{request.name}`; sizes are powers of two, "
             "arrivals random. The cluster is full of running jobs at first, as far as the load fills it."
         )
-        if asked.load >= 1:
-            found.append(f"At such a load the queue grows from day to day: waits are those of {asked.days:g} days.")
+        if request.load >= 1:
+            sentences.append(
+                f"At such a load the queue grows from day to day: waits are those of {request.days:g} days."
+            )
     if zones > 1:
         joined = design.spec.fabric.inter_zone is not None
-        found.append("A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else "."))
-    if "time-sharing" in asked.policies:
-        found.append(
-            f"Time-sharing: after {span(asked.quantum_s)} a job may have to leave; it saves in "
-            f"{span(asked.save_s)} and loads in {span(asked.load_s)}."
+        sentences.append(
+            "A job keeps to one zone where it fits" + ("; one at a time may span zones." if joined else ".")
         )
-    return tuple(found)
+    if "time-sharing" in request.policies:
+        sentences.append(
+            f"Time-sharing: after {span(request.quantum_s)} a job may have to leave; it saves in "
+            f"{span(request.save_s)} and loads in {span(request.load_s)}."
+        )
+    return tuple(sentences)

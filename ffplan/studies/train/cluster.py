@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from ffplan.training.group_collectives import GroupPlacement
 
 
-def reducer_of(design: ResolvedDesign, wanted: str | None) -> str:
+def reducer_of(design: ResolvedDesign, reducer: str | None) -> str:
     """Return the library that reduces gradients: the one asked for, or the design's first."""
-    if wanted is not None:
-        return wanted
-    asked = design.spec.communication
-    return asked.libraries[0] if asked else own_library(design)
+    if reducer is not None:
+        return reducer
+    communication = design.spec.communication
+    return communication.libraries[0] if communication else own_library(design)
 
 
 def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = None) -> Cluster:
@@ -40,9 +40,9 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
         reducer: library for gradients; the design's first if omitted.
     """
     plan, node = plan_fabric(design), host(design.compute, design.port_gbyte_s * design.stripes)
-    name, own = reducer_of(design, reducer), own_library(design)
-    names = (own, own if name == "nccl" else name.removesuffix("-nvlink"))
-    found = [catalog.get(Library, item, design.document, ()) for item in names]
+    name, library_id = reducer_of(design, reducer), own_library(design)
+    names = (library_id, library_id if name == "nccl" else name.removesuffix("-nvlink"))
+    libraries = [catalog.get(Library, library, design.document, ()) for library in names]
 
     def crossed(placement: GroupPlacement) -> tuple[Any, tuple[LinkCut, ...]]:
         boxes = np.asarray(placement.nodes) * node.domain_nodes
@@ -50,19 +50,19 @@ def cluster_of(design: ResolvedDesign, catalog: Catalog, reducer: str | None = N
             boxes * placement.apart, np.maximum(boxes, reachable_nodes(design))
         )  # from its first node to its last
         zones = np.minimum(np.asarray(zones_of(design, span), dtype=float), boxes)
-        found = []
+        cuts = []
         held = placement.nodes * np.minimum(
             np.maximum(placement.per_node, 1), node.domain_nodes
         )  # nodes with a rank of the group
         for cut in fabric_cuts(design, plan, span, zones):
             share = cut_fraction(node.domain_gpus, node.domain_nics, placement, cut.below / node.domain_nodes)
-            found.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
-        return zones, tuple(found)
+            cuts.append(replace(cut, sets=np.minimum(cut.sets, held), gbyte_s=cut.gbyte_s * share))
+        return zones, tuple(cuts)
 
     return Cluster(
         host=node,
-        library=found[0],
-        reducer=found[1],
+        library=libraries[0],
+        reducer=libraries[1],
         crossed=crossed,
         nvlink=name.endswith("-nvlink"),
         paths=design.stripes,

@@ -9,8 +9,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.results.training import StageMemory, TrainRow
-from ffplan.studies.train.memory_verdict import memory_fields
-from ffplan.studies.train.train_rows import MORE, gains_at, parts_at, plan_row, relevant, stacked
+from ffplan.studies.train.rows import MORE, gains_at, memory_fields, parts_at, plan_row, relevant, stacked
 from ffplan.training.constraints import RefusedError
 from ffplan.training.conv_layers import image_flops
 from ffplan.training.conv_step import ConvRun, conv_memory, conv_step_parts, without_host
@@ -42,7 +41,7 @@ def conv_run(
 
     Raises:
         RefusedError: at 8 bits.
-        UncalibratedError: where the accelerators have no training constants.
+        UncalibratedError: if the accelerators have no training constants.
     """
     if plan.precision == "fp8":
         raise RefusedError(
@@ -50,12 +49,12 @@ def conv_run(
             infeasible=False,
             fields=("precision",),
         )
-    at = without_host(software.rates(part, plan))
+    speeds = without_host(software.rates(part, plan))
     gradient, bucket = float(plan.reduced_bytes), plan.bucket_mib * 2.0**20
     return ConvRun(
         layers=model.convolutions,
         plans=parallel_plans(plan, 1.0),
-        speeds=at,
+        speeds=speeds,
         system=system,
         gradient=gradient,
         bucket=bucket,
@@ -72,7 +71,7 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
         plans: the plans, of plain numbers.
         limit: device memory [byte].
     """
-    at = run.speeds
+    speeds = run.speeds
     many = replace(run, plans=stacked(plans))
     parts = conv_step_parts(many)
     seconds = np.asarray(step_time(parts))
@@ -80,28 +79,28 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
     fewer = without_path(many)
     left = None if fewer is None else np.broadcast_to(seconds / step_time(conv_step_parts(fewer)), seconds.shape)
     rows: list[TrainRow] = []
-    for row, item in enumerate(plans):
-        one, time = replace(run, plans=item), float(seconds[row])
-        tokens = float(item.batch / time)
-        each = float(tokens / item.gpus)
-        rate = float(achieved(item.batch * image_flops(run.layers), time, item.gpus))
+    for row, plan in enumerate(plans):
+        run_of_plan, time = replace(run, plans=plan), float(seconds[row])
+        tokens = float(plan.batch / time)
+        per_gpu = float(tokens / plan.gpus)
+        rate = float(achieved(plan.batch * image_flops(run.layers), time, plan.gpus))
         bought = gains_at(seconds, after, row)
-        memory = _memory(one)
+        memory = _memory(run_of_plan)
         allocated = memory.total_gib * GIB
         rows.append(
             TrainRow(
-                plan=plan_row(1.0, item, run.system),
+                plan=plan_row(1.0, plan, run.system),
                 idle=0,
                 step_s=time,
                 tokens_s=tokens,
-                tokens_s_gpu=each,
+                tokens_s_gpu=per_gpu,
                 tflops_gpu=rate / 1e12,
-                mfu=rate / at.peak,
-                peak_tflops=at.peak / 1e12,
-                mfu_16_bit=rate / at.peak_16 if at.peak_16 else None,
-                mfu_causal=rate / at.peak,
-                hfu=rate / at.peak,
-                efficiency=each / (rows[0].tokens_s_gpu if rows else each),
+                mfu=rate / speeds.peak,
+                peak_tflops=speeds.peak / 1e12,
+                mfu_16_bit=rate / speeds.peak_16 if speeds.peak_16 else None,
+                mfu_causal=rate / speeds.peak,
+                hfu=rate / speeds.peak,
+                efficiency=per_gpu / (rows[0].tokens_s_gpu if rows else per_gpu),
                 parts=parts_at({name: float(value[row]) for name, value in parts.items()}, time),
                 binding=bought[0].resource,
                 binding_label=bought[0].label,
@@ -121,16 +120,16 @@ def conv_rows(run: ConvRun, plans: Sequence[ParallelPlans], limit: float) -> lis
 
 def _memory(run: ConvRun) -> StageMemory:
     """Return the memory of a rank."""
-    found = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
+    parts = {name: float(value) / GIB for name, value in conv_memory(run, run.plans.micro).items()}
     layers = sum(layer.count for layer in run.layers)
     return StageMemory(
         stage=0,
         layers=layers,
-        weights_gib=found["weights"],
-        gradients_gib=found["gradients"],
-        optimizer_gib=found["optimizer"],
-        activations_gib=found["activations"],
+        weights_gib=parts["weights"],
+        gradients_gib=parts["gradients"],
+        optimizer_gib=parts["optimizer"],
+        activations_gib=parts["activations"],
         logits_gib=0.0,
-        working_gib=found["working"],
-        total_gib=sum(found.values()),
+        working_gib=parts["working"],
+        total_gib=sum(parts.values()),
     )

@@ -25,10 +25,10 @@ class Diagnosis:
     message: str
     remedy: str
     over: float = 0.0
-    """Part by which device memory exceeds its limit [1]; 0 of other reasons."""
+    """Share by which device memory exceeds its limit [1]; 0 for other reasons."""
 
 
-WORDS_OF = {
+_WORDS_OF = {
     "weights": "weights",
     "gradients": "gradients",
     "optimizer": "optimizer states",
@@ -46,31 +46,31 @@ def _divisors(number: int) -> list[int]:
 def _nearest(value: float, number: int) -> str:
     """Return the nearest divisors of a number below and above a value."""
     allowed = _divisors(number)
-    below = max((item for item in allowed if item < value), default=None)
-    above = min((item for item in allowed if item > value), default=None)
+    below = max((choice for choice in allowed if choice < value), default=None)
+    above = min((choice for choice in allowed if choice > value), default=None)
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
 def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
-    """Return the memory that does not fit, and its largest part; None where it exceeds the limit by no more than that.
+    """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
 
     Args:
         plans: one plan, plain numbers.
         limit: device memory [byte].
-        over: part of the limit by which device memory may exceed it [1].
+        over: share of the limit by which device memory may exceed it [1].
     """
-    stages = {name: float(at) for name, at in fullest_candidates(shape, plans).items()}
-    found = plan_bytes(shape, plans, list(stages.values()))
-    most, name, place = max((float(found["total"][at]), name, at) for at, name in enumerate(stages))
+    stages = {name: float(index) for name, index in fullest_candidates(shape, plans).items()}
+    sizes_by_part = plan_bytes(shape, plans, list(stages.values()))
+    most, name, place = max((float(sizes_by_part["total"][index]), name, index) for index, name in enumerate(stages))
     if most <= (1 + over) * limit:
         return None
-    at, sizes = stages[name], {part: float(found[part][place]) for part in PARTS}
+    layer, sizes = stages[name], {part: float(sizes_by_part[part][place]) for part in PARTS}
     biggest = max(sizes, key=lambda part: sizes[part])
-    named = f"the {name} stage" if name in ("first", "last") else f"stage {int(at) + 1}"
+    named = f"the {name} stage" if name in ("first", "last") else f"stage {int(layer) + 1}"
     where = "every rank" if plans.pipeline == 1 else named
-    words = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
-    remedy = f"most of it, {gib(sizes[biggest])}, are {WORDS_OF[biggest]}"
-    return Diagnosis("memory", words, remedy, over=most / limit - 1)
+    text = f"{where} needs {gib(most)}, {gib(most - limit)} more than the {gib(limit)} there are"
+    remedy = f"most of it, {gib(sizes[biggest])}, are {_WORDS_OF[biggest]}"
+    return Diagnosis("memory", text, remedy, over=most / limit - 1)
 
 
 def _batches(plans: ParallelPlans) -> str:
@@ -84,10 +84,10 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
         ways = int(p.tensor * p.context * p.pipeline)
         axes, count = f"tensor {t} x context {int(p.context)} x pipeline {pp}", int(p.gpus)
         if count % ways == 0:
-            words = f"{axes} x data {int(p.data):,} is not {plural(count, 'accelerator')}"
-            return words, f"take data-parallel ranks: {count // ways:,}"
-        words = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
-        return words, f"take {multiples(count, ways)} accelerators"
+            text = f"{axes} x data {int(p.data):,} is not {plural(count, 'accelerator')}"
+            return text, f"take data-parallel ranks: {count // ways:,}"
+        text = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
+        return text, f"take {multiples(count, ways)} accelerators"
     if reason == "heads":
         heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)
         of_keys = " of keys and values" if shape.heads % t == 0 else ""
@@ -98,22 +98,22 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
     if reason == "shard":
         ranks = int(p.reducing)
         if ranks % p.shard == 0:
-            words = (
+            text = (
                 f"ZeRO over {int(p.shard):,} ranks does not divide the {float(p.expert_data):,g} with the same experts"
             )
-            return words, _nearest(float(p.shard), int(p.expert_data))
-        words = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
-        return words, _nearest(float(p.shard), ranks)
+            return text, _nearest(float(p.shard), int(p.expert_data))
+        text = f"ZeRO over {int(p.shard):,} ranks does not divide {ranks:,} data-parallel ranks"
+        return text, _nearest(float(p.shard), ranks)
     experts = shape.experts.routed if shape.experts else 0
     if reason == "experts":
         if not experts:
             return f"expert parallelism {int(p.expert)} of a model without experts", "take 1"
-        words = f"expert parallelism {int(p.expert)} does not divide {experts} experts"
-        return words, _nearest(float(p.expert), experts)
+        text = f"expert parallelism {int(p.expert)} does not divide {experts} experts"
+        return text, _nearest(float(p.expert), experts)
     ranks = int(p.tensor * p.context * p.data)
-    words = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
+    text = f"expert parallelism {int(p.expert)} with {int(p.expert_tensor)} ways of tensor parallelism within experts"
     less = " or expert_tensor: 1" if p.expert_tensor > 1 else ""
-    return f"{words} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
+    return f"{text} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
 
 
 def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
@@ -124,20 +124,20 @@ def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str
     if reason == "chunks":
         if pp == 1:
             return "`chunks` need several stages", "take one chunk, or more stages"
-        words = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
+        text = f"{layers} layers do not divide into {pp} stages of {int(p.chunks)} chunks"
         fits = [v for v in range(1, layers // pp + 1) if not uneven(layers, pp * v, p)]
-        return words, f"take {', '.join(map(str, fits or [1]))} chunks"
+        return text, f"take {', '.join(map(str, fits or [1]))} chunks"
     if reason == "offload":
         return "offloaded parameters need ZeRO 3", "take --zero 3, or offload: optimizer"
     if reason == "batch":
-        words = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
-        return f"{words} for {float(p.data):,g} data-parallel ranks", _batches(p)
+        text = f"a batch of {int(p.batch):,} is no whole number of micro-batches of {int(p.micro)}"
+        return f"{text} for {float(p.data):,g} data-parallel ranks", _batches(p)
     counted = f"{float(p.micro_batches):g} micro-batches"
     if reason == "rounds":
-        words = f"{counted} do not divide into rounds of {pp} stages, as interleaving needs"
-        return words, "change the batch, or leave out chunks"
-    words = f"{p.schedule} with {pp} stages and {counted}: {WORDS[reason]}"
-    return words, "change the stages or the batch, or take 1f1b"
+        text = f"{counted} do not divide into rounds of {pp} stages, as interleaving needs"
+        return text, "change the batch, or leave out chunks"
+    text = f"{p.schedule} with {pp} stages and {counted}: {WORDS[reason]}"
+    return text, "change the stages or the batch, or take 1f1b"
 
 
 def fixed_extras(plans: ParallelPlans) -> dict[str, Any]:
@@ -164,10 +164,10 @@ def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> 
     """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
-    words = f"every rank leaves {gib(held)} to {where}, of which it may fill {gib(host_limit)}"
+    text = f"every rank leaves {gib(held)} to {where}, of which it may fill {gib(host_limit)}"
     remedies = ["fewer `offload_layers`"] if float(plans.offload_layers) else []
     remedies += ["zero: 1, which shares the states"] if plans.offload != "none" and float(plans.zero) == 0 else []
-    return Diagnosis("host-memory", words, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
+    return Diagnosis("host-memory", text, f"take {' or '.join(remedies or ['more pipeline stages or nodes'])}")
 
 
 def diagnose(
@@ -184,13 +184,13 @@ def diagnose(
         plans: one plan, plain numbers.
         limit: device memory [byte]; not checked if omitted.
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
-        over: part of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
+        over: share of the limit by which device memory may exceed it [1]; such a plan is at the edge, and runs.
     """
     code = int(reason_codes(violations(shape, plans, None)))
     if code:
         return explain(shape, plans, REASONS[code])
     if limit is not None and (wrong := _memory(shape, plans, limit, over)) is not None:
         return wrong
-    if host_limit is not None and "host-memory" in (found := violations(shape, plans, None, host_limit)):
-        return _host_memory(shape, plans, host_limit) if bool(np.any(found["host-memory"])) else None
+    if host_limit is not None and "host-memory" in (reasons := violations(shape, plans, None, host_limit)):
+        return _host_memory(shape, plans, host_limit) if bool(np.any(reasons["host-memory"])) else None
     return None

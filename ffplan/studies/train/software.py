@@ -31,13 +31,13 @@ class Software:
     """What a plan runs on."""
 
     stack: SoftwareStack | None
-    """The stack; None where the plan names none."""
+    """The stack; None if the plan names none."""
     kernels: AttentionRates | None
-    """Rates of attention kernels; None where the accelerator names no table."""
+    """Rates of attention kernels; None if the accelerator names no table."""
     runtime: Runtime
     """The runtime, which has the margins of device memory."""
     named: bool
-    """True where the plan names its stack, or its source does."""
+    """True if the plan names its stack, or its source does."""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -45,21 +45,21 @@ class Software:
         return self.stack.settings.fields if self.named and self.stack is not None else {}
 
     def settled(self, plan: PlanFields) -> PlanFields:
-        """Return a plan in which the settings of a named stack stand in for the fields that it leaves out.
+        """Return a plan completed by the settings of its named stack.
 
         Args:
             plan: the plan. One that writes a width of gradients, or a preset, writes all of them; so
                 does one of 32 bits.
         """
-        given = GRADIENTS & plan.model_fields_set or plan.precision == "tf32"
-        return plan if given or not self.settings else plan.model_copy(update=self.settings)
+        stated = GRADIENTS & plan.model_fields_set or plan.precision == "tf32"
+        return plan if stated or not self.settings else plan.model_copy(update=self.settings)
 
     def as_benchmarked(self, plan: PlanFields, *, experts: bool) -> PlanFields:
         """Return the plan of a measured run: `settled`, with the routing of the stack's benchmarks.
 
         Args:
             plan: the plan of the run. One that names its stack writes its routing, too.
-            experts: True where the model has experts.
+            experts: True if the model has experts.
         """
         plan = self.settled(plan)
         if not (experts and self.named and self.stack) or plan.model_fields_set & {"routing", "stack"}:
@@ -89,13 +89,13 @@ class Software:
         return with_sharding_nics(system, nics.value if nics else None)
 
     def rates(self, part: Accelerator, plan: PlanFields) -> AcceleratorRates:
-        """Return what an accelerator reaches under a plan.
+        """Return the rates of an accelerator under a plan.
 
         Args:
             plan: the plan: precision and attention kernel.
 
         Raises:
-            UncalibratedError: where it has no constants, or its table has none of the kernel.
+            UncalibratedError: if it has no constants, or its table has none of the kernel.
         """
         return accelerator_rates(
             part, plan.precision, stack=self.stack, kernels=self.kernels, kernel=plan.attention_kernel
@@ -121,7 +121,7 @@ def software_of(
             their software.
 
     Raises:
-        InputError: where there is no such stack, or the stack names a table of kernels or a runtime that does not
+        InputError: if the stack is unknown, or names a table of kernels or a runtime that does not
             exist.
     """
     rates = part.training
@@ -154,7 +154,7 @@ def _check_tables(catalog: Catalog, stack: SoftwareStack) -> None:
 
 
 def stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
-    """Yield every stack of a catalogue; those that are looked at only count as not read."""
+    """Yield every stack of a catalogue, without counting it as read."""
     seen = catalog.fork()
     for name in seen.ids_of("stack"):
         stack = seen.entry(name).part
@@ -163,17 +163,17 @@ def stacks_of(catalog: Catalog) -> Iterator[SoftwareStack]:
 
 
 def stack_of_source(catalog: Catalog, title: str) -> str | None:
-    """Return the stack whose repository the title of a source names; where it names several, the last of them.
+    """Return the stack whose repository the title of a source names, the last of several.
 
     A title goes from the place to the particular: `NVIDIA/dgxc-benchmarking READMEs, MaxText and Paxml recipes`.
 
     Args:
-        catalog: the parts; those that are looked at only count as not read.
+        catalog: the parts; looking at one does not count as reading it.
         title: title of a source of measured runs.
     """
     best, plain = (-1, 0, ""), title.lower()
     for stack in stacks_of(catalog):
-        for words in stack.repositories:
-            at = plain.rfind(words.lower())
-            best = max(best, (at, len(words), stack.id)) if at >= 0 else best
+        for repository in stack.repositories:
+            position = plain.rfind(repository.lower())
+            best = max(best, (position, len(repository), stack.id)) if position >= 0 else best
     return best[2] or None

@@ -9,12 +9,11 @@ from ffplan.base.formatting import plural
 from ffplan.design.training import LEAST_ZERO
 from ffplan.results.training import Skipped, TrainReport
 from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.train.assumptions import conv_assumptions
 from ffplan.studies.train.conv_rows import conv_rows, conv_run
 from ffplan.studies.train.diagnosis import Diagnosis, diagnose, fixed_extras, relaxations
 from ffplan.studies.train.plan_search import evaluated
-from ffplan.studies.train.software import stacks_of
-from ffplan.studies.train.train_assumptions import conv_assumptions
-from ffplan.studies.train.train_remedies import (
+from ffplan.studies.train.remedies import (
     Job,
     batch_for,
     batch_words,
@@ -24,8 +23,8 @@ from ffplan.studies.train.train_remedies import (
     remedy_words,
     with_batch,
 )
-from ffplan.studies.train.train_rows import train_rows
-from ffplan.studies.train.train_setup import (
+from ffplan.studies.train.rows import train_rows
+from ffplan.studies.train.setup import (
     TrainRequest,
     TrainSetup,
     check_available,
@@ -38,6 +37,7 @@ from ffplan.studies.train.train_setup import (
     train_report,
     train_setup,
 )
+from ffplan.studies.train.software import stacks_of
 from ffplan.training.axes import AXES, RECOMPUTE, ParallelPlans
 from ffplan.training.constraints import CANNOT, FIELDS, ROOM, RefusedError
 from ffplan.training.conv_layers import gradient_bytes
@@ -55,57 +55,57 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
 
 
-def _images(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest) -> TrainReport:
+def _images(design: ResolvedDesign, catalog: Catalog, request: TrainRequest) -> TrainReport:
     """Return a convolutional network on several numbers of accelerators.
 
     Raises:
-        RefusedError: where it cannot run on one of them.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run on one of them.
+        UncalibratedError: if the accelerators have no training constants.
     """
-    part, system = cluster_for(design, catalog, asked)
-    software = software_for(design, catalog, part, asked.plan)
-    limit, margins = memory_for(asked, part, software)
-    run = conv_run(asked.model, asked.plan, part, system, software, margins)
+    part, system = cluster_for(design, catalog, request)
+    software = software_for(design, catalog, part, request.plan)
+    limit, margins = memory_for(request, part, software)
+    run = conv_run(request.model, request.plan, part, system, software, margins)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
-        made = parallel_plans(conv_plan(asked.model, asked.plan, count), float(count))
-        check_memory(replace(run, plans=made), limit)
-        return made
+        parallel = parallel_plans(conv_plan(request.model, request.plan, count), float(count))
+        check_memory(replace(run, plans=parallel), limit)
+        return parallel
 
-    plans, skipped = tried(asked.gpus, plan)
+    plans, skipped = _tried(request.gpus, plan)
     rows = conv_rows(run, list(plans.values()), limit)
-    assumptions = conv_assumptions(run, asked.plan, given=asked.memory is not None)
+    assumptions = conv_assumptions(run, request.plan, given=request.memory is not None)
     size = gradient_bytes(run.layers, 1.0)
-    return train_report(design, catalog, asked, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
+    return train_report(design, catalog, request, part, size=size, rows=rows, assumptions=assumptions, skipped=skipped)
 
 
-def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gains: bool = True) -> TrainReport:
+def train(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, *, gains: bool = True) -> TrainReport:
     """Return one plan on several numbers of accelerators.
 
     Args:
-        asked: model, plan and numbers.
+        request: model, plan and numbers.
         gains: find what limits the plan of a transformer.
 
     Raises:
-        RefusedError: where it cannot run on one of them; says why and what would.
-        UncalibratedError: where the accelerators have no training constants.
+        RefusedError: if it cannot run on one of them; says why and what would.
+        UncalibratedError: if the accelerators have no training constants.
     """
-    asked, transformer = settled(design, catalog, asked), asked.model.transformer
+    request, transformer = settled(design, catalog, request), request.model.transformer
     if transformer is None:
-        return _images(design, catalog, asked)
-    if asked.plan.batch is None:
-        raise RefusedError(_no_batch(design, catalog, asked, transformer), infeasible=False)
-    stand = train_setup(design, catalog, asked, transformer)
+        return _images(design, catalog, request)
+    if request.plan.batch is None:
+        raise RefusedError(_no_batch(design, catalog, request, transformer), infeasible=False)
+    setup = train_setup(design, catalog, request, transformer)
 
     def plan(count: int) -> ParallelPlans:
         check_available(design, count)
-        made = parallel_plans(asked.plan, float(count))
-        here = replace(stand, host_limit=host_room(design, asked.plan, count))
-        wrong = fault_of(here, made)
+        parallel = parallel_plans(request.plan, float(count))
+        here = replace(setup, host_limit=host_room(design, request.plan, count))
+        wrong = fault_of(here, parallel)
         if wrong is not None:
-            where = f" on {plural(count, 'accelerator')}" if len(asked.gpus) > 1 else ""
-            ways = (*_published(catalog, asked, wrong), *_ways_out(design, here, asked, made, wrong))
+            where = f" on {plural(count, 'accelerator')}" if len(request.gpus) > 1 else ""
+            ways = (*_published(catalog, request, wrong), *_ways_out(design, here, request, parallel, wrong))
             words = "; ".join(text for text in (wrong.message, *ways) if text)
             raise RefusedError(
                 words,
@@ -113,46 +113,46 @@ def train(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, *, gain
                 lead=f"{CANNOT}{where}: ",
                 fields=FIELDS.get(wrong.reason, ()),
             )
-        return made
+        return parallel
 
-    plans, skipped = tried(asked.gpus, plan)
-    rows = train_rows(stand.run, list(plans.values()), stand.limit, list(plans), compared=False, gains=gains)
-    size = float(parameters(stand.shape))
+    plans, skipped = _tried(request.gpus, plan)
+    rows = train_rows(setup.run, list(plans.values()), setup.limit, list(plans), compared=False, gains=gains)
+    size = float(parameters(setup.shape))
     return train_report(
         design,
         catalog,
-        asked,
-        stand.part,
+        request,
+        setup.part,
         size=size,
         rows=rows,
-        assumptions=setup_assumptions(stand, asked),
+        assumptions=setup_assumptions(setup, request),
         skipped=skipped,
     )
 
 
-def fault_of(stand: TrainSetup, made: ParallelPlans) -> Diagnosis | None:
+def fault_of(setup: TrainSetup, plans: ParallelPlans) -> Diagnosis | None:
     """Return why a plan, of plain numbers, cannot run, or None."""
-    return diagnose(stand.shape, made, stand.limit, stand.host_limit, over=stand.run.margins.counted_over)
+    return diagnose(setup.shape, plans, setup.limit, setup.host_limit, over=setup.run.margins.counted_over)
 
 
-def _no_batch(design: ResolvedDesign, catalog: Catalog, asked: TrainRequest, transformer: Transformer) -> str:
+def _no_batch(design: ResolvedDesign, catalog: Catalog, request: TrainRequest, transformer: Transformer) -> str:
     """Return the message for a plan without a batch, with one that runs."""
-    for count in asked.gpus:
+    for count in request.gpus:
         check_available(design, count)
-    stand = train_setup(design, catalog, replace(asked, plan=batched(asked.plan, 1)), transformer)
-    batch, count = batch_for(stand, asked.plan, asked.gpus), asked.gpus[0]
-    words = batch_words(batch, asked.gpus)
+    setup = train_setup(design, catalog, replace(request, plan=batched(request.plan, 1)), transformer)
+    batch, count = batch_for(setup, request.plan, request.gpus), request.gpus[0]
+    text = batch_words(batch, request.gpus)
     if batch is not None:
-        return words
-    guess = near_batch(stand, count)
-    plan = batched(asked.plan, guess)
-    near = _nearest(with_batch(stand, guess), plan, parallel_plans(plan, float(count)), count)
-    return f"{words}; with --batch {guess}, {near}"
+        return text
+    guess = near_batch(setup, count)
+    plan = batched(request.plan, guess)
+    near = _nearest(with_batch(setup, guess), plan, parallel_plans(plan, float(count)), count)
+    return f"{text}; with --batch {guess}, {near}"
 
 
-def _published(catalog: Catalog, asked: TrainRequest, wrong: Diagnosis) -> Iterator[str]:
+def _published(catalog: Catalog, request: TrainRequest, wrong: Diagnosis) -> Iterator[str]:
     """Yield the stack whose published runs are counted as far over the memory of their cards as a refused plan."""
-    if asked.plan.stack is not None or asked.memory is not None:
+    if request.plan.stack is not None or request.memory is not None:
         return
     near = [stack.id for stack in stacks_of(catalog) if stack.counted_over and stack.counted_over.value >= wrong.over]
     if wrong.reason == "memory" and near:
@@ -160,18 +160,18 @@ def _published(catalog: Catalog, asked: TrainRequest, wrong: Diagnosis) -> Itera
 
 
 def _ways_out(
-    design: ResolvedDesign, stand: TrainSetup, asked: TrainRequest, made: ParallelPlans, wrong: Diagnosis
+    design: ResolvedDesign, setup: TrainSetup, request: TrainRequest, plans: ParallelPlans, wrong: Diagnosis
 ) -> Iterator[str]:
-    """Yield remedies for a plan that cannot run, each of which runs when it is typed."""
-    count = int(made.gpus)
-    job = Job(stand, asked.plan, count, most_gpus(design))
-    yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, made, wrong.reason))
-    if len(asked.gpus) == 1 and best(evaluated(stand, asked, count).step, 1):
+    """Yield remedies for a plan that cannot run, each verified to run."""
+    count = int(plans.gpus)
+    job = Job(setup, request.plan, count, most_gpus(design))
+    yield wrong.remedy if wrong.reason == "memory" else remedy_words(remedies(job, plans, wrong.reason))
+    if len(request.gpus) == 1 and best(evaluated(setup, request, count).step, 1):
         yield "--search finds the fastest"
-    yield _nearest(stand, asked.plan, made, count)
+    yield _nearest(setup, request.plan, plans, count)
 
 
-def tried(
+def _tried(
     counts: tuple[int, ...], plan: Callable[[int], ParallelPlans]
 ) -> tuple[dict[int, ParallelPlans], tuple[Skipped, ...]]:
     """Return plans by numbers of accelerators, and the numbers on which there is none.
@@ -183,60 +183,62 @@ def tried(
     Raises:
         RefusedError: the first, where all are refused.
     """
-    found: dict[int, ParallelPlans] = {}
+    plans_by_size: dict[int, ParallelPlans] = {}
     refused: list[tuple[int, RefusedError]] = []
     for count in counts:
         try:
-            found[count] = plan(count)
+            plans_by_size[count] = plan(count)
         except RefusedError as error:
             refused.append((count, error))
-    if not found:
+    if not plans_by_size:
         raise refused[0][1]
-    return found, tuple(Skipped(count, error.why) for count, error in refused)
+    return plans_by_size, tuple(Skipped(count, error.why) for count, error in refused)
 
 
-def _nearest(stand: TrainSetup, plan: PlanFields, asked: ParallelPlans, count: int) -> str:
+def _nearest(setup: TrainSetup, plan: PlanFields, requested: ParallelPlans, count: int) -> str:
     """Return the options of the nearest plan that runs on `count` accelerators, in words."""
-    space = search_space(stand.shape, count, stand.run.system.domain, {})
-    for left_out in relaxations(asked):
-        base = replace(asked, **left_out, reduced_bytes=0.0)
-        found = evaluate_space(replace(stand.run, plans=base), space, count, stand.limit, host_limit=stand.host_limit)
-        at = nearest(found, base)
-        near = None if at is None else single(found.plans, found.step.shape, at)
+    space = search_space(setup.shape, count, setup.run.system.domain, {})
+    for left_out in relaxations(requested):
+        base = replace(requested, **left_out, reduced_bytes=0.0)
+        evaluated = evaluate_space(
+            replace(setup.run, plans=base), space, count, setup.limit, host_limit=setup.host_limit
+        )
+        index = nearest(evaluated, base)
+        near = None if index is None else single(evaluated.plans, evaluated.step.shape, index)
         if near is None or any(near.zero < LEAST_ZERO[name] for name in fixed_extras(near)):
             continue
-        words = [*(f"without `{name}`" for name in left_out), *changed(plan, asked, near)]
-        return f"the nearest plan that runs: {' '.join(words)}"
+        changes = [*(f"without `{name}`" for name in left_out), *_changed(plan, requested, near)]
+        return f"the nearest plan that runs: {' '.join(changes)}"
     return f"no plan of this model, batch and memory runs on {plural(count, 'accelerator')}"
 
 
-def changed(plan: PlanFields, asked: ParallelPlans, near: ParallelPlans) -> list[str]:
+def _changed(plan: PlanFields, requested: ParallelPlans, near: ParallelPlans) -> list[str]:
     """Return the options that make one plan of another: those above one, and whatever differs.
 
     Args:
         plan: the requested plan, as written.
-        asked: the same as plain numbers.
+        requested: the same as plain numbers.
     """
-    found = [
+    changes = [
         f"{axis.option} {int(getattr(near, axis.array))}"
         for axis in AXES
         if axis.values is not None
         and axis.named
-        and (getattr(near, axis.array) > 1 or getattr(near, axis.array) != getattr(asked, axis.array))
+        and (getattr(near, axis.array) > 1 or getattr(near, axis.array) != getattr(requested, axis.array))
     ]
-    found.append(f"--zero {int(near.zero)}")
-    if near.recompute or asked.recompute:
-        found.append(f"--recompute {RECOMPUTE[int(near.recompute)]}")
+    changes.append(f"--zero {int(near.zero)}")
+    if near.recompute or requested.recompute:
+        changes.append(f"--recompute {RECOMPUTE[int(near.recompute)]}")
     if near.tensor > 1 and not (near.sequence_parallel and plan.sequence_parallel):
-        found.append("--sp" if near.sequence_parallel else "--no-sp")
+        changes.append("--sp" if near.sequence_parallel else "--no-sp")
     if near.expert_tensor != near.tensor or plan.expert_tensor is not None:
-        found.append(f"--etp {int(near.expert_tensor)}")
-    if near.gradient_bytes != asked.gradient_bytes:
-        found.append(f"--grad-dtype {'fp32' if near.gradient_bytes > 2 else 'bf16'}")
-    if near.gpus != asked.gpus:
-        found.append(f"--gpus {int(near.gpus)}")
+        changes.append(f"--etp {int(near.expert_tensor)}")
+    if near.gradient_bytes != requested.gradient_bytes:
+        changes.append(f"--grad-dtype {'fp32' if near.gradient_bytes > 2 else 'bf16'}")
+    if near.gpus != requested.gpus:
+        changes.append(f"--gpus {int(near.gpus)}")
     if near.zero == 3 and plan.reduces_whole:
-        found.append("--reducer nccl")
+        changes.append("--reducer nccl")
     if plan.data is not None:
-        found.append(f"--dp {int(near.data)}")
-    return found
+        changes.append(f"--dp {int(near.data)}")
+    return changes

@@ -20,7 +20,7 @@ from ffplan.calibration.overlay import KEY, START
 from ffplan.catalog.evidence import DurationFigure
 from ffplan.catalog.stacks import StackRates
 from ffplan.results.training import CalibrationReport, Constant
-from ffplan.studies.train import relatives
+from ffplan.studies.train import nearest_accelerator
 from tests.support import ROOT
 
 if TYPE_CHECKING:
@@ -289,7 +289,7 @@ def halved(monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], ...]]:
     monkeypatch.setattr(leave_one_out, "joint_errors", lambda items, _: np.concatenate([i.rows for i in items]) / 2)
     monkeypatch.setattr(leave_one_out, "errors", lambda items: np.concatenate([item.rows for item in items]))
     monkeypatch.setattr(leave_one_out, "_unnamed", lambda item: run_of("", "", *(3 * item.rows)))
-    monkeypatch.setattr(relatives, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
+    monkeypatch.setattr(nearest_accelerator, "distance", lambda a, b: abs(len(a.id) - len(b.id)))
     return seen
 
 

@@ -16,7 +16,7 @@ from ffplan.check.rules import node as node_rules
 from ffplan.check.rules.limits import LIMITS
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
-from ffplan.studies.operate import storage_burst as studies_storage
+from ffplan.studies.operate import storage_jobs as studies_storage
 from tests.support import ROOT, assess_file, document, ffplan, vary_design
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.cli.init import PowerOf
-from ffplan.studies.choose.wishes import POWERS
+from ffplan.studies.choose.candidates import POWERS
 from tests.support import ROOT, ffplan, valid
 
 if TYPE_CHECKING:
@@ -142,13 +142,13 @@ def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path
 def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
     """Each is typed in after the wishes, and gives as many designs as it says."""
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.choose.near_wishes import NearSearch
-    from ffplan.studies.choose.wishes import Wishes
+    from ffplan.studies.choose.candidates import Wishes
+    from ffplan.studies.choose.relaxed_targets import RelaxedSearch
 
     wishes = Wishes(
         accelerator="h100-sxm-80gb", gpus=4096, budget=160e6, watts=5e6, model=None, book="usd-2026", pue=1.25
     )
-    search = NearSearch(wishes, Catalog(), "near")
+    search = RelaxedSearch(wishes, Catalog(), "near")
     near = search.unmet((2936, [], [])).near[at]
     asked = ["--gpus", "4096", *WISHES, *shlex.split(near.options), "--folder", str(tmp_path), "-f", "json"]
     done = ffplan("init", *asked)

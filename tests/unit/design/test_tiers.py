@@ -18,7 +18,7 @@ from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.wiring.network import SPINE
 from ffplan.fabric.wiring.printed_ports import printed_ports
-from ffplan.studies.design.tier_switches import tier_switches
+from ffplan.studies.design.sections import tier_switches
 from tests.support import ROOT, document, wired
 
 if TYPE_CHECKING:

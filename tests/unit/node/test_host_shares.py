@@ -17,8 +17,8 @@ from ffplan.design.resolve import resolve
 from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.node.host_copies import host_copies, host_shares
-from ffplan.studies.train.train_assumptions import copy_gaps
-from ffplan.studies.train.train_setup import host_room
+from ffplan.studies.train.assumptions import copy_gaps
+from ffplan.studies.train.setup import host_room
 from ffplan.training.data_parallel import host_rates
 from tests.support import ROOT, assess_file, host_named
 

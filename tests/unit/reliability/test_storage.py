@@ -14,7 +14,7 @@ from ffplan.reliability.exposure import bridges_per_node, job_units
 from ffplan.reliability.hazards import event_rates
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.reliability.storage import capacity, storage_rates, transfer_seconds
-from ffplan.studies.operate.acceptance_judged import robust_score
+from ffplan.studies.operate.acceptance_verdicts import robust_score
 from ffplan.training.memory import kv_bytes
 from ffplan.training.model_shape import shape_of
 from tests.support import ROOT, host_named, model_named

@@ -6,7 +6,7 @@ from ffplan.measuring.plan import tiny_plan
 from ffplan.report.calibrate import measured_document, plan_document
 from ffplan.report.document import Grid, Remarks
 from ffplan.results.measurement import KernelError, KernelGroupError, MeasuredConstant, MeasuredFit
-from ffplan.studies.trust.measure import measure_plan
+from ffplan.studies.trust.measurement import measure_plan
 
 
 def kernel(group: str, **more: object) -> KernelError:

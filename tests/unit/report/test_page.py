@@ -88,12 +88,12 @@ def test_charts_hold_the_numbers_of_the_result() -> None:
 
 def test_a_bill_is_drawn_as_steps_that_end_at_the_total() -> None:
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.cost.asked import Asked
     from ffplan.studies.cost.cost import study_cost
+    from ffplan.studies.cost.request import CostRequest
     from tests.support import wired
 
     design = wired("superpod-h100-4su").design
-    study = study_cost(design, Catalog(), Asked(draws=0))
+    study = study_cost(design, Catalog(), CostRequest(draws=0))
     assert study.bom is not None
     bill = next(chart for chart in charts_of(study) if chart.title == "Bill of materials")
     steps, total = bill.points[:-1], bill.points[-1]

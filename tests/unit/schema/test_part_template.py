@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.catalog.kinds import KINDS
-from ffplan.catalog.store import Catalog, read_part
+from ffplan.catalog.read import read_part
+from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import parse_document
 from ffplan.schema.json_schema import json_schema
 from ffplan.schema.part_template import fields_of_kind, part_template

@@ -14,8 +14,8 @@ from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
 from ffplan.node.host_copies import pcie_line_rate
 from ffplan.studies.basis.job_layout import node_of
-from ffplan.studies.operate.acceptance_bounds import collective_bound, node_bounds
-from ffplan.studies.operate.job_asked import goodput_job
+from ffplan.studies.operate.acceptance_verdicts import collective_bound, node_bounds
+from ffplan.studies.operate.goodput_job import goodput_job
 from tests.support import DESIGNS, ROOT, ffplan
 
 if TYPE_CHECKING:

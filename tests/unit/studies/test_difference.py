@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.studies.explain.difference import _changes, regressions
-from ffplan.studies.explain.figures import FIGURES, figure_changes
+from ffplan.studies.explain.difference import FIGURES, _changes, figure_changes, regressions
 from tests.support import ROOT, Run, ffplan, valid, vary_design
 from tests.unit.check.test_policy import git
 

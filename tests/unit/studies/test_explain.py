@@ -13,8 +13,8 @@ import yaml
 from ffplan import load, search, train
 from ffplan.catalog.store import Catalog
 from ffplan.figures.figure import equation
+from ffplan.studies.explain.derivation import POLICIES, ROLES
 from ffplan.studies.explain.explain import scaled
-from ffplan.studies.explain.explain_parts import POLICIES, ROLES
 from ffplan.studies.explain.input_places import figure_at
 from tests.support import ROOT, assess_file, collective, ffplan, valid, vary_design
 

@@ -6,9 +6,8 @@ import pytest
 
 from ffplan.catalog.store import Catalog
 from ffplan.studies.choose import first_designs
-from ffplan.studies.choose.built import draft_from
+from ffplan.studies.choose.candidates import IDEAS, Idea, Wishes, draft_from
 from ffplan.studies.choose.first_designs import Builder, why_not
-from ffplan.studies.choose.wishes import IDEAS, Idea, Wishes
 
 
 @pytest.mark.parametrize("idea", [idea for idea in IDEAS if not idea.other], ids=lambda idea: idea.name)

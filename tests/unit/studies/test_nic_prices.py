@@ -12,8 +12,7 @@ from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.studies.cost.ledger import Ledger, ledger_of
-from ffplan.studies.cost.nic_prices import with_nic_prices
+from ffplan.studies.cost.ledger import Ledger, ledger_of, with_nic_prices
 from tests.support import ROOT, ffplan, overlay_part, vary_design
 
 if TYPE_CHECKING:

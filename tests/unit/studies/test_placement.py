@@ -17,10 +17,9 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.interop.logs.read import read_log
 from ffplan.results.acceptance import Measured
-from ffplan.studies.basis.job_layout import most_gpus, node_of
-from ffplan.studies.basis.placement import Placement, nics_near, placement_fault, placement_of
+from ffplan.studies.basis.job_layout import Placement, most_gpus, nics_near, node_of, placement_fault, placement_of
 from ffplan.studies.operate.acceptance import OPERATIONS, collective_points
-from ffplan.studies.operate.acceptance_bounds import collective_bound
+from ffplan.studies.operate.acceptance_verdicts import collective_bound
 from tests.support import DESIGNS, ROOT, examples, ffplan
 
 if TYPE_CHECKING:

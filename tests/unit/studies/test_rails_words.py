@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.studies.basis.design_assumptions import _rails
+from ffplan.studies.basis.provenance import _rails
 from tests.support import ROOT, vary_design, wired
 
 if TYPE_CHECKING:

@@ -14,16 +14,14 @@ from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
 from ffplan.design.training import PlanFields
+from ffplan.studies.choose.candidates import IDEAS
 from ffplan.studies.choose.cluster_search import ClusterSearch, with_nics
 from ffplan.studies.choose.recommend import Recommendation, recommend
-from ffplan.studies.choose.recommend_choice import differs, distance, kept
-from ffplan.studies.choose.recommend_shares import chances
 from ffplan.studies.choose.recommend_target import Stage, Target, aim_of, broken, days_for
-from ffplan.studies.choose.recommendation import purchases
-from ffplan.studies.choose.wishes import IDEAS
-from ffplan.studies.cost.asked import Asked
+from ffplan.studies.choose.recommendation import chances, differs, distance, kept, purchases
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
-from ffplan.studies.train.usual_job import timed_on
+from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.train.default_job import timed_on
 from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 
@@ -297,7 +295,7 @@ def test_cost_over_the_life_is_one_number() -> None:
     """What the draws begin with, without any draw, is what `cost` prints."""
     wanted, catalog = target(), Catalog()
     best = recommend(wanted, catalog, quiet).meet[0]
-    parts, asked = catalog.fresh(), Asked(draws=0)
+    parts, asked = catalog.fresh(), CostRequest(draws=0)
     ledger = ledger_for(best.built.design, parts, asked)
     v = likely(inputs_for(ledger, best.timed, parts))
     year, _ = evaluate(ledger.account, None, v)
@@ -357,7 +355,7 @@ def test_each_purchase_is_the_smallest() -> None:
     model = catalog.entry("llama3-8b").part
     assert isinstance(model, Model)
     timed = timed_on(found.built.design, catalog.fresh(), model, PlanFields(), fewer, 1e12, searching=True)
-    run = study_cost(found.built.design, catalog.fresh(), Asked(draws=0), timed).run
+    run = study_cost(found.built.design, catalog.fresh(), CostRequest(draws=0), timed).run
     assert run is not None
     assert run.days.likely > 40
 

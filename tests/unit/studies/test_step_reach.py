@@ -13,8 +13,8 @@ from ffplan.cli.explain import _kept
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.explain.explain import scaled
-from ffplan.studies.explain.step_reach import KeptPlan, Reach, reach
-from ffplan.studies.train.workload import workload_report
+from ffplan.studies.explain.step_inputs import KeptPlan, Reach, reach
+from ffplan.studies.train.default_job import workload_report
 from tests.support import ROOT
 
 
@@ -79,6 +79,6 @@ def test_figures_note_that_they_are_read() -> None:
 
 def test_records_are_the_same_where_their_fields_are(far: Reach) -> None:
     assert far.base is not None
-    speeds = far.base.stand.run.speeds
+    speeds = far.base.setup.run.speeds
     assert same(speeds, replace(speeds))
     assert not same(speeds, speeds.faster("matrix", 1.1))

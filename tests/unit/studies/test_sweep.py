@@ -24,12 +24,10 @@ from ffplan.base.errors import FfplanError, UsageError
 from ffplan.cli.app import build
 from ffplan.studies.choose import sweep_run
 from ffplan.studies.choose.design_grid import design_grid
-from ffplan.studies.choose.pareto import front, knee
 from ffplan.studies.choose.sweep import Sweep, SweepQuery
 from ffplan.studies.choose.sweep_axes import Points, axis
-from ffplan.studies.choose.sweep_cluster import in_tasks, refuse_parts, refuse_versions
-from ffplan.studies.choose.sweep_rows import Kept
-from ffplan.studies.choose.sweep_run import SweepJob, job_key, work
+from ffplan.studies.choose.sweep_rows import Kept, front, knee
+from ffplan.studies.choose.sweep_run import SweepJob, in_tasks, job_key, refuse_parts, refuse_versions, work
 from tests.support import ROOT, assess_file, examples, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -229,8 +227,7 @@ def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
     ffplan(*ARGUMENTS, "--points", str(part), "-j", "1")
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.choose.sweep_rows import header, kept
-    from ffplan.studies.choose.sweep_shown import grid_axes
+    from ffplan.studies.choose.sweep_rows import grid_axes, header, kept
     from ffplan.studies.choose.sweep_total import Total
 
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -440,8 +437,7 @@ def test_the_report(tmp_path: Path) -> None:
 def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
     distributed = pytest.importorskip("distributed")
-    from ffplan.studies.choose.sweep_cluster import on_cluster
-    from ffplan.studies.choose.sweep_run import SweepJob
+    from ffplan.studies.choose.sweep_run import SweepJob, on_cluster
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -465,8 +461,7 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
     distributed = pytest.importorskip("distributed")
     import dask
 
-    from ffplan.studies.choose.sweep_cluster import on_cluster
-    from ffplan.studies.choose.sweep_run import SweepJob
+    from ffplan.studies.choose.sweep_run import SweepJob, on_cluster
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
     text = (ROOT / "designs" / "pcie-a100-three-tier.yaml").read_text(encoding="utf-8")
@@ -489,9 +484,8 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
     from ffplan.cli.sweep_file import PointsFile
-    from ffplan.studies.choose.sweep_cluster import on_cluster
     from ffplan.studies.choose.sweep_rows import header
-    from ffplan.studies.choose.sweep_run import SweepJob, here
+    from ffplan.studies.choose.sweep_run import SweepJob, here, on_cluster
     from ffplan.studies.choose.sweep_total import Total
 
     points = Points((axis("nodes[0].count=1..200000"), axis("site.pue=1.1,1.2")))
@@ -621,8 +615,7 @@ def test_points_that_were_changed_are_not_continued(tmp_path: Path) -> None:
 
 def test_what_charts_show_of_a_sweep() -> None:
     """The best over a grid against every point by itself; a long axis in forty cells; points spread evenly."""
-    from ffplan.studies.choose.sweep_rows import kept
-    from ffplan.studies.choose.sweep_shown import first_of_cells, grid_axes, sampled
+    from ffplan.studies.choose.sweep_rows import first_of_cells, grid_axes, kept, sampled
     from ffplan.studies.choose.sweep_total import Total
 
     sweep = swept("nodes[0].count=100..900", "site.pue=1.1,1.2,1.3", "fabric.core_policy=minimal,equal-stripe")

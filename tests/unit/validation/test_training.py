@@ -11,7 +11,7 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
-from ffplan.studies.trust.accuracy import accuracy_report
+from ffplan.studies.trust.measurement import accuracy_report
 from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import replay_files
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile

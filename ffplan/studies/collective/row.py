@@ -1,0 +1,157 @@
+"""One time of a collective as a row of the report: what is chosen, what it waits for, what would be faster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.collectives import expert_dispatch
+from ffplan.collectives.algorithms import ALGORITHMS
+from ffplan.collectives.bottleneck import Line, solve
+from ffplan.collectives.hfreduce import hfreduce
+from ffplan.collectives.timing import CollectiveQuery, chosen, dispatch_ledger, fastest, time_choices
+from ffplan.collectives.volumes import bus_factor
+from ffplan.node.resources import resources
+from ffplan.results.collective import CollectiveRow
+
+if TYPE_CHECKING:
+    from ffplan.collectives.bounds import Bound
+    from ffplan.collectives.rank_layout import RankLayout
+
+_MARGIN = 1.01
+"""By how much a stream is slower than its resources before its protocol counts as what binds [1]."""
+
+
+@record
+class Pick:
+    """The time of what a library chooses."""
+
+    size: float
+    """Message [byte]."""
+    algorithm: str
+    protocol: str
+    time: float
+    """Time [s]."""
+    latency: float
+    """Part that does not grow with the message [s]."""
+    stream: float
+    """Part that the tightest resource takes [s]."""
+    fastest: str
+    """Algorithm and protocol that would take least."""
+    fastest_time: float
+    """Its time [s]."""
+
+
+def choice_name(algorithm: str, protocol: str) -> str:
+    """Return the name of a choice, such as `ring ll128`."""
+    return " ".join(filter(None, (algorithm, protocol)))
+
+
+def ledger_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> list[Line]:
+    """Return the ledger of an algorithm of any library.
+
+    Args:
+        query: operation and library.
+        algorithm: as the choices name it.
+    """
+    if algorithm == "hfreduce":
+        return hfreduce(job, nvlink=query.nvlink, memcpy_async=query.memcpy_async, operation=query.operation)[0]
+    if algorithm in ("node-limited", "straight"):
+        return dispatch_ledger(query, job, algorithm)
+    return ALGORITHMS[algorithm].ledger(query.operation, job)
+
+
+def bound_of(query: CollectiveQuery, job: RankLayout, algorithm: str) -> Bound:
+    """Return every term of an algorithm, with the rates that long messages reach.
+
+    Args:
+        query: operation and library.
+        job: the ranks, plain numbers.
+        algorithm: as the choices name it.
+    """
+    share = query.library.link_share.value if query.library.link_share else 1.0
+    return solve(
+        resources(job.host, job.cuts, share),
+        ledger_of(query, job, algorithm),
+        sustained=True,
+        trees=algorithm in ALGORITHMS and ALGORITHMS[algorithm].trees,
+    )
+
+
+def _limit(bound: Bound, pick: Pick) -> tuple[str, str]:
+    """Return the limit of a row: latency, its protocol, or the tightest resource."""
+    if pick.latency > pick.stream:
+        return "latency", "latency"
+    if pick.stream > pick.size / (float(bound.gbyte_s) * 1e9) * _MARGIN:
+        return "protocol", "share or ceiling of the protocol"
+    return bound.binding.name, bound.binding.label
+
+
+def _as_deepep(query: CollectiveQuery, job: RankLayout, algorithm: str, algbw: float) -> float | None:
+    """Return the rate as DeepEP counts it, with tokens to a GPU's own node; None of other operations."""
+    if query.routing is None:
+        return None
+    return float(algbw * expert_dispatch.counted_copies(job, query.routing, algorithm))
+
+
+def collective_row(query: CollectiveQuery, job: RankLayout, gpus: int, pick: Pick, bound: Bound) -> CollectiveRow:
+    """Return the row of one time.
+
+    Args:
+        query: operation and library.
+        job: the ranks, plain numbers.
+        gpus: how many they are.
+        pick: the choice, its size and time.
+        bound: every term of the algorithm chosen.
+    """
+    algbw = pick.size / pick.time / 1e9
+    name, label = _limit(bound, pick)
+    spare = bound.runner_up
+    return CollectiveRow(
+        library=query.name,
+        gpus=gpus,
+        nodes=int(job.nodes),
+        zones=int(job.zones),
+        size_bytes=pick.size,
+        algorithm=pick.algorithm,
+        protocol=pick.protocol,
+        time_s=pick.time,
+        algbw_gbyte_s=algbw,
+        busbw_gbyte_s=float(algbw * bus_factor(query.operation, job.ranks)),
+        latency_s=pick.latency,
+        stream_s=pick.stream,
+        fill_s=max(0.0, pick.time - pick.latency - pick.stream),
+        limited_by=name,
+        limited_by_label=label,
+        runner_up=spare.name if spare else None,
+        runner_up_gbyte_s=float(spare.gbyte_s) if spare else None,
+        fastest=pick.fastest,
+        fastest_time_s=pick.fastest_time,
+        deepep_gbyte_s=_as_deepep(query, job, pick.algorithm, algbw),
+    )
+
+
+def timed_row(query: CollectiveQuery, job: RankLayout, gpus: int, size: float) -> CollectiveRow | None:
+    """Return the row of one message on one job; None if the library cannot run there.
+
+    Args:
+        query: operation, library and what is forced.
+        job: the ranks, plain numbers.
+        gpus: how many they are.
+        size: message [byte].
+    """
+    times = time_choices(query, job, size)
+    if not times:
+        return None
+    choice, best = chosen(times), fastest(times)
+    pick = Pick(
+        size=size,
+        algorithm=choice.algorithm,
+        protocol=choice.protocol,
+        time=choice.time,
+        latency=choice.latency,
+        stream=choice.stream,
+        fastest=choice_name(best.algorithm, best.protocol),
+        fastest_time=best.time,
+    )
+    return collective_row(query, job, gpus, pick, bound_of(query, job, choice.algorithm))

@@ -1,0 +1,176 @@
+"""The same training job on several designs: speed, MFU, and purchase per token a second."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import listed
+from ffplan.base.record import record
+from ffplan.results.comparison import JobSide, JobSize, OwnSize, TrainingComparison
+from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.basis.provenance import files_of
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.results.design import Assessment
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.train.default_job import JobReports
+
+_PURCHASE, _PLANNED = "purchase", "planned parts"
+"""What capital is."""
+_STEPS = (0.25, 1.0, 4.0)
+"""Batches that are compared, as multiples of the one asked for."""
+
+
+@record
+class _Capital:
+    """What the accelerators of each design cost."""
+
+    basis: str
+    each: tuple[float | None, ...]
+    """Cost of an accelerator on every design [currency]; None if it is partial or missing."""
+    currency: str | None
+    comparable: bool
+    """Costs are in one currency, over one scope, without gaps."""
+
+
+def _capital(assessments: Sequence[Assessment], *, comparable: bool) -> _Capital:
+    """Return the purchase of an accelerator, or its share of the planned parts where a purchase has gaps.
+
+    Args:
+        comparable: their planned parts are priced in one currency, over one scope, without gaps.
+    """
+    sites = [
+        assessment.site for assessment in assessments if assessment.site is not None and not assessment.site.left_out
+    ]
+    bought = tuple(site.per_accelerator for site in sites)
+    currencies = {site.currency for site in sites}
+    if len(sites) == len(assessments) and None not in bought and len(currencies) == 1:
+        return _Capital(_PURCHASE, bought, currencies.pop(), comparable=True)
+    costs = [assessment.cost for assessment in assessments]
+    priced = {cost.currency for cost in costs if cost}
+    per_accelerator = tuple(cost.per_accelerator if cost and not cost.missing else None for cost in costs)
+    return _Capital(_PLANNED, per_accelerator, priced.pop() if len(priced) == 1 else None, comparable=comparable)
+
+
+def _side(report: TrainReport | RefusedError | UncalibratedError, capital: float | None, gpus: int) -> JobSide:
+    """Return a job on one design with accelerators of a cost each; one that cannot run carries the reason."""
+    if isinstance(report, RefusedError | UncalibratedError):
+        return JobSide(
+            plan=None,
+            step_s=None,
+            tokens_s=None,
+            tokens_s_gpu=None,
+            mfu=None,
+            memory_words=None,
+            capital_per_token_s=None,
+            capital_ratio=None,
+            speed_ratio=None,
+            estimated_from=None,
+            error_band=None,
+            refused=str(report),
+            parts=(),
+        )
+    row = report.rows[0]
+    return JobSide(
+        plan=row.plan,
+        step_s=row.step_s,
+        tokens_s=row.tokens_s,
+        tokens_s_gpu=row.tokens_s / gpus,
+        mfu=row.mfu,
+        memory_words=row.memory_words,
+        capital_per_token_s=capital * gpus / row.tokens_s if capital is not None else None,
+        capital_ratio=None,
+        speed_ratio=None,
+        estimated_from=report.estimated_from,
+        error_band=report.error_band,
+        refused=None,
+        parts=row.parts,
+    )
+
+
+def _against(side: JobSide, base: JobSide, *, comparable: bool) -> JobSide:
+    """Return a side with its ratios to the baseline."""
+    from dataclasses import replace
+
+    speed = side.tokens_s / base.tokens_s if side.tokens_s and base.tokens_s else None
+    both = comparable and side.capital_per_token_s and base.capital_per_token_s
+    capital = side.capital_per_token_s / base.capital_per_token_s if both else None  # type: ignore[operator]
+    return replace(side, speed_ratio=speed, capital_ratio=capital)
+
+
+def batches_of(batch: int) -> list[int]:
+    """Return the batches that are compared, around one [1]."""
+    return list(dict.fromkeys(max(1, round(batch * factor)) for factor in _STEPS))
+
+
+def shared_size(reports: JobReports) -> int:
+    """Return the most accelerators that one job can span on every design [1]."""
+    return min(most_gpus(design) for design, _ in reports.designs)
+
+
+def size_basis(most: Sequence[int], labels: Sequence[str], gpus: int) -> str:
+    """Return why a job that is compared has a number of accelerators, and which designs could give it more.
+
+    Args:
+        most: largest job of each design [1].
+        labels: label of each design.
+        gpus: accelerators of the job [1].
+    """
+    if gpus < min(most):
+        return f"The job has {gpus:,} accelerators, as asked for."
+    larger = [f"`{label}` could give {count:,}" for label, count in zip(labels, most, strict=True) if count > gpus]
+    if not larger:
+        return f"The job has {gpus:,} accelerators, the most that one job can span on each design."
+    least = next(label for label, count in zip(labels, most, strict=True) if count == gpus)
+    return f"The job has {gpus:,} accelerators, the most that `{least}` gives to one job; {listed(larger)}."
+
+
+def _own_size(reports: JobReports, index: int, batch: int) -> OwnSize:
+    """Return the job on all accelerators of a design."""
+    most = most_gpus(reports.designs[index][0])
+    report = reports.of(index, most, batch)
+    return OwnSize(most, None if isinstance(report, Exception) else report.rows[0].tokens_s)
+
+
+def compare_training(
+    assessments: Sequence[Assessment],
+    labels: Sequence[str],
+    baseline: int,
+    reports: JobReports,
+    batch: int,
+    gpus: int,
+    *,
+    comparable: bool,
+) -> TrainingComparison:
+    """Return one job on every design, at three batches, and on all accelerators of each.
+
+    Args:
+        labels: label of each design.
+        baseline: position of the design that ratios refer to.
+        reports: the job on every design, by accelerators and batch.
+        batch: the batch asked for [1].
+        gpus: accelerators of the job [1].
+        comparable: their planned parts are priced in one currency, over one scope, without gaps.
+    """
+    capital = _capital(assessments, comparable=comparable)
+    sizes: list[JobSize] = []
+    for size in batches_of(batch):
+        sides = [_side(reports.of(index, gpus, size), price, gpus) for index, price in enumerate(capital.each)]
+        against = tuple(_against(side, sides[baseline], comparable=capital.comparable) for side in sides)
+        sizes.append(JobSize(batch=size, sides=against))
+    own_sizes = tuple(_own_size(reports, index, batch) for index in range(len(assessments)))
+    return TrainingComparison(
+        model=reports.model.id,
+        gpus=gpus,
+        size_basis=size_basis([size_report.gpus for size_report in own_sizes], labels, gpus),
+        own_sizes=own_sizes,
+        batch=batch,
+        capital_basis=capital.basis,
+        currency=capital.currency,
+        sizes=tuple(sizes),
+        catalog=files_of(catalog for _, catalog in reports.designs),
+    )

@@ -1,0 +1,310 @@
+"""A cost study in sentences, with its assumptions."""
+
+from __future__ import annotations
+
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, listed, number, percent, plural, ranged, short
+from ffplan.cost.inputs import SIZING
+from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.cost.site import rack_limit
+from ffplan.studies.cost.parts import RECALLED, benchmark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from ffplan.catalog.ownership import OwnershipProfile
+    from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
+    from ffplan.results.run import Band, RunReport
+    from ffplan.studies.cost.ledger import Ledger
+
+DRIVERS = 3
+"""Inputs named as what decides a figure [1]."""
+_LOOKED_AT = 8
+"""Largest drivers of a figure among which recalled ones are named [1]."""
+_LEAST_SHARE = 0.005
+"""Recalled part of a bill from which it is named [1]."""
+_TRILLION, _BILLION = 1e12, 1e9
+
+
+def _tokens_words(tokens: float) -> str:
+    """Return a number of tokens, such as `2 T tokens`."""
+    if tokens >= _TRILLION:
+        return f"{number(tokens / _TRILLION)} T tokens"
+    if tokens >= _BILLION:
+        return f"{number(tokens / _BILLION)} bn tokens"
+    return plural(round(tokens), "token")
+
+
+def money(value: float, currency: str) -> str:
+    """Return an amount with its currency; two places below a hundred."""
+    if 0 < abs(value) < 100:
+        return f"{value:,.2f} {currency}" if abs(value) >= 0.1 else f"{number(value, 3)} {currency}"
+    return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
+
+
+def _band_words(band: Band, unit: str) -> str:
+    """Return a figure for headlines: its median with P10 and P90; the likely value without draws."""
+    return ranged(band.p50, band.p10, band.p90, unit)
+
+
+def run_words(run: RunReport) -> str:
+    """Return a run in a sentence."""
+    parts = listed(f"`{part}`" for part in run.missing_power)
+    without = f", without the power of {parts}, which is unknown" if parts else ""
+    costs = ""
+    if run.cost is not None and run.cost_per_million_tokens is not None:
+        per_million = _band_words(run.cost_per_million_tokens, run.currency)
+        costs = f", costs {_band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
+    return (
+        f"{run.model} on {_tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
+        f"{_band_words(run.days, 'days')}{costs} and uses "
+        f"{_band_words(run.energy_mwh, 'MWh')} and {_band_words(run.carbon_t, 't CO2e')}{without}."
+    )
+
+
+def _driver_words(uncertainty: Uncertainty) -> str:
+    """Name the drivers of a figure in a sentence; empty if nothing is uncertain."""
+    if not uncertainty.tornado:
+        return ""
+    of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
+    names = listed(row.label for row in uncertainty.tornado[:DRIVERS])
+    return f"What decides {of} most: {names}."
+
+
+def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
+    """Return which of the inputs that move a figure most are recalled, the largest first.
+
+    Args:
+        tornado: what each input does, the largest first.
+        inputs: the inputs with their evidence.
+    """
+    status = {row.label: row.status for row in inputs}
+    return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
+
+
+def _recalled_words(study: CostStudy) -> str:
+    """Name the recalled figures behind the answer; empty without any."""
+    sentences = []
+    share = study.bom.recalled_share if study.bom is not None else None
+    if share is not None and share >= _LEAST_SHARE:
+        sentences.append(f"{percent(share)} of the bill of materials")
+    if study.uncertainty is not None:
+        names = recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
+        sentences += [f"among the inputs that move the cost most, {listed(names)}"] if names else []
+    return f"Recalled and unverified behind this: {'; '.join(sentences)}." if sentences else ""
+
+
+def _months(value: float) -> str:
+    return plural(round(value), "month")
+
+
+def _rent_words(tco: Tco) -> str:
+    """Return owning against the cheapest rent that somebody can sign, in a sentence."""
+    row = benchmark(tco.rents)
+    if row is None:
+        if not tco.rents:
+            return ""
+        return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
+    gap = row.owned_hour / row.hour - 1
+    price = money(row.hour, tco.currency)
+    lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per accelerator-hour in use than"
+    if percent(abs(gap)) == "0 %":
+        lead = "Owning costs the same per accelerator-hour in use as"
+    lead = f"{lead} the cheapest {row.term} rent, {row.offer} at {price}"
+    lead += _index_words(tco)
+    if row.why is not None:
+        return f"{lead}. Owning never breaks even: {row.why}."
+    if row.break_even_months_from_order is not None and tco.waiting.months:
+        order = _months(row.break_even_months_from_order)
+        return f"{lead}. It breaks even {order} after the order, the wait for the first job included."
+    assert row.break_even_months is not None
+    without = ", the wait for the first job left out" if tco.waiting.months else ""
+    return f"{lead}. It breaks even after {_months(row.break_even_months)} in production{without}."
+
+
+def _index_words(tco: Tco) -> str:
+    """State that an index of the market lies below owning; empty if none does."""
+    row = next((row for row in tco.rents if row.index and row.hour < row.owned_hour), None)
+    if row is None:
+        return ""
+    return f"; an index of the market, {row.offer}, stands lower at {money(row.hour, tco.currency)}"
+
+
+def _waiting_words(tco: Tco) -> str:
+    wait = tco.waiting
+    if not wait.months:
+        return ""
+    if wait.value is None:
+        cost = f"have no price: {wait.basis}, and the design states no `delay`"
+    else:
+        cost = f"cost {money(wait.value, tco.currency)} ({wait.basis})"
+    return f"The first job runs {_months(wait.months)} after the order; these months {cost}."
+
+
+def _memory_edge(run: RunReport) -> str:
+    """State that the plan of a run may be out of memory, and the time of a sure one; empty if it fits."""
+    if run.memory_words is None:
+        return ""
+    if run.sure is None:
+        return "Its plan is at the edge of memory."
+    slower = f"{100 * run.sure.slower:.1f} % longer"
+    return f"Its plan is at the edge of memory; the fastest that fits beyond doubt takes {slower}."
+
+
+def _outlives(run: RunReport, tco: Tco) -> str:
+    """State that a run takes longer than the hardware lasts; empty if it does not."""
+    years = run.days.likely * 24 / HOURS_PER_YEAR
+    if years <= tco.years:
+        return ""
+    life = f"the {number(tco.years)} years that its hardware is paid for"
+    return f"The run takes {number(years, 2)} years, longer than {life}."
+
+
+def _priced_elsewhere(study: CostStudy) -> str:
+    """Return which missing prices the book of the ownership profile has."""
+    parts = study.bom.priced_elsewhere if study.bom else ()
+    return f" The profile's price book has {listed(f'`{part}`' for part in parts)}." if parts else ""
+
+
+def headline(study: CostStudy) -> tuple[str, ...]:
+    """Return the answer, a sentence each.
+
+    Args:
+        study: the study, its headline left out.
+    """
+    tco, currency = study.tco, study.currency
+    if tco is None:
+        first = (study.run.words,) if study.run else ()
+        return (*first, "The design names neither a price book nor a rent: there is no cost.")
+    partial = ""
+    if tco.partial:
+        partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
+        partial += _priced_elsewhere(study)
+    hour = _band_words(tco.per_accelerator_hour, currency)
+    if tco.facility == "rented":
+        base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
+    else:
+        base = (
+            f"The cluster costs {_band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
+            f"in use, {money(tco.year, currency)} a year over {number(tco.years)} years."
+        )
+    drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
+    run = study.run.words if study.run else ""
+    outlives = _outlives(study.run, tco) if study.run else ""
+    edge = _memory_edge(study.run) if study.run else ""
+    sentences = (
+        partial,
+        run,
+        edge,
+        outlives,
+        base,
+        drivers,
+        _rent_words(tco),
+        _waiting_words(tco),
+        _recalled_words(study),
+    )
+    return tuple(text for text in sentences if text)
+
+
+def _sizing(ledger: Ledger) -> Iterator[str]:
+    owned = ledger.owned
+    if owned.storage is not None:
+        per_server = owned.inputs["accelerators_per_storage_server"].likely
+        count = owned.storage.group.count
+        yield (
+            f"The design plans no storage: {plural(count, 'server')} `{owned.storage.server.id}` stand for it, one for "
+            f"{number(per_server)} accelerators."
+        )
+    for plan in ledger.site.networks:
+        yield (
+            f"The {plan.name.removesuffix('-network')} network takes {plan.switches:,} x `{plan.switch}` for "
+            f"{plural(plan.ports, 'port')}."
+        )
+    spares = {spare.part: spare.quantity for spare in ledger.site.spares}
+    if spares and ledger.design.prices:
+        yield f"Spares: {listed(f'{count:,} {part}' for part, count in spares.items())}."
+
+
+def _racks(ledger: Ledger) -> Iterator[str]:
+    """Yield that a rack takes more than its limit."""
+    limit, rack = rack_limit(ledger.design, ledger.owned), ledger.site.rack_w
+    if rack > limit:
+        yield (
+            f"The fullest rack takes {number(rack / 1e3)} kW rated, above the {number(limit / 1e3)} kW that the design "
+            "or the profile gives a rack."
+        )
+
+
+def _staff(ledger: Ledger) -> Iterator[str]:
+    """State that the staff of a small cluster is a share of a team, if it is less than one person."""
+    inputs = ledger.owned.inputs
+    if "staff" not in inputs or "salary" not in inputs:
+        return
+    people = inputs["staff"].likely * ledger.account.accelerators / 1000
+    if 0 < people < 1:
+        yield (
+            f"Staff are {people:.2g} of a person, a share of a team with other clusters; a person of its own costs "
+            f"{short(inputs['salary'].likely)} a year."
+        )
+
+
+def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[str, ...]:
+    """Return the assumptions behind a cost.
+
+    Args:
+        ledger: the design with its account.
+        error: error of the modelled speed, and the runs behind it; None without a job.
+    """
+    owned = ledger.owned
+    profile: OwnershipProfile = owned.profile
+    stated_inputs = [name for name, found in owned.inputs.items() if found.status == "given" and name not in SIZING]
+    stated = f"; the design states {listed(stated_inputs)}" if stated_inputs else ""
+    sentences = [f"Ownership follows the profile `{profile.id}`{stated}."]
+    if owned.rent is None:
+        facility = {
+            "colocation": "Colocation is paid by IT power at the rated maximum, energy apart.",
+            "racks": "Racks are rented; the site's overhead is charged on the rent as on energy.",
+            "own": "The building is sized by IT power at the rated maximum, and written off over a life of its own.",
+            "power": "No rent of space and no building: energy alone.",
+        }
+        sentences.append(facility[owned.facility])
+        sentences += [*_sizing(ledger), *_racks(ledger), *_staff(ledger)]
+        sentences.append(
+            "Months to break even against rent count neither cost of capital nor resale; those from the order hold "
+            "what bridges the wait. Over the term of a rent the hardware counts at its book value at the end, so that "
+            "both sides have one horizon."
+        )
+    else:
+        sentences.append("The rent holds server, network, storage within the machine, space and power.")
+    sentences.append(
+        "Energy of a year: power in training for the hours in use, power without load for the rest; carbon is "
+        "location-based, without certificates."
+    )
+    if ledger.missing_power:
+        parts = listed(f"`{gap.path}` of `{gap.part}`" for gap in ledger.missing_power)
+        sentences.append(f"Power is partial: no {parts}.")
+    if error is not None:
+        sentences.append(
+            "Days are of a job that runs without a break; what stands idle between jobs is in the price of an hour in "
+            "use."
+        )
+        sentences.append(
+            "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
+            "second over the effective training time: the job's goodput (`ffplan goodput`), unless the design states "
+            "one."
+        )
+        sentences.append(
+            f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."
+        )
+    sentences.append("Where a range reaches further up than down, the median of the draws lies above the likely value.")
+    if owned.rent is None:
+        sentences.append(
+            "`ffplan design` has price and power of what the design plans; storage and side networks that it does not "
+            "plan stand here alone."
+        )
+    sentences.append(
+        "Every uncertain input is drawn on its own; a part's price is one draw for all designs of a comparison."
+    )
+    return tuple(sentences)

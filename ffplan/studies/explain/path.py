@@ -1,0 +1,242 @@
+"""From a path to its explanation: the study that gives the value, and the parts it is taken into."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.base.plain import number_at, numbers, plain
+from ffplan.base.record import record
+from ffplan.catalog.store import Catalog
+from ffplan.design.resolve import resolve
+from ffplan.design.workload_schema import Workload
+from ffplan.figures.origins import figure_of
+from ffplan.inputs.changes import steps
+from ffplan.inputs.document import Document
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.explanation import Derivation, Explanation
+from ffplan.studies.design.design import LEFT_OUT, study_design
+from ffplan.studies.explain.derivation import derivation_of, training_parts
+from ffplan.studies.explain.explain import TENTH, Subject, declared, influences, of_design, sorted_out
+from ffplan.studies.explain.input_places import Places
+from ffplan.studies.explain.step_inputs import Step
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.read import Entry
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.training import PlanFields
+    from ffplan.results.training import TrainReport
+
+_TRAINING = {
+    "training.step_s": ("step", "s", "Time of a step of the workload."),
+    "training.tokens_s": ("tokens a second", "1/s", "Tokens trained in a second."),
+    "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
+}
+_RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
+"""Paths of a run in money, explained by `explain_run`."""
+_NOT_MOVED = ("measurement", "rent-book", "model")
+"""Kinds of parts whose figures are no inputs of a design."""
+_KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
+"""What a reader should know of changed inputs of a step."""
+
+
+@record
+class Question:
+    """What is asked."""
+
+    document: Document
+    catalog: Catalog
+    path: str
+    workload: Workload | None
+    """A workload in place of the design's own."""
+    tokens: float | None = None
+    """Tokens in place of the workload's [1]."""
+
+
+def _explanation(
+    question: Question,
+    design: ResolvedDesign,
+    meaning: str,
+    root: Derivation,
+    result: tuple[Any, int],
+    notes: tuple[str, ...] = (),
+) -> Explanation:
+    return Explanation(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name,
+        path=question.path,
+        meaning=meaning,
+        root=root,
+        influences=result[0],
+        idle=result[1],
+        notes=notes,
+    )
+
+
+def _entries(catalog: Catalog) -> list[Entry]:
+    used = catalog.used
+    below = {id(entry.base) for entry in used if entry.base is not None}  # their prices are in the book above
+    return [entry for entry in used if entry.part.kind not in _NOT_MOVED and id(entry) not in below]
+
+
+def explain(
+    question: Question,
+    meanings: Callable[[Any, str], str],
+    keep: Callable[[TrainReport], PlanFields],
+    step: Callable[[int, int], None],
+) -> Explanation:
+    """Return the derivation of one figure of a design.
+
+    Args:
+        question: design and path.
+        meanings: returns the description of a path of an assessment.
+        keep: returns the plan of a report, to be timed again as it is.
+        step: called with how much of the work is done, and in all.
+
+    Raises:
+        UsageError: if the design has no such figure.
+        InputError: if the design cannot be assessed.
+    """
+    if question.path in _TRAINING:
+        return _of_training(question, keep, step)
+    if question.path in _RUN:
+        return _of_run(question, keep, step)
+    return _of_assessment(question, meanings, step)
+
+
+def _alias(path: str, data: Any) -> str:
+    """Return the whole path of `communication.LIBRARY` and of `communication.LIBRARY.field`."""
+    match = re.fullmatch(r"communication\.([a-z-]+)(?:\.(.+))?", path)
+    if match is None:
+        return path
+    libraries = [report.library for report in data.communication]
+    if match[1] not in libraries:
+        raise UsageError(f"ffplan explain: {path}: {did_you_mean(match[1], libraries, what='library')}")
+    return f"communication[{libraries.index(match[1])}].{match[2] or 'algbw_gbyte_s'}"
+
+
+def _of_assessment(
+    question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
+) -> Explanation:
+    catalog = question.catalog.fresh()
+    design = resolve(question.document, catalog)
+    assessment = study_design(design, catalog, all_scales=True).assessment
+    path = _alias(question.path, assessment)
+    try:
+        value = number_at(assessment, steps(path))
+    except UsageError:  # it is no path at all
+        value = None
+    if value is None:
+        known = [*_known_paths(assessment), *_TRAINING, *_RUN]
+        hint = did_you_mean(question.path, known, what="figure")
+        raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
+    meaning = meanings(assessment, path)
+    root = derivation_of(assessment, path, value, meaning, Places(design.document, catalog))
+    every = "scales[" in path
+    part = re.split(r"[.\[]", path)[0]
+    without = LEFT_OUT - {"reliability" if part == "storage" else part}
+
+    def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
+        return number_at(study_design(changed, parts, all_scales=every, without=without).assessment, steps(path))
+
+    subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
+    moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
+    return _explanation(question, design, meaning, root, moved)
+
+
+def _known_paths(result: Any) -> list[str]:
+    """Return the paths of an assessment's numbers."""
+    return [path for path in numbers(plain(result)) if not path.startswith("findings")]
+
+
+def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:
+    """Return the design with its workload.
+
+    Raises:
+        UsageError: if it has none.
+    """
+    from ffplan.studies.train.default_job import with_tokens
+
+    catalog = question.catalog.fresh()
+    design = resolve(question.document, catalog)
+    if question.workload is not None:
+        design = replace(design, workload=question.workload)
+    design = with_tokens(design, question.tokens)
+    if design.workload is None:
+        remedy = "add `workload` to the design, or name --model and its options"
+        raise UsageError(f"ffplan explain: {question.path} needs a job: {remedy}")
+    return design, catalog
+
+
+def _timed(question: Question) -> tuple[ResolvedDesign, Catalog, TrainReport]:
+    """Return the design with its workload timed.
+
+    Raises:
+        UsageError: if it cannot run.
+    """
+    from ffplan.studies.train.default_job import workload_report
+    from ffplan.training.accelerator_rates import UncalibratedError
+    from ffplan.training.constraints import RefusedError
+
+    design, catalog = _resolved(question)
+    try:
+        return design, catalog, workload_report(design, catalog, design.stated_workload)
+    except (RefusedError, UncalibratedError) as error:
+        raise UsageError(f"ffplan explain: {error}") from None
+
+
+def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step:
+    """Return the workload's step, to be timed again with inputs changed.
+
+    Raises:
+        UsageError: if it cannot run.
+    """
+    from ffplan.studies.train.default_job import workload_gpus
+
+    design, catalog, report = _timed(question)
+    return Step(
+        document=question.document,
+        catalog=question.catalog,
+        design=design,
+        used=catalog,
+        report=report,
+        plan=keep(report),
+        gpus=workload_gpus(design, design.stated_workload),
+        batch_given=question.workload is not None and question.workload.batch is not None,
+    )
+
+
+def _of_training(
+    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+) -> Explanation:
+    timed = _step(question, keep)
+    field = question.path.partition(".")[2]
+    label, unit, meaning = _TRAINING[question.path]
+    row, inner = timed.report.rows[0], training_parts(timed.report)
+    value = float(getattr(row, field))
+    root = declared(label, value, unit, figure_of(row, field), inner)
+
+    def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
+        again = timed.again(changed, parts)
+        return None if again is None else float(getattr(again.rows[0], field))
+
+    subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
+    tried = [*timed.of_parts(field, step), *of_design(subject, value, ("workload",)), *timed.of_job(field)]
+    return _explanation(question, timed.design, meaning, root, sorted_out(tried), (_KEPT,))
+
+
+def _of_run(
+    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+) -> Explanation:
+    from ffplan.studies.explain.run import NOTE, explain_run
+    from ffplan.studies.explain.run import RUN as MEANINGS
+
+    timed = _step(question, keep)
+    explained = explain_run(timed, question.path, step)
+    moved, notes = (explained.influences, explained.idle), (NOTE, _KEPT)
+    return _explanation(question, timed.design, MEANINGS[question.path][2], explained.root, moved, notes)

@@ -1,0 +1,163 @@
+"""Figures of a training run in money, taken apart: their parts, and the effect of a tenth of each input."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import UsageError
+from ffplan.base.formatting import number
+from ffplan.base.record import record
+from ffplan.cost.inputs import Input
+from ffplan.cost.sensitivity import likely
+from ffplan.figures.origins import figure_of
+from ffplan.results.explanation import Derivation, Influence
+from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
+from ffplan.studies.cost.ledger import Ledger
+from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.explain.derivation import run_parts
+from ffplan.studies.explain.explain import TENTH, Subject, declared, moves_it, of_design, sorted_out
+from ffplan.studies.explain.input_places import account_at, stated_at
+from ffplan.studies.train.default_job import TimedJob, timed_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.studies.explain.input_places import InputPlace
+    from ffplan.studies.explain.step_inputs import Step
+
+RUN = {
+    "run.cost": ("cost of the run", "", "Cost of the workload's run over its tokens."),
+    "run.cost_per_million_tokens": ("a million tokens", "", "Cost of a million tokens of the workload."),
+    "run.days": ("days of the run", "days", "Days of the workload's run over its tokens."),
+    "run.energy_mwh": ("energy of the run", "MWh", "Energy of the workload's run at the meter."),
+    "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
+}
+"""Label, unit and meaning by path; an amount of money has the currency of the account."""
+NOTE = "Inputs of the account and of the step, which `ffplan explain` of `training.step_s` splits further."
+_OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
+"""Sections of a design whose numbers are inputs of the account, or of the job."""
+
+
+@record
+class _RunExplained:
+    """A figure of a run with its parts."""
+
+    root: Derivation
+    influences: tuple[Influence, ...]
+    """Inputs that move it, the strongest first."""
+    idle: int
+    """Inputs that do not [1]."""
+
+
+def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _RunExplained:
+    """Return a figure of a design's run with its parts.
+
+    Args:
+        step: the design with its workload, timed.
+        path: one of `RUN`.
+        tell: called after every part whose figures were tried, with how many are done and in all.
+
+    Raises:
+        UsageError: if the workload has no tokens, or the design no prices.
+    """
+    design, catalog = step.design, step.used
+    tokens = design.workload.tokens if design.workload else None
+    if tokens is None:
+        raise UsageError(f"ffplan explain: {path} needs tokens: add `tokens` to `workload`, or name --tokens")
+    timed = timed_job(step.report, step.gpus, tokens)
+    request = CostRequest(draws=0)
+    study = study_cost(design, catalog, request, timed)
+    field = path.partition(".")[2]
+    run = study.run
+    band = getattr(run, field) if run else None
+    if run is None or band is None:
+        raise UsageError(f"ffplan explain: {path}: the design has no prices")
+    ledger = ledger_for(design, catalog, request)
+    inputs = inputs_for(ledger, timed, catalog, drawn=False)
+    effective = next(item for item in inputs if item.name == "effective")
+    places = {item.name: account_at(item, design, catalog) for item in inputs}
+    given_at = stated_at(design.document, "workload", "tokens") or "the command line"
+    parts = run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
+    label, unit, _ = RUN[path]
+    unit = unit or run.currency
+    root = declared(label, band.likely, unit, figure_of(run, field), parts)
+    account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
+    tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
+    for entry, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
+        tried.append(replace(entry, less=account.faster(entry.less), more=account.faster(entry.more)))
+
+    def whole(changed: ResolvedDesign, others: Catalog) -> float | None:
+        """Return the figure of a changed design, step and account."""
+        again = step.again(changed, others)
+        if again is None:
+            return None
+        job, changed_ledger = timed_job(again, step.gpus, tokens), ledger_for(changed, others, request)
+        found = _Account(
+            ledger=changed_ledger,
+            timed=job,
+            inputs=inputs_for(changed_ledger, job, others, drawn=False),
+            field=field,
+            likely=1.0,
+        )
+        return found.value({})
+
+    subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
+    of_file = of_design(subject, account.likely, _OF_ACCOUNT)
+    influences, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
+    return _RunExplained(root=root, influences=influences, idle=idle)
+
+
+@record
+class _Account:
+    """A design's account with a job, and the path of one figure."""
+
+    ledger: Ledger
+    timed: TimedJob
+    inputs: tuple[Input, ...]
+    field: str
+    """The figure."""
+    likely: float
+    """Its value."""
+
+    def value(self, values: dict[str, Any]) -> float:
+        """Return the figure with some inputs at other values."""
+        _, outcome = evaluate(self.ledger.account, self.timed.job, {**likely(self.inputs), **values})
+        return float(getattr(outcome, {"cost_per_million_tokens": "per_million"}.get(self.field, self.field)))
+
+    def changed(self, values: dict[str, Any]) -> float:
+        """Return the relative change of the figure with some inputs at other values [1]."""
+        return self.value(values) / self.likely - 1
+
+    def faster(self, change: float | None) -> float | None:
+        """Return the relative change of the figure with a step of another rate [1]."""
+        speed = likely(self.inputs).get("speed", 1.0)
+        return None if change is None else self.changed({"speed": speed * (1 + change)})
+
+
+def _influence(entry: Input, place: InputPlace, currency: str, change: Callable[[dict[str, Any]], float]) -> Influence:
+    """Return the effect of a tenth of an input.
+
+    Args:
+        place: its file and line.
+        currency: currency of the account.
+        change: returns the relative change of the figure with some inputs at other values [1].
+    """
+    unit = entry.unit.replace("currency", currency)
+    unit = "" if unit == "1" else unit.removeprefix("1 ")
+    ends = [entry.likely * factor for factor in (1 - TENTH, 1 + TENTH)]
+    less, more = (change({entry.name: end}) if entry.least <= end <= entry.most else None for end in ends)
+    return Influence(
+        input=entry.label,
+        value=f"{number(entry.likely, 6)} {unit}".rstrip(),
+        at_less=number(ends[0], 6),
+        at_more=number(ends[1], 6),
+        place=place.place,
+        source=entry.source,
+        grade=place.grade,
+        status=entry.status,
+        less=less,
+        more=more,
+    )

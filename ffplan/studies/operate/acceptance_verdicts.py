@@ -1,0 +1,361 @@
+"""Verdicts on measured values: against physical ceilings, against the sheet, and against the fleet."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import first_few, listed, number, percent, plural
+from ffplan.base.record import record
+from ffplan.catalog.parts import Server
+from ffplan.node.host import memory_bandwidth
+from ffplan.node.host_copies import pcie_line_rate
+from ffplan.results.acceptance import CheckRow, JudgedRow, Measured, SlowRow
+from ffplan.studies.basis.job_layout import Placement, node_of, placement_fault, placement_of, ranks_key
+from ffplan.studies.operate.storage_rates import storage_range
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.node.host import Host
+    from ffplan.results.training import TrainReport
+    from ffplan.studies.operate.goodput_basis import GoodputBasis
+
+    Collectives = Callable[[str, int, tuple[float, ...], Placement | None], dict[tuple[int, float], float]]
+    """Bus bandwidth by ranks and size: of an operation, its ranks, sizes and placement."""
+
+_ROUNDING = 1e-3
+"""Share by which a value may exceed its bound, as programs round their output [1]."""
+
+
+@record
+class RateLimit:
+    """A rate that nothing exceeds."""
+
+    most: float
+    """In the unit of its check."""
+    of: str
+    """What bounds it, for people."""
+
+
+def collective_bound(operation: str, gpus: int, host: Host, placement: Placement | None = None) -> RateLimit | None:
+    """Return the bus bandwidth that no algorithm of a collective exceeds [GB/s]; None if a link is unknown.
+
+    Args:
+        operation: allreduce, all-gather, reduce-scatter or all-to-all.
+        gpus: ranks [1].
+        placement: nodes that the ranks are spread over evenly; as few as hold them if omitted.
+
+    Equation:
+        with n ranks, d of them in a scale-up domain, L the scale-up rate of a rank and R that of the NICs that d use:
+        allreduce 2 (n - 1) / n min(L, R), since every rank, and every domain, sends and receives the message once; the
+        others L, and (n - 1) / (n - d) R, over d for all-to-all; no L where d is 1
+
+    Source:
+        Data that must pass the links, whatever reduces on the way; bus bandwidth as nccl-tests has it.
+    """
+    if gpus < 2:
+        return None
+    inside, domain, rates = host.accelerator.nvlink if host.accelerator else None, host.domain_gpus, host.nic_gbyte_s
+    network = sum(rates) * host.domain_nodes
+    if placement is not None:
+        domain = gpus // placement.nodes * host.domain_nodes
+        network = min(network, placement.nics * max(rates, default=0.0) * host.domain_nodes)
+    ring = 2 * (gpus - 1) / gpus
+    limit = []
+    if inside is not None and domain > 1 and (host.joined or host.pairs):
+        limit.append(
+            RateLimit(
+                most=inside.value * (ring if operation == "allreduce" else 1.0), of=f"the rate of {host.scale_up_name}"
+            )
+        )
+    if gpus > domain and network:
+        cross = (gpus - 1) / (gpus - domain)
+        factor = {"allreduce": ring, "all-to-all": cross / domain}.get(operation, cross)
+        limit.append(RateLimit(most=network * factor, of="what the NICs between nodes carry"))
+    if not host.joined and gpus <= domain:
+        return None  # pairs alone: rings pass the host
+    return min(limit, key=lambda bound: bound.most, default=None)
+
+
+def node_bounds(design: ResolvedDesign) -> dict[str, RateLimit]:
+    """Return the rates of a node's parts that nothing exceeds, by check.
+
+    Args:
+        design: the design, with accelerators.
+
+    Equation:
+        GEMM: the dense peak; memory: channels * MT/s * 8 bytes; copies: the line rate of PCIe; copies between
+        accelerators: the scale-up rate
+
+    Source:
+        Data sheets of the parts; the PCI Express base specification.
+    """
+    host, server = node_of(design), design.compute.server
+    assert isinstance(server, Server)
+    channels = [
+        float(memory_bandwidth(socket.memory.channels.value, socket.memory.rate.value, 1.0))
+        for socket in server.sockets
+    ]
+    limits = {"memory": RateLimit(most=sum(channels), of="the rate of its memory channels")}
+    part = host.accelerator
+    if part is None:
+        return limits
+    for precision, figure in part.peak.items():
+        limits[f"gemm-{precision}"] = RateLimit(most=float(figure.value), of=f"the peak of `{part.id}`")
+    if part.pcie is not None:
+        rate = pcie_line_rate(float(part.pcie.generation.value), float(part.pcie.lanes.value))
+        for way in ("to-device", "to-host"):
+            for shared in ("", "-shared"):
+                limits[f"copy-{way}{shared}"] = RateLimit(most=rate, of="the line rate of PCIe")
+    if part.nvlink is not None:
+        limits["nvlink-copy"] = RateLimit(most=float(part.nvlink.value), of=f"the rate of {host.scale_up_name}")
+    return limits
+
+
+_FLEET = 5
+"""Least values of one kind that make a fleet [1]."""
+_SCORE = -3.5
+"""Robust standard deviations below the median from which a part is named [1]."""
+_LEAST_GAP = 0.02
+"""Part below the median that is worth naming, however even the fleet [1]."""
+_TO_SIGMA = 1.4826
+"""Standard deviation of a normal distribution over its median absolute deviation [1]."""
+_NAMED = 5
+"""Nodes that a sentence names [1]."""
+_ORDER = {"fail": 0, "doubt": 1, "not judged": 2, "pass": 3}
+ERRORS = "ibdiagnet-errors"
+"""Check of a fabric's own diagnosis: errors of a stage, all of which must be 0."""
+_SLOWED = {
+    "gemm": ("products", "attention", "recompute", "output"),
+    "allreduce": ("gradients",),
+    "all-gather": ("parameters",),
+    "reduce-scatter": ("gradients",),
+    "all-to-all": ("experts",),
+    "nic-link": ("gradients", "parameters", "sends"),
+    "nvlink-copy": ("tensor",),
+    "copy": ("offload", "swaps"),
+    "pcie-width": ("offload", "swaps"),
+}
+"""Parts of a step that a check slows, by the beginning of its name, without parts that other work hides."""
+_BETWEEN_NODES = ("nic-link",)
+"""Checks of what a job of one scale-up domain does not use."""
+
+
+def _verdict(measured: Measured, expected: float, least: float, most: float | None, *, of: str = "") -> JudgedRow:
+    """Return a value with its verdict.
+
+    Args:
+        expected: what the model expects.
+        least: what passes.
+        most: physical ceiling; None if unknown.
+        of: what bounds it, for people; empty if less than expected never passes.
+    """
+    verdict, why = "pass", ""
+    exact = not of
+    if measured.check == ERRORS and measured.value:
+        verdict, why = "fail", plural(round(measured.value), "error")
+    elif most is not None and measured.value > most * (1 + _ROUNDING):
+        words_ = f"above {number(most, 4)}, {of}" if of else "more than planned"
+        verdict, why = "doubt", f"{words_}: a bad measurement, or another part"
+    elif measured.doubt:
+        verdict, why = ("fail" if measured.doubt == "wrong results" else "doubt"), measured.doubt
+    elif measured.value < least * (1 - 1e-9):
+        gap = percent(1 - measured.value / expected)
+        verdict, why = "fail", f"{gap} below the expected" if not exact else "less than planned"
+    return JudgedRow(measured=measured, expected=expected, least=least, most=most, verdict=verdict, why=why)
+
+
+def _of_collectives(
+    rows: tuple[CheckRow, ...],
+    measured: list[Measured],
+    tolerance: float,
+    more: Collectives,
+    host: Host,
+) -> Iterable[JudgedRow]:
+    """Yield collectives at the ranks, places and sizes that were measured."""
+    operations = {row.check for row in rows if row.gpus}
+    groups: dict[tuple[object, ...], list[Measured]] = {}
+    for value in measured:
+        if fault := placement_fault(value, host):
+            yield _unjudged(value, fault)
+        else:
+            groups.setdefault((value.check, *ranks_key(value)), []).append(value)
+    for items in groups.values():
+        operation, gpus = items[0].check, items[0].gpus
+        placement = placement_of(items[0], host)
+        sizes = tuple(sorted({measured_value.size_bytes for measured_value in items if measured_value.size_bytes}))
+        points = more(operation, gpus, sizes, placement) if operation in operations and sizes else {}
+        for value in items:
+            expected = points.get((gpus, value.size_bytes))
+            if expected is None:
+                why = f"the design has no {operation} of {gpus} ranks as the model lays them out"
+                yield _unjudged(value, why)
+            else:
+                top = collective_bound(operation, gpus, host, placement)
+                most, of = (top.most, top.of) if top else (None, "links")
+                yield _verdict(value, expected, expected * (1 - tolerance), most, of=of)
+
+
+def _unjudged(measured: Measured, why: str) -> JudgedRow:
+    return JudgedRow(measured=measured, expected=None, least=None, most=None, verdict="not judged", why=why)
+
+
+def _of_nodes(
+    measured: Measured, row: CheckRow, tolerance: float, basis: GoodputBasis, top: RateLimit | None
+) -> JudgedRow:
+    """Return a value of a node, or of several that read or write together."""
+    expected, least, most = row.expected, row.least, row.most
+    storage = basis.storage
+    if measured.check.startswith("storage-") and measured.nodes > 1 and storage is not None:
+        likely, lowest = storage_range(basis, "read" if measured.check == "storage-read" else "write", measured.nodes)
+        expected, least = likely.gbyte_s, lowest.gbyte_s * (1 - tolerance)
+        most = storage.client_gbyte_s * measured.nodes
+    of = "" if row.exact else (top.of if top else "what the NICs of its nodes carry")
+    return _verdict(measured, expected, least, most, of=of)
+
+
+def judge(
+    rows: tuple[CheckRow, ...],
+    measured: tuple[Measured, ...],
+    tolerance: float,
+    more: Collectives,
+    basis: GoodputBasis,
+    host: Host,
+    bounds: dict[str, RateLimit],
+) -> tuple[JudgedRow, ...]:
+    """Return every measured value with its verdict, failures first.
+
+    Args:
+        measured: values of logs.
+        tolerance: share by which a rate may fall short of the expected [1].
+        more: bus bandwidth of an operation by ranks and size, for what was measured beside the sheet.
+        basis: the design with its storage.
+        bounds: what nothing exceeds, by check; collectives have their own.
+    """
+    by_check = {row.check: row for row in rows if not row.gpus}
+    found = []
+    collectives = [item for item in measured if item.gpus]
+    for value in measured:
+        if value.gpus:
+            continue
+        row = by_check.get(value.check)
+        if row is None:
+            why = "the sheet has no such check for this design"
+            found.append(_unjudged(value, why))
+        else:
+            found.append(_of_nodes(value, row, tolerance, basis, bounds.get(value.check)))
+    found += _of_collectives(rows, collectives, tolerance, more, host)
+    return tuple(sorted(found, key=lambda item: _ORDER[item.verdict]))
+
+
+def robust_score(value: float, values: list[float]) -> tuple[float, float]:
+    """Return the median of values, and the distance of one from it in robust standard deviations.
+
+    Args:
+        value: the value [any unit].
+        values: the fleet's [same unit].
+
+    Returns:
+        Median [same unit] and score [1]; minus infinity below a fleet without any spread.
+
+    Equation:
+        (x - median) / (1.4826 * median(|x_i - median|))
+
+    Source:
+        Iglewicz and Hoaglin, How to detect and handle outliers, 1993: below -3.5 is an outlier.
+    """
+    middle = median(values)
+    spread = _TO_SIGMA * median(abs(item - middle) for item in values)
+    if spread:
+        return middle, (value - middle) / spread
+    return middle, 0.0 if value >= middle else float("-inf")
+
+
+def _lengthened(check: str, ratio: float, job: TrainReport | None, domain: int) -> float | None:
+    """Return by how much a step is longer where the parts that rest on a check run at a ratio of their rate."""
+    if job is None or not job.rows or ratio <= 0:
+        return None
+    plan = job.rows[0].plan
+    if check in _BETWEEN_NODES and plan.tensor * plan.pipeline * plan.context * plan.data <= domain:
+        return None
+    names = next((parts for name, parts in _SLOWED.items() if check.startswith(name)), ())
+    share = sum(part.share for part in job.rows[0].parts if part.name in names)
+    return share * (1 / ratio - 1) if share else None
+
+
+def slow_parts(measured: tuple[Measured, ...], job: TrainReport | None, domain: int) -> tuple[SlowRow, ...]:
+    """Return nodes and parts that are slower than the others of the fleet, the slowest first.
+
+    Args:
+        measured: values of logs.
+        job: the job whose step they lengthen; None without.
+        domain: accelerators that one scale-up domain joins: a job on no more uses no NICs [1].
+    """
+    groups: dict[tuple[object, ...], list[Measured]] = {}
+    for value in measured:
+        groups.setdefault((value.check, value.size_bytes, *ranks_key(value)), []).append(value)
+    rows = []
+    for items in groups.values():
+        check = items[0].check
+        values = [measured_value.value for measured_value in items]
+        if len(values) < _FLEET or check == ERRORS:
+            continue
+        for value in items:
+            middle, score = robust_score(value.value, values)
+            if score < _SCORE and value.value < middle * (1 - _LEAST_GAP):
+                rows.append(
+                    SlowRow(
+                        check=check,
+                        host=value.host,
+                        part=value.part,
+                        gpus=value.gpus,
+                        size_bytes=value.size_bytes,
+                        value=value.value,
+                        median=middle,
+                        score=max(score, -1e9),
+                        step=_lengthened(check, value.value / middle, job, domain),
+                    )
+                )
+    return tuple(sorted(rows, key=lambda row: row.value / row.median))
+
+
+def words(rows: tuple[CheckRow, ...], judged: tuple[JudgedRow, ...], slow: tuple[SlowRow, ...]) -> tuple[str, ...]:
+    """Return the answer, a sentence each.
+
+    Args:
+        judged: measured values with their verdicts.
+        slow: slow parts.
+    """
+    if not judged:
+        return (f"{plural(len(rows), 'check')}; give the logs with `--measured` to have them judged.",)
+    counts = {verdict: sum(judged_row.verdict == verdict for judged_row in judged) for verdict in _ORDER}
+    lines = [
+        f"Of {plural(len(judged), 'measured value')}, {counts['pass']:,} pass and {counts['fail']:,} fail"
+        + (f"; {counts['doubt']:,} {'is' if counts['doubt'] == 1 else 'are'} in doubt" if counts["doubt"] else "")
+        + (f"; {counts['not judged']:,} are not judged" if counts["not judged"] else "")
+        + "."
+    ]
+    unjudged = list(
+        dict.fromkeys(
+            judged_row.why for judged_row in judged if judged_row.verdict == "not judged" and judged_row.measured.gpus
+        )
+    )
+    if unjudged:
+        lines.append(f"Not judged: {first_few(unjudged, _NAMED)}.")
+    failing = list(dict.fromkeys(judged_row.measured.host for judged_row in judged if judged_row.verdict == "fail"))
+    if failing:
+        lines.append(f"Failing: {first_few(failing, _NAMED)}.")
+    if slow:
+        names = list(dict.fromkeys(f"{row.host} {row.part}".strip() for row in slow))
+        lines.append(
+            f"Slower than the fleet: {listed(names[:5])}{f' and {len(names) - 5:,} more' if len(names) > 5 else ''}."
+        )
+        worst = max((row for row in slow if row.step), key=lambda row: row.step or 0.0, default=None)
+        if worst is not None:
+            lines.append(
+                f"With {worst.host} {worst.part}".rstrip()
+                + f" a step of the job takes {percent(worst.step or 0.0)} longer."
+            )
+    return tuple(lines)

@@ -1,0 +1,257 @@
+"""Checkpoints and images of a job as storage sees them: time of a save, share of the NICs, files to open."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.formatting import number, percent
+from ffplan.base.record import record
+from ffplan.catalog.ownership import plain_amount
+from ffplan.catalog.parts import StorageServer
+from ffplan.reliability.hazards import DAY_S, YEAR_DAYS
+from ffplan.results import storage as out
+from ffplan.studies.operate.goodput_job import is_replicated, job_on, model_parameters, recovery
+from ffplan.studies.operate.storage_rates import job_terms
+
+if TYPE_CHECKING:
+    from ffplan.catalog.ownership import PlainEstimate
+    from ffplan.reliability.job import JobCase
+    from ffplan.studies.operate.goodput_basis import GoodputBasis, StorageBasis
+    from ffplan.studies.operate.goodput_job import GoodputJob
+
+_LANE = 0.5
+"""Share of a NIC for each of two busy virtual lanes of equal weight [1]."""
+
+
+@record
+class _Save:
+    """A checkpoint on its way."""
+
+    size: float
+    """[byte]"""
+    writers: int
+    """Nodes that write it."""
+    files: int
+    seconds: float
+    """Time to save it [s]."""
+    stop: float
+    """What it stops the job for [s]."""
+    load: float
+    """Time until every node has read it [s]."""
+    interval: float
+    """Work between two [s]."""
+    binds: str
+
+
+def _save(basis: GoodputBasis, job: JobCase) -> _Save:
+    """Return a checkpoint: every accelerator writes and reads its own part, or one node a whole that all read."""
+    outcome = recovery(basis, job).outcome
+    return _Save(
+        size=float(outcome.checkpoint_bytes),
+        writers=int(job.writers),
+        files=1 if job.replicated else int(job.gpus),
+        seconds=float(outcome.persist_s),
+        stop=float(outcome.save_s),
+        load=float(outcome.load_s),
+        interval=float(outcome.interval_s),
+        binds=outcome.persist_binds,
+    )
+
+
+def checkpoint_burst(basis: GoodputBasis, storage: StorageBasis, timed_job: GoodputJob) -> out.BurstReport:
+    """Return the checkpoints of a job as storage sees them.
+
+    A convolutional network is trained by data parallelism alone: its ranks have the same state, and one writes it.
+
+    Args:
+        basis: the design with its hazards.
+    """
+    job = job_on(basis, timed_job.gpus, model_parameters(timed_job.model), replicated=is_replicated(timed_job.model))
+    save = _save(basis, job)
+    per_writer = save.size / save.writers / save.seconds / 1e9
+    share = per_writer / storage.client_gbyte_s
+    lane = min(share, _LANE)  # with equal weights storage takes no more than half of a NIC that allreduce wants
+    cycle = save.interval + save.stop
+    daily = save.size * storage.copies * DAY_S / cycle
+    server = storage.groups[0].server
+    assert isinstance(server, StorageServer)
+    endurance, kept = server.drives.endurance, kept_checkpoints(basis)
+    life = endurance.value * storage.drives / daily / YEAR_DAYS if endurance else None
+    return out.BurstReport(
+        model=timed_job.model.id,
+        gpus=timed_job.gpus,
+        bytes=save.size,
+        save_s=save.seconds,
+        load_s=save.load,
+        binds=save.binds,
+        interval_s=save.interval,
+        node_gbyte_s=per_writer,
+        nic_share=share,
+        mean_nic_share=share * min(1.0, save.seconds / cycle),
+        beside_allreduce_s=save.seconds * share / lane if storage.on_fabric else None,
+        allreduce_left=1 - lane if storage.on_fabric else None,
+        written_per_day=daily,
+        drive_life_years=life,
+        kept=storage.usable_bytes / save.size,
+        kept_wanted=kept,
+        kept_bytes=None if kept is None else kept * save.size,
+        kept_share=None if kept is None else kept * save.size / storage.usable_bytes,
+        writers=save.writers,
+        files=save.files,
+        opens_s=save.files / save.seconds,
+    )
+
+
+def kept_checkpoints(basis: GoodputBasis) -> float | None:
+    """Return the checkpoints that storage keeps at a time [1]; None if unknown.
+
+    Args:
+        basis: the design with its hazards.
+    """
+    hazards = basis.hazards
+    count = hazards.section.checkpoints_kept or hazards.profile.checkpoints_kept
+    return None if count is None else float(count.value)
+
+
+def _source(basis: GoodputBasis, figure: PlainEstimate) -> str:
+    """Return where the size of an image is from, in words."""
+    source = basis.hazards.profile.sources.get(figure.source)
+    if source is None:
+        return "the design"
+    return f"`{basis.hazards.profile.id}` ({source.title}: {figure.note})" if figure.note else source.title
+
+
+def _reach(basis: GoodputBasis, gpus: int, parameters: float) -> tuple[float, str]:
+    """Return the rate at which a job can read [GB/s], and what binds it: storage in its zones, or its own NICs."""
+    job = job_on(basis, gpus, parameters)
+    least = job_terms(basis, job, "read")[0]
+    return least.gbyte_s, least.label
+
+
+def _job(basis: GoodputBasis, job: GoodputJob | None, size: float) -> out.ImageJob | None:
+    """Return the reads of a convolutional network; None for other jobs, or if it could not be timed."""
+    if job is None or job.report is None or job.model.transformer is not None:
+        return None
+    row = job.report.rows[0]
+    reach, binds = _reach(basis, job.gpus, model_parameters(job.model))
+    demand = row.tokens_s * size / 1e9  # `tokens_s` counts images here
+    nodes = -(-job.gpus // basis.design.compute.accelerators_per_node)
+    return out.ImageJob(
+        model=job.model.id,
+        gpus=job.gpus,
+        micro_batch=row.plan.micro_batch,
+        batch=row.plan.batch,
+        step_s=row.step_s,
+        step_bytes=row.plan.batch * size,
+        images_s=row.tokens_s,
+        gbyte_s=demand,
+        node_gbyte_s=demand / nodes,
+        reach_gbyte_s=reach,
+        binds=binds,
+        reach_share=demand / reach,
+        fed=min(1.0, reach / demand),
+    )
+
+
+def image_report(
+    basis: GoodputBasis, read: float, timed_job: GoodputJob | None, images: float | None
+) -> out.ImageReport | None:
+    """Return the image reads that storage can feed; None if their size is unknown.
+
+    Args:
+        basis: the design with its hazards.
+        read: what its storage reads [GB/s].
+        timed_job: the job; of a convolutional network it reads images.
+        images: images a second that all jobs read; None for the job's [1/s].
+    """
+    figure = basis.hazards.section.image_bytes or basis.hazards.profile.image_bytes
+    if figure is None or not figure.value:
+        return None
+    size = float(figure.value)
+    low, high = (plain_amount(end) for end in figure.range)
+    job = _job(basis, timed_job, size)
+    rate = images if images is not None else job.images_s if job is not None else None
+    demand = None if rate is None else rate * size / 1e9
+    return out.ImageReport(
+        image_bytes=size,
+        image_bytes_low=low,
+        image_bytes_high=high,
+        source=_source(basis, figure),
+        most_s=read * 1e9 / size,
+        most_accelerator_s=read * 1e9 / size / max(basis.design.accelerators, 1),
+        asked_s=rate,
+        gbyte_s=demand,
+        share=None if demand is None else demand / read,
+        job=job,
+    )
+
+
+def metadata_report(
+    basis: GoodputBasis, images: out.ImageReport | None, burst: out.BurstReport | None
+) -> out.MetadataReport:
+    """Return the opens at metadata servers, with one file per image and per writer of a checkpoint.
+
+    Args:
+        basis: the design with its hazards.
+        images: images that jobs read.
+        burst: checkpoints of the job.
+    """
+    planned = sum(group.group.count for group in basis.design.groups if group.group.role == "management")
+    asked = images.asked_s if images is not None else None
+    opens = (asked or 0.0) + (burst.opens_s if burst else 0.0)
+    figure = basis.hazards.section.metadata_opens
+    per_server = float(figure.value) if figure is not None and figure.value else None
+    return out.MetadataReport(
+        planned=planned or None,
+        opens_s=opens,
+        each_s=per_server,
+        needed=None if per_server is None else max(1, int(np.ceil(opens / per_server))),
+        files=burst.files if burst else None,
+        open_s=burst.files / (planned * per_server) if burst and planned and per_server else None,
+    )
+
+
+def image_words(images: out.ImageReport | None) -> tuple[str, ...]:
+    """State the share of storage that a network's images take."""
+    job = images.job if images is not None else None
+    if images is None or job is None:
+        return ()
+    first = (
+        f"{job.model} on {job.gpus:,} accelerators takes {job.images_s:,.0f} images a second, "
+        f"{number(job.gbyte_s, 3)} GB/s: {100 * job.reach_share:.2g} % of what the job can read."
+    )
+    if job.fed < 1:
+        return first, f"Its steps wait for their images: {percent(job.fed)} of the rate is left, bound by {job.binds}."
+    most = images.image_bytes / job.reach_share
+    if most < images.image_bytes_high:
+        return first, f"Images above {number(most / 1e3, 3)} kB would make its steps wait, bound by {job.binds}."
+    return (first,)
+
+
+def file_assumptions(basis: GoodputBasis, images: out.ImageReport | None) -> list[str]:
+    """State the assumptions on files.
+
+    Args:
+        basis: the design with its hazards.
+        images: images that jobs read.
+    """
+    sentences = []
+    if basis.hazards.section.metadata_opens is None:
+        sentences.append(
+            "How many files a second a metadata server opens is not published: `reliability.metadata_opens` states it. "
+            "Every image and each accelerator's part of a checkpoint is taken to be a file; packed data opens fewer."
+        )
+    if images is not None and (images.job is not None or images.asked_s is not None):
+        size = number(images.image_bytes / 1e3, 3)
+        sentences.append(f"An image of {size} kB is of {images.source}. `reliability.image_bytes` sets it.")
+    if images is not None and images.job is not None:
+        sentences += [
+            f"Images a second are those of `ffplan train` at {images.job.micro_batch:,} images a rank, the largest "
+            "power of two that fits: about the most that the accelerators take. No cache in host memory saves "
+            "reads, and decoding on the host is not in it.",
+            "All ranks of a convolutional network have the same weights and momentum, 8 bytes a parameter: one node "
+            "writes them, and every node reads them.",
+        ]
+    return sentences

@@ -1,0 +1,345 @@
+"""The default job of a design: its workload, a batch for a plan without one, and the fastest plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import InputError, UsageError
+from ffplan.base.record import record
+from ffplan.catalog.models import Model
+from ffplan.cost.account import RunJob
+from ffplan.design.plan_file import PlanFieldsError, with_preset
+from ffplan.design.training import PlanFields
+from ffplan.results.training import TrainReport
+from ffplan.studies.basis.job_layout import most_gpus
+from ffplan.studies.train.cluster import cluster_of
+from ffplan.studies.train.conv_rows import conv_run
+from ffplan.studies.train.plan_search import search
+from ffplan.studies.train.remedies import TOKENS
+from ffplan.studies.train.setup import TrainRequest, cluster_for, memory_for, software_for
+from ffplan.studies.train.train import train
+from ffplan.training.accelerator_rates import UncalibratedError
+from ffplan.training.constraints import RefusedError
+from ffplan.training.conv_step import conv_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.base.errors import Finding
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.workload_schema import Workload
+    from ffplan.training.group_collectives import Cluster
+
+
+def _default_batch(model: Model, sequence: int | None, gpus: int) -> int:
+    """Return the batch that comes near a usual step: a multiple of the accelerators [1].
+
+    Args:
+        sequence: length of a sequence; the model's usual one if None.
+        gpus: accelerators of the job [1].
+    """
+    assert model.transformer is not None
+    length = sequence or model.transformer.sequence
+    return max(1, round(TOKENS / length / gpus)) * gpus
+
+
+def with_default_batch(plan: PlanFields, model: Model, gpus: int) -> PlanFields:
+    """Return a plan with its batch, or a default one."""
+    if plan.batch is not None or model.transformer is None:
+        return plan
+    return plan.model_copy(update={"batch": _default_batch(model, plan.sequence, gpus)})
+
+
+def job_report(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    model: Model,
+    plan: PlanFields,
+    gpus: int,
+    *,
+    searching: bool,
+    gains: bool = True,
+    sure: bool = True,
+    system: Cluster | None = None,
+) -> TrainReport:
+    """Return a job with its fastest plan, or the one given.
+
+    Args:
+        plan: fields that stay as they are; its batch is given.
+        gpus: accelerators that the job holds [1].
+        searching: find the fastest plan; otherwise the plan is taken as it is.
+        gains: find what limits the plan.
+        sure: where a search ends at the edge of memory, find the fastest plan that fits beyond doubt.
+        system: the design's machine, where another job on it with the same library for gradients has made it.
+
+    Raises:
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
+    """
+    fixed = frozenset(plan.model_fields_set)
+    request = TrainRequest(model=model, plan=plan, gpus=(gpus,), fixed=fixed, system=system)
+    if searching:
+        return search(design, catalog, request, 1, gains=gains, sure=sure)
+    return train(design, catalog, request, gains=gains)
+
+
+def image_job(design: ResolvedDesign, catalog: Catalog, model: Model, gpus: int) -> TrainReport:
+    """Return a convolutional network with the largest power of two of images a rank that fits.
+
+    Args:
+        gpus: accelerators that the job holds [1].
+
+    Raises:
+        RefusedError: if no image fits, or the accelerators cannot run it.
+        UncalibratedError: if they have no training constants.
+    """
+    request = TrainRequest(model=model, plan=PlanFields(), gpus=(gpus,))
+    part, system = cluster_for(design, catalog, request)
+    software = software_for(design, catalog, part, request.plan)
+    limit, margins = memory_for(request, part, software)
+    run = conv_run(model, request.plan, part, system, software, margins)
+    fixed, first = (sum(float(size) for size in conv_memory(run, images).values()) for images in (0.0, 1.0))
+    micro = 2 ** int(log2(max((limit - fixed) / (first - fixed), 1.0)))
+    plan = request.plan.model_copy(update={"micro_batch": micro})
+    plan.model_fields_set.add("micro_batch")
+    return train(design, catalog, replace(request, plan=plan, system=system), gains=False)
+
+
+@record
+class TimedJob:
+    """A job with its step time."""
+
+    report: TrainReport
+    job: RunJob
+    model: str
+
+
+def _short_of_a_step(report: TrainReport, tokens: float) -> str | None:
+    """State that a run has fewer tokens than one step; None if it has enough.
+
+    Args:
+        report: the first row is the plan.
+        tokens: tokens to train on [1].
+    """
+    row = report.rows[0]
+    step = round(row.tokens_s * row.step_s)
+    return None if tokens >= step else f"{tokens:,.0f} are fewer than the {step:,} of one step; a run has many steps"
+
+
+def timed_job(report: TrainReport, gpus: int, tokens: float) -> TimedJob:
+    """Return a job from the report of its training.
+
+    Args:
+        report: the first row is the plan.
+        gpus: accelerators that it holds.
+        tokens: tokens to train on.
+
+    Raises:
+        UsageError: if they do not fill a step.
+    """
+    row = report.rows[0]
+    if why := _short_of_a_step(report, tokens):
+        raise UsageError(f"ffplan: tokens: {why}")
+    job = RunJob(gpus=gpus, tokens=tokens, tokens_s=row.tokens_s, tflops_gpu=row.tflops_gpu * row.plan.gpus / gpus)
+    return TimedJob(report, job, report.model)
+
+
+def timed_on(
+    design: ResolvedDesign,
+    catalog: Catalog,
+    model: Model,
+    plan: PlanFields,
+    gpus: int | None,
+    tokens: float,
+    *,
+    searching: bool,
+    sure: bool = True,
+) -> TimedJob:
+    """Return a job on a design with its step time, by default with the default batch on the most accelerators.
+
+    Args:
+        plan: fields that stay as they are.
+        gpus: accelerators that the job holds [1].
+        tokens: tokens to train on [1].
+        searching: find the fastest plan; otherwise the plan is taken as it is.
+        sure: as `job_report` has it.
+
+    Raises:
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
+    """
+    count = gpus or most_gpus(design)
+    usual = with_default_batch(plan, model, count)
+    report = job_report(design, catalog, model, usual, count, searching=searching, gains=False, sure=sure)
+    return timed_job(report, count, tokens)
+
+
+class JobReports:
+    """The reports of one model on several designs, each searched once."""
+
+    def __init__(
+        self,
+        designs: list[tuple[ResolvedDesign, Catalog]],
+        model: Model,
+        plan: PlanFields,
+        *,
+        searching: bool,
+        step: Callable[[], None] | None = None,
+    ) -> None:
+        """Take what every job shares.
+
+        Args:
+            designs: the designs with their parts.
+            plan: fields that every job keeps; its batch is replaced.
+            searching: find the fastest plan of each.
+            step: called after every job that was searched.
+        """
+        self.designs, self.model, self.plan, self.searching, self.step = designs, model, plan, searching, step
+        self._machines: dict[int, Cluster | None] = {}
+        self._found: dict[tuple[int, int, int], TrainReport | RefusedError | UncalibratedError] = {}
+
+    def _machine(self, index: int) -> Cluster | None:
+        """Return the machine of a design; one for all of its jobs, so that they share what is known of its collectives.
+
+        None if it has no accelerators, which the first job says.
+        """
+        if index not in self._machines:
+            design, catalog = self.designs[index]
+            cluster = cluster_of(design, catalog, self.plan.reducer) if design.compute.accelerator is not None else None
+            self._machines[index] = cluster
+        return self._machines[index]
+
+    def of(self, index: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
+        """Return a job on one design, or the reason why it cannot run.
+
+        Args:
+            index: position of the design.
+            gpus: accelerators of the job [1].
+            batch: sequences of a step [1].
+        """
+        key = (index, gpus, batch)
+        if key not in self._found:
+            design, catalog = self.designs[index]
+            plan = self.plan.model_copy(update={"batch": batch})
+            try:
+                self._found[key] = job_report(
+                    design,
+                    catalog,
+                    self.model,
+                    plan,
+                    gpus,
+                    searching=self.searching,
+                    gains=False,
+                    sure=False,
+                    system=self._machine(index),
+                )
+            except (RefusedError, UncalibratedError) as error:
+                self._found[key] = error
+            if self.step is not None:
+                self.step()
+        return self._found[key]
+
+
+def _fault(design: ResolvedDesign, path: tuple[str | int, ...], message: str, remedy: str) -> Finding:
+    return design.document.finding("design-workload", ("workload", *path), message, remedy)
+
+
+def with_tokens(design: ResolvedDesign, tokens: float | None) -> ResolvedDesign:
+    """Return a design whose workload has other tokens; unchanged without a workload or tokens.
+
+    Args:
+        tokens: tokens to train on [1].
+    """
+    if tokens is None or design.workload is None:
+        return design
+    return replace(design, workload=design.workload.model_copy(update={"tokens": tokens}))
+
+
+def workload_fields(design: ResolvedDesign, workload: Workload) -> dict[str, Any]:
+    """Return the fields of a plan that a workload gives, its batch with them.
+
+    Args:
+        design: the design, for messages.
+
+    Raises:
+        InputError: if it gives the batch twice.
+    """
+    plan = workload.plan
+    fields = {} if plan is None else {name: getattr(plan, name) for name in plan.model_fields_set}
+    if "batch" in fields and workload.batch is not None:
+        message = "the batch is given twice"
+        raise InputError(_fault(design, ("plan", "batch"), message, "keep `workload.batch`"))
+    if workload.batch is not None:
+        fields["batch"] = workload.batch
+    return fields
+
+
+def _plan(design: ResolvedDesign, workload: Workload) -> PlanFields:
+    """Return the fields of the design's plan, with its preset.
+
+    Raises:
+        InputError: if they do not go together.
+    """
+    try:
+        return with_preset(workload_fields(design, workload))
+    except PlanFieldsError as error:
+        message, _, remedy = error.fault.partition("; ")
+        raise InputError(_fault(design, ("plan", error.field), message, remedy)) from None
+
+
+def workload_gpus(design: ResolvedDesign, workload: Workload) -> int:
+    """Return the accelerators of the workload [1].
+
+    Raises:
+        InputError: if the workload is larger than the largest job.
+    """
+    most = most_gpus(design)
+    if workload.gpus is not None and workload.gpus > most:
+        message = f"a job on {workload.gpus:,} accelerators; one job can span {most:,} of this design"
+        raise InputError(_fault(design, ("gpus",), message, f"write {most:,} or fewer, or leave it out"))
+    return workload.gpus or most
+
+
+def workload_report(design: ResolvedDesign, catalog: Catalog, workload: Workload, *, gains: bool = True) -> TrainReport:
+    """Return the workload with its fastest plan, or the one that the design gives.
+
+    Args:
+        workload: what the design says of it.
+        gains: find what limits the plan.
+
+    Raises:
+        InputError: if the model is none, the job is too large, its tokens do not fill a step, or its plan
+            contradicts itself.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
+    """
+    model = catalog.get(Model, workload.model, design.document, ("workload", "model"))
+    if model.transformer is None:
+        message = f"`{model.id}` is no transformer, and a workload is counted in tokens"
+        raise InputError(_fault(design, ("model",), message, "name a transformer; see `ffplan catalog list models`"))
+    gpus = workload_gpus(design, workload)
+    plan = with_default_batch(_plan(design, workload), model, gpus)
+    searching = workload.plan is None or workload.search
+    report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=gains, sure=gains)
+    if workload.tokens is not None and (why := _short_of_a_step(report, workload.tokens)):
+        raise InputError(_fault(design, ("tokens",), why, "write tokens with their unit, such as `2T`"))
+    return report
+
+
+def timed_workload(design: ResolvedDesign, catalog: Catalog, workload: Workload) -> TimedJob:
+    """Return the workload with its step time, as a job over its tokens.
+
+    Args:
+        workload: what the design says of it, tokens included.
+
+    Raises:
+        InputError: as `workload_report` does.
+        RefusedError: if it cannot run.
+        UncalibratedError: if the accelerators have no training constants.
+    """
+    assert workload.tokens is not None
+    report = workload_report(design, catalog, workload)
+    return timed_job(report, workload_gpus(design, workload), workload.tokens)

@@ -1,0 +1,263 @@
+"""Training constants of the nearest calibrated accelerator, and mean errors of times predicted with them."""
+
+from __future__ import annotations
+
+from math import log
+from typing import TYPE_CHECKING
+
+from ffplan.base.paths import data_folder
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator
+
+if TYPE_CHECKING:
+    from ffplan.catalog.evidence import EfficiencyFigure
+    from ffplan.catalog.store import Catalog
+
+
+@record
+class ErrorBand:
+    """Mean of absolute errors over published runs."""
+
+    mean: float
+    """Error [1]."""
+    within: float
+    """Its part between the runs of one source: mean of absolute distances from the source's mean error [1]."""
+    runs: int
+    """Runs that it was taken over."""
+    basis: str
+    """Runs, in words."""
+
+
+WITHIN = 0.045
+"""Part of an error between the runs of one source, from `ffplan accuracy training --leave-one-out source` [1]."""
+DENSE = ErrorBand(0.075, WITHIN, 315, "published runs of dense models, each software stack predicted without it")
+"""Dense models on calibrated accelerators: `ffplan accuracy training --leave-one-out stack`; the mean over accelerators
+and stacks."""
+EXPERTS = ErrorBand(
+    0.165, WITHIN, 23, "published runs of mixtures of experts, each software stack predicted without it"
+)
+"""The same of models with experts."""
+SIBLING = ErrorBand(0.068, WITHIN, 338, "published runs, each accelerator predicted without it")
+"""Accelerators with the efficiencies of another of their chip: `--leave-one-out accelerator`."""
+KIN = ErrorBand(0.052, WITHIN, 191, "published runs, each kind of chip predicted without it")
+"""Accelerators with the efficiencies of another chip of their process: `--leave-one-out chip`."""
+ESTIMATED = ErrorBand(0.145, WITHIN, 338, "published runs, each chip predicted without its process")
+"""Accelerators with the efficiencies of a chip of another process: `--leave-one-out process`."""
+UNFITTED = ErrorBand(
+    ESTIMATED.mean,
+    ESTIMATED.within,
+    ESTIMATED.runs,
+    f"{ESTIMATED.basis}; no fit of this part's own constants stands in the catalogue",
+)
+"""Accelerators with constants from elsewhere, which may be as far off as another process's."""
+
+
+def widest(*bands: ErrorBand) -> ErrorBand:
+    """Return the band with the largest error."""
+    return max(bands, key=lambda band: band.mean)
+
+
+_SIXTEEN = ("bf16", "fp16")
+"""Precisions of 16 bits, the first that a part has counts."""
+
+
+def _peak(part: Accelerator, precision: str = "16") -> float | None:
+    """Return the dense peak at a precision, 16 for both kinds of 16 bits [TFLOP/s]; None if it has none."""
+    names = _SIXTEEN if precision == "16" else (precision,)
+    known = {str(name): rate.value for name, rate in part.peak.items()}
+    return next((known[name] for name in names if name in known), None)
+
+
+def distance(first: Accelerator, two: Accelerator) -> float:
+    """Return how unlike two accelerators are [1].
+
+    Args:
+        two: another.
+
+    Equation:
+        |ln (16-bit peak ratio)| + |ln (memory bandwidth ratio)|; infinite where one has no 16-bit peak
+
+    Source:
+        Definition: the two rates that most of a training step rests on.
+    """
+    peaks = _peak(first), _peak(two)
+    if peaks[0] is None or peaks[1] is None:
+        return float("inf")
+    return abs(log(peaks[0] / peaks[1])) + abs(log(first.memory_bandwidth.value / two.memory_bandwidth.value))
+
+
+def _constants(part: Accelerator) -> tuple[object, ...] | None:
+    """Return the basis and the results of an accelerator's fit: peak, memory bandwidth, constants; None without one."""
+    if part.training is None:
+        return None
+    figures = {name: value["value"] for name, value in part.training.model_dump().items() if isinstance(value, dict)}
+    return _peak(part), part.memory_bandwidth.value, part.training.set, figures
+
+
+def fitted(part: Accelerator, catalog: Catalog) -> bool:
+    """Return whether the constants of an accelerator are from a fit in the shipped catalogue.
+
+    Args:
+        catalog: where it was looked up. A part of the user's folders has the fit of a shipped one whose constants, peak
+            and memory bandwidth it repeats.
+    """
+    place = catalog.locate(part.id)
+    if place is not None and place[0].is_relative_to(data_folder("catalogs")):
+        return True
+    known = type(catalog)()
+    others = (known.entry(name).part for name in known.ids_of("accelerator"))
+    return any(
+        isinstance(known_part, Accelerator) and _constants(known_part) == _constants(part) for known_part in others
+    )
+
+
+def nearest_calibrated(part: Accelerator, catalog: Catalog) -> Accelerator | None:
+    """Return the nearest calibrated accelerator; None without one.
+
+    Args:
+        catalog: the parts; looking at one does not count as reading it.
+    """
+    seen = catalog.fork()
+    known = [seen.entry(name).part for name in seen.ids_of("accelerator") if name != part.id]
+    calibrated = [
+        accelerator
+        for accelerator in known
+        if isinstance(accelerator, Accelerator) and accelerator.training is not None
+    ]
+    near = [accelerator for accelerator in calibrated if distance(part, accelerator) < float("inf")]
+    return min(near, key=lambda candidate: (*unlike(part, candidate), candidate.id), default=None)
+
+
+def unlike(first: Accelerator, two: Accelerator) -> tuple[bool, bool, bool, float]:
+    """Return the sort key of relatives: the same chip first, then one energy, one line, and `distance` [1]."""
+    return not same_chip(first, two), not same_energy(first, two), not same_line(first, two), distance(first, two)
+
+
+def same_line(first: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators are of one maker and process, and both have scale-up links, or neither has.
+
+    H20 is a Hopper whose GEMMs stay below its limit of power: its kernels are those of Hopper, although the rates of an
+    A100 are nearer to its own.
+    """
+    return _made_alike(first, two) and (first.nvlink is None) == (two.nvlink is None)
+
+
+def same_chip(first: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators have one kind of chip, whose long GEMMs are bound by power."""
+    return first.chip is not None and first.chip == two.chip
+
+
+def _made_alike(first: Accelerator, two: Accelerator) -> bool:
+    """Return whether two accelerators are known to be of one maker and process."""
+    return first.process is not None and first.process == two.process and first.vendor == two.vendor
+
+
+def same_energy(first: Accelerator, two: Accelerator) -> bool:
+    """Return whether long GEMMs of two accelerators are bound by power and spend alike on an operation.
+
+    They are of one chip, or of two chips of one maker on one family of processes. Whole steps on Hopper (4N) and on
+    Blackwell (4NP), each fitted without the other, give 1.06 and 1.09 TFLOP/J at 16 bits.
+    """
+    if same_chip(first, two):
+        return True
+    return _made_alike(first, two) and first.chip is not None and two.chip is not None
+
+
+def _best(part: Accelerator, precision: str, *, of_any: bool = False) -> float | None:
+    """Return the fraction of the peak that the best measured GEMM reaches [1]; None if none is measured.
+
+    Args:
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+        of_any: of any source, in place of the search that other parts have, too.
+    """
+    if precision == "16":
+        return next((found for name in _SIXTEEN if (found := _best(part, name, of_any=of_any)) is not None), None)
+    rate, peak = part.gemm.get(precision), part.peak.get(precision)  # type: ignore[call-overload]
+    if rate is None or peak is None:
+        return None
+    best: float = rate.range[1] if of_any else rate.value
+    return float(best / peak.value)
+
+
+def _most(part: Accelerator, precision: str) -> float | None:
+    """Return the fraction of the peak that the best GEMM of any source reaches, at 16 bits if unknown."""
+    return _best(part, precision, of_any=True) or _best(part, "16", of_any=True)
+
+
+def power_ratio(part: Accelerator, relative: Accelerator, precision: str) -> float | None:
+    """Return the fraction of the peak that long GEMMs reach on one of two accelerators of one energy over the other's.
+
+    Args:
+        relative: another.
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+
+    Returns:
+        Ratio [1]; None if they do not spend alike, or a power or peak is unknown.
+
+    Equation:
+        P / P' x peak' / peak
+
+    Source:
+        Derived: the energy of an operation belongs to chip and process, so that the rate follows the limit of power.
+    """
+    if not same_energy(part, relative) or part.power is None or relative.power is None:
+        return None
+    peak, relative_peak = _peak(part, precision), _peak(relative, precision)
+    if peak is None or relative_peak is None:
+        return None
+    return part.power.value / relative.power.value * relative_peak / peak
+
+
+def gemm_fraction(part: Accelerator, relative: Accelerator, precision: str, fraction: float) -> float:
+    """Return the fraction of its peak that large GEMMs reach on an accelerator, from a relative's [1].
+
+    Args:
+        precision: fp8, tf32, or 16 for both kinds of 16 bits.
+        fraction: what the relative reaches at this precision [1].
+
+    Equation:
+        fraction x best of the part / best of the relative, best the best measured GEMM over the peak, at 16 bits where
+        one of them has none at this precision; fraction where one has none at all; at most the best of the part, of
+        any source.
+        Between accelerators of one energy fraction x P / P' x peak' / peak instead, P their powers
+
+    Source:
+        Derived: what a layer keeps of the best GEMM belongs to software and shapes, the best GEMM to the part. It is
+        51 % of the peak on MI300X and 80 % on H100 (MAMF finder of stas00/ml-engineering). GEMMs that last are held by
+        power: on B200 short ones run at 1,300 to 1,470 TFLOP/s, long ones at 1,040 to 1,150 (MooreThreads/SimuMax,
+        b200_bf16_ceperm.json), so that one chip at two limits runs them as the limits are.
+    """
+    if (paced := power_ratio(part, relative, precision)) is not None:
+        return min(fraction * paced, _most(part, precision) or _most(relative, precision) or 1.0)
+    for name in (precision, "16"):
+        best, relative_best = _best(part, name), _best(relative, name)
+        if best is not None and relative_best is not None:
+            return min(fraction * best / relative_best, best)
+    best = _best(part, "16")
+    return fraction if best is None else min(fraction, best)
+
+
+def _scaled(figure: EfficiencyFigure, part: Accelerator, relative: Accelerator, precision: str) -> EfficiencyFigure:
+    return figure.model_copy(update={"value": gemm_fraction(part, relative, precision, figure.value)})
+
+
+def with_nearest_constants(part: Accelerator, catalog: Catalog) -> tuple[Accelerator, str | None]:
+    """Return an accelerator with training constants, and the id of the relative that they are of.
+
+    Peaks and memory bandwidth stay its own; efficiencies, latencies and multiprocessors are the relative's, and at a
+    precision that the relative lacks its efficiency at 16 bits. Those of GEMMs follow the best measured GEMM of both.
+    """
+    if part.training is not None:
+        return part, None
+    relative = nearest_calibrated(part, catalog)
+    if relative is None or relative.training is None:
+        return part, None
+    catalog.entry(relative.id)  # the result rests on its file
+    rates = relative.training
+    filled = {"matrix": _scaled(rates.matrix, part, relative, "16")}
+    for name in ("fp8", "tf32"):
+        known: EfficiencyFigure = getattr(rates, f"matrix_{name}") or rates.matrix
+        filled[f"matrix_{name}"] = _scaled(known, part, relative, name)
+    training = rates.model_copy(update=filled)
+    sources = {**relative.sources, **part.sources, rates.matrix.source: relative.sources[rates.matrix.source]}
+    return part.model_copy(update={"training": training, "sources": sources}), relative.id
