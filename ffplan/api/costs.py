@@ -36,7 +36,7 @@ def costs(
     """Return the costs of a cluster to buy, own or rent, and of a training run on it.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         model: catalogue id of a transformer; the cluster alone if omitted.
         tokens: tokens to train on [1], needed with a model.
         batch: sequences of a step [1]; about 4 million tokens if omitted.
@@ -49,7 +49,7 @@ def costs(
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
-        UsageError: if something does not go together, or the job cannot run.
+        UsageError: for options that exclude each other, or a job that cannot run.
     """
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.cost.cost import study_cost

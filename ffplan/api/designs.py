@@ -46,7 +46,7 @@ class Design:
         """Return a result of the design and its parts alone, made at the first request.
 
         Args:
-            name: what it is.
+            name: name of the result.
             make: makes it.
         """
         if self._kept[0] is not self.resolved:  # it stands for another design now

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHUNK = 20_000
-"""Designs whose arrays are held at once, so that they stay in the cache."""
+"""Designs evaluated at once, few enough for the processor's cache."""
 
 
 class ManyDesigns:
@@ -27,7 +27,7 @@ class ManyDesigns:
         """Keep the columns.
 
         Args:
-            axes: what differs, arrays by path.
+            axes: varied numbers, arrays by path.
             columns: results, arrays by path; NaN where a design cannot be built.
             feasible: which designs can be built.
             why: why each of the others cannot; empty texts elsewhere.
@@ -39,7 +39,7 @@ class ManyDesigns:
         return self.columns[path]
 
     def __contains__(self, path: object) -> bool:
-        """Return whether there is such a column."""
+        """Return whether a column exists."""
         return path in self.columns
 
     def __iter__(self) -> Iterator[str]:
@@ -88,7 +88,7 @@ def assess_many(
     Without axes, designs are assessed one by one; impossible designs give NaN, and say why.
 
     Args:
-        designs: one design, or with no axes several; each what `load` takes.
+        designs: one design, or several without axes; each any source that `load` accepts.
         axes: arrays by path, which broadcast against each other; see `studies.design_grid.with_arrays`.
 
     Raises:

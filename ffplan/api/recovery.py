@@ -1,4 +1,4 @@
-"""What failures leave of a job, and what storage does, as `ffplan goodput` and `ffplan storage` have it."""
+"""Goodput of a job under failures, and storage, as `ffplan goodput` and `ffplan storage` report them."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def goodput(
     """Return the goodput of a job under failures, checkpoints and restarts.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         model: catalogue id of a model; the design's workload if omitted.
         gpus: accelerators of the job [1]; as many as it can span if omitted.
         draws: draws of the uncertain inputs [1]; 0 for none.
@@ -95,10 +95,10 @@ def storage(
     images: float | None = None,
     profile: str | None = None,
 ) -> StorageReport:
-    """Return the storage of a design, with what a job asks of it.
+    """Return the storage of a design, with a job's demand on it.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         model: catalogue id of a transformer or of a convolutional network; the design's workload, or no job, if
             omitted.
         gpus: accelerators of the job [1]; as many as it can span if omitted.

@@ -80,7 +80,7 @@ def sweep(
     Args:
         design: a file, a shipped design, or a loaded one.
         vary: values by path; a list, or text as `--vary` takes it, such as `64..1024:64`.
-        metrics: numbers of the results, by JSON path; the usual ones if empty.
+        metrics: numbers of the results, by JSON path; the defaults if empty.
         pareto: min or max of each metric of a front.
         zipped: pair the values of axes of one length.
         sample: points of a Latin hypercube, in place of all [1].

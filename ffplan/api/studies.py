@@ -80,7 +80,7 @@ def assess(design: str | Path | Design) -> Assessment:
     """Return the fabric, bounds, cost and power of a design, with the findings of every rule.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
 
     Raises:
         InputError: for a design that is wrong or cannot be built, with every fault.
@@ -103,7 +103,7 @@ def compare(
     """Return designs side by side, with ratios to one of them.
 
     Args:
-        designs: two or more, each what `load` takes.
+        designs: two or more, each any source that `load` accepts.
         baseline: name or file of the design that ratios refer to; the first if omitted.
         model: model to train on every design, each with its fastest plan.
         batch: sequences of a step [1]; needed with `model`.
@@ -180,7 +180,7 @@ def collective(
     """Return the time of a collective over sizes and scales.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         operation: allreduce, reduce-scatter, all-gather, broadcast, reduce, all-to-all, gather, scatter, sendrecv,
             dispatch or combine.
         gpus: ranks, one number or several [1]; all that one job can span if omitted.
@@ -193,7 +193,7 @@ def collective(
         tokens: for dispatch and combine, fields of `expert_dispatch.Routing` in place of DeepSeek-V3's values.
 
     Raises:
-        UsageError: if something cannot be done, or does not go together.
+        UsageError: for an impossible request, or options that exclude each other.
     """
     from ffplan.collectives.algorithms import NAMES
     from ffplan.collectives.expert_dispatch import DEEPSEEK_V3, Routing
@@ -227,7 +227,7 @@ def collective(
         raise UsageError(f"collective: {error}") from None
 
 
-def _asked(
+def _train_request(
     design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: dict[str, Any]
 ) -> tuple[Design, Catalog, TrainRequest]:
     """Return the design, its parts, and the training request."""
@@ -258,7 +258,7 @@ def _answer(run: Callable[[], TrainReport]) -> TrainReport:
     """Return a report.
 
     Raises:
-        UsageError: if the plan cannot run, with why and what would.
+        UsageError: if the plan cannot run, with the reason and a plan that can.
     """
     from ffplan.training.accelerator_rates import UncalibratedError
     from ffplan.training.constraints import RefusedError
@@ -283,7 +283,7 @@ def train(
     """Return the step of a plan on one number of accelerators or several.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         model: id of a model of the catalogue.
         gpus: accelerators, one number or several [1]; all that one job can span if omitted.
         plan: file with a training plan.
@@ -291,12 +291,12 @@ def train(
         **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
 
     Raises:
-        UsageError: if the plan cannot run, with why and what would.
+        UsageError: if the plan cannot run, with the reason and a plan that can.
         InputError: if a file is wrong.
     """
     from ffplan.studies.train import train as study
 
-    loaded, parts, request = _asked(design, model, gpus, plan, memory, fields)
+    loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
     request = dataclasses.replace(request, machines=loaded.kept("machines", dict))
     return _answer(lambda: study.train(loaded.resolved, parts, request))
 
@@ -314,7 +314,7 @@ def search(
     """Return the best plans of a model on some accelerators; given fields stay fixed.
 
     Args:
-        design: what `load` takes.
+        design: any source that `load` accepts.
         model: id of a model of the catalogue.
         gpus: accelerators [1]; all that one job can span if omitted.
         top: plans to return [1].
@@ -328,7 +328,7 @@ def search(
     """
     from ffplan.studies.train import plan_search as study
 
-    loaded, parts, request = _asked(design, model, gpus, plan, memory, fields)
+    loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
     if len(request.gpus) > 1:
         raise UsageError("search: give one number of accelerators")
     (most,) = _counts(top, "top")
@@ -349,7 +349,7 @@ def size(
     Args:
         endpoints: endpoints (NICs) [1].
         switch: catalogue id of the switch.
-        catalog: where parts are looked up; the shipped ones if omitted.
+        catalog: catalogue of the parts; the shipped one if omitted.
         prices: catalogue id of a price book.
         oversubscription: most downlinks per uplink of a leaf [1], or a text such as `3:1`.
         **fields: other fields of `SizeRequest`: breakout, tiers, planes, rails, core_policy, endpoint_link, link.

@@ -81,5 +81,5 @@ def html(result: Result) -> str:
 
 
 def install() -> None:
-    """Let every result show itself this way."""
+    """Install these views on every result."""
     VIEWS["frame"], VIEWS["html"] = frame, html

@@ -139,7 +139,7 @@ def calibrate(
 
 
 def _units(query: CalibrationRequest, base: TrainingRates | None) -> tuple[TrainingRates | None, int]:
-    """Return the base with the multiprocessors that are asked for, and their number.
+    """Return the base with the requested multiprocessors, and their number.
 
     Raises:
         FitError: for unknown multiprocessors, or a number that the catalogue has already.

@@ -34,7 +34,7 @@ SPAN = 4.0
 LAUNCH = (1e-7, 2e-4)
 """Least and largest time from call to start [s]."""
 FIRST_LAUNCH = 5e-6
-"""Time from call to start that a fit begins at where the catalogue has none [s]."""
+"""First time from call to start of a fit, for a catalogue without one [s]."""
 STEP = 0.03
 """Step of a constant's logarithm, over which a row shows whether it rests on it [1]."""
 SHOWS = 1e-4
@@ -148,7 +148,7 @@ def _range(name: str, before: float) -> tuple[float, float]:
 
 
 def _told(part: Accelerator, runs: tuple[CollectiveRun, ...], first: dict[str, float]) -> dict[str, Floats]:
-    """Return how much each constant moves each row's logarithm [1]; those alone that move one."""
+    """Return the effect of each constant on each row's logarithm [1]; constants without effect are left out."""
     base = _logs(_rows(runs, with_rates(part, first)))
     effects = {}
     for name, value in first.items():
@@ -169,7 +169,7 @@ def fit_collectives(
     names: tuple[str, ...] | None,
     progress: Callable[[int], None] | None = None,
 ) -> CollectiveFit:
-    """Fit the constants of an accelerator's collectives to measured ones.
+    """Fit the constants of an accelerator's collectives to measurements.
 
     Args:
         runs: collectives on it.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 KEY = "collectives-measured"
-"""Key under `sources` of what was fitted."""
+"""Key of the fit under `sources`."""
 
 
 def rate_text(name: str, value: float) -> str:

@@ -1,4 +1,4 @@
-"""Fitting what training reaches on a kind of accelerator to measured runs. Needs SciPy, an extra."""
+"""Fit of the training rates of a kind of accelerator to measured runs. Needs SciPy, an extra."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Fit:
 
     values: dict[str, float]
     notes: dict[str, str]
-    """Caveats of constants: those at the end of their range."""
+    """Caveats of constants at the end of their range."""
     rows: int
     before: float | None
     """Mean absolute error with the catalogue's constants [1]; None without them."""
@@ -179,7 +179,7 @@ def undetermined(
 
 
 def _start(names: tuple[str, ...], base: TrainingRates | None) -> Floats:
-    """Return logarithms of the values that a fit starts from: the base's values, or the usual ones."""
+    """Return logarithms of the first values of a fit: the base's, or the defaults."""
     known = [getattr(base, name, None) for name in names]
     return np.array(
         [np.log(BOUNDS[name][2] if figure is None else figure.value) for name, figure in zip(names, known, strict=True)]
@@ -204,7 +204,7 @@ def fit(
     base: TrainingRates | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Fit:
-    """Fit constants so that the times of runs come out.
+    """Fit constants to the times of runs.
 
     Rows of one source count together as the root of their number, so that a source with four times the rows counts
     twice: the errors of their logarithms are weighted by n^-1/4. A weighted error beyond 5 % counts less than its

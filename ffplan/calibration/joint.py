@@ -1,4 +1,4 @@
-"""One fit of an accelerator's constants and of what every software stack reaches on it. Needs SciPy, an extra.
+"""Joint fit of an accelerator's constants and of every software stack's on it. Needs SciPy, an extra.
 
 GEMMs run as fast as the accelerator lets them: their fractions of the peak belong to the accelerator. What the kernels
 between them take belongs to the software: the fraction of the memory bandwidth has a value for every stack. Stacks
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ffplan.validation.training_replay import TrainingReplay
 
 SPREAD = 0.35
-"""Standard deviation of the logarithms of what stacks reach, around their common value [1]."""
+"""Standard deviation of the logarithms of stacks' constants around their common value [1]."""
 NOISE = 0.04
 """Standard deviation of the errors of a source that no constant explains [1]."""
 FP8, FP8_SPREAD = 0.93, 0.1
@@ -65,7 +65,7 @@ class JointFit:
         return base.model_copy(update=figures)
 
     def moved(self, part: Accelerator) -> JointFit:
-        """Return the constants as they are on another accelerator of the set: GEMMs of one chip follow its power."""
+        """Return the constants for another accelerator of the set: GEMMs of one chip follow its power."""
         return (
             self
             if self.accelerator is None or not same_chip(part, self.accelerator)

@@ -53,9 +53,9 @@ class KernelFit:
     values: dict[str, float]
     """Constants by name, kept ones included."""
     errors: dict[str, float]
-    """Standard errors of the logarithms of the fitted ones [1]."""
+    """Standard errors of the logarithms of fitted constants [1]."""
     rows: dict[str, int]
-    """Rows that each fitted one depends on."""
+    """Rows that each fitted constant depends on."""
     kept: dict[str, str]
     """Constants that the rows do not tell, with the reason; they keep a value that is not measured."""
 
@@ -74,7 +74,7 @@ class KernelFit:
 
 @record
 class TimedKernels:
-    """Measured times, and the modelled ones for any constants."""
+    """Measured times, and a model of them for any constants."""
 
     rows: tuple[GemmRow | MemoryRow, ...]
     """The rows."""
@@ -107,7 +107,7 @@ def units_of(part: Accelerator, recording: Recording) -> float:
 
 
 def rates_of(values: dict[str, float], part: Accelerator, units: float) -> TrainingRates:
-    """Return constants of training with the fitted ones among them."""
+    """Return training constants, fitted ones included."""
     known = {name: value for name, value in values.items() if name not in ("gemm", "small")}
     return fitted_rates(known, part.training, units)
 
@@ -170,7 +170,7 @@ def _dependent(group: TimedKernels, values: dict[str, float], name: str) -> int:
 
 
 def starting_values(part: Accelerator) -> dict[str, float]:
-    """Return the constants to start from, and to keep where the rows do not tell them: the catalogue's.
+    """Return the catalogue's constants, to start from, and to keep if the rows do not determine them.
 
     A GEMM and the small kernels around it share the catalogue's time of a kernel evenly.
     """

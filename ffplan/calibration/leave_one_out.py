@@ -50,7 +50,7 @@ def _key(replay: TrainingReplay, by: By) -> str:
 
 
 def _unnamed(replay: TrainingReplay) -> TrainingReplay:
-    """Return runs as of a plan that names no software: usual kernels and dispatcher, what stacks have in common."""
+    """Return runs without named software: default kernels and dispatcher, and the common constants of stacks."""
     return replace(replay, software=replace(replay.software, stack=None, named=False))
 
 
@@ -64,7 +64,7 @@ def _relatives(part: Accelerator, others: Sequence[TrainingReplay]) -> list[Trai
 
 @record
 class Kin:
-    """Fits of the runs on chips of one process, each made once."""
+    """Cache of fits of the runs on chips of one process."""
 
     fits: dict[tuple[int, ...], JointFit]
 
@@ -94,7 +94,7 @@ def leave_one_out(
     Args:
         replays: every table whose rows count.
         progress: callback for progress.
-        by: what is left out.
+        by: kind of thing to leave out.
 
     Raises:
         FitError: if SciPy is missing.
@@ -182,7 +182,7 @@ class Settings:
 
 
 def _given(mine: Sequence[TrainingReplay], fitted: JointFit) -> JointFit:
-    """Return a fit with every constant that runs need: GEMMs at FP8 as those at 16 bits where no run had them."""
+    """Return a fit with every constant that runs need: FP8 GEMMs follow 16-bit GEMMs if no run had them."""
     values = dict(fitted.values)
     kinds = {replay.plans.precision for replay in mine}
     for name, ratio in (("matrix_fp8", FP8), ("matrix_tf32", 1.0)):

@@ -32,7 +32,7 @@ class MeasuredAttention:
     whole: tuple[str, ...]
     """Kernels with both passes under a causal mask."""
     partial: tuple[str, ...]
-    """Kernels that lack one of them, which a training step needs."""
+    """Kernels without one of the passes, which a training step needs."""
 
     @property
     def text(self) -> str:
@@ -69,7 +69,7 @@ def _tables(recording: Recording, rates: AcceleratorRates) -> tuple[AttentionTab
 
 
 def _usual(name: AttentionKernel, measured: tuple[AttentionKernel, ...]) -> AttentionKernel:
-    """Return the usual kernel: the one measured here in place of another version of it."""
+    """Return the default kernel: a measured version replaces another version of it."""
     return next((kernel for kernel in measured if kernel.split("-")[0] == name.split("-")[0]), name)
 
 
@@ -82,8 +82,8 @@ def measured_attention(
 ) -> MeasuredAttention:
     """Return the measured rates of attention as a part of a catalogue.
 
-    It takes the place of the accelerator's own table where that has the accelerator's peak, and then keeps the tables
-    of kernels that were not measured; else it is a new part.
+    It replaces the accelerator's table if that has the accelerator's peak, and then keeps the tables of unmeasured
+    kernels; else it is a new part.
 
     Args:
         base: table of kernels that the accelerator names; None without one.

@@ -73,7 +73,7 @@ def kernel_errors(
 def attention_errors(
     recording: Recording, rates: AcceleratorRates, table: AttentionRates | None, half: float
 ) -> list[KernelError]:
-    """Return calls of attention beside the rates of the catalogue; their own are taken as measured.
+    """Return the errors of attention calls at the catalogue's rates; fitted rates are the measured ones.
 
     Args:
         rates: any rates of the accelerator.

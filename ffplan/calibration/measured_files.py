@@ -40,7 +40,7 @@ class MeasuredFigures:
     source: MeasuredSource
     """Source of all of them."""
     units: float
-    """Multiprocessors, where the catalogue has none [1]."""
+    """Multiprocessors, if the catalogue has none [1]."""
     stack: str | None
     """Stack that takes `memory`; the accelerator if omitted."""
 
@@ -82,7 +82,7 @@ def measured_files(catalog: Catalog, part: Accelerator, figures: MeasuredFigures
     """Return the files of a catalogue by their names.
 
     Args:
-        figures: what is to be written.
+        figures: figures to write.
 
     Raises:
         FitError: if a file is written in a way that cannot be edited, or constants are missing of an accelerator

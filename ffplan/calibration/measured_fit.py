@@ -28,7 +28,7 @@ MEASURED = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "kernel", "memory",
 IN_STEPS = ("matrix", "matrix_fp8", "matrix_tf32", "memory")
 """Constants that the catalogue has of whole training steps, which reach less than a kernel alone."""
 ALONE = "a kernel alone; the catalogue's is what training steps reach, with clocks and waiting: --only writes it"
-"""Reason why such a constant is not written unless asked for."""
+"""Reason why such a constant is written on request only."""
 
 
 @record
@@ -38,7 +38,7 @@ class MeasuredRequest:
     accelerator: str
     """Id of the accelerator that was measured."""
     only: tuple[str, ...] | None
-    """What is to be written; all but what the catalogue has of training steps if omitted."""
+    """Constants to write; if omitted, all that the catalogue does not have from training steps."""
     stack: str | None
     """Id of the software stack that `memory` is written for."""
 
@@ -60,7 +60,7 @@ def fit_recording(
 
     Args:
         document: its file, for faults.
-        request: accelerator, and what is to be written.
+        request: accelerator, and constants to write.
 
     Raises:
         InputError: if the recording is of another device, or of none that counts.
@@ -101,7 +101,7 @@ def fit_recording(
 
 
 def _constants(fits: RecordingFits, request: MeasuredRequest) -> tuple[MeasuredConstant, ...]:
-    """Return every constant that was fitted, with what the catalogue has."""
+    """Return every fitted constant beside the catalogue's value."""
     fit, rates = fits.kernels, fits.part.training
     constants = []
     for name in ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory", "gemm", "small"):
@@ -136,7 +136,7 @@ def _written(name: str, fits: RecordingFits, request: MeasuredRequest) -> bool:
 
 
 def _kernel(fits: RecordingFits, request: MeasuredRequest) -> list[MeasuredConstant]:
-    """Return the time of a GEMM with the small kernels around it, where both parts were measured."""
+    """Return the time of a GEMM with the small kernels around it, if both parts were measured."""
     fit, rates = fits.kernels, fits.part.training
     if fit.kernel is None:
         return []

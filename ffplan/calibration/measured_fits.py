@@ -29,7 +29,7 @@ FRACTIONS = ("matrix", "matrix_fp8", "matrix_tf32", "stream", "memory")
 
 
 def default_rates(part: Accelerator, units: float) -> AcceleratorRates:
-    """Return rates of an accelerator, with constants of the catalogue or usual ones.
+    """Return rates of an accelerator, with constants of the catalogue or defaults.
 
     Args:
         units: its multiprocessors [1].
@@ -58,7 +58,7 @@ class RecordingFits:
 
     @property
     def any_rates(self) -> AcceleratorRates:
-        """Rates of the accelerator, with constants of the catalogue or usual ones."""
+        """Rates of the accelerator, with constants of the catalogue or defaults."""
         return default_rates(self.part, self.units)
 
 

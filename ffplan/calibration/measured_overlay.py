@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.kernels import AttentionRates, AttentionTable
 
 KEY = "kernels-measured"
-"""Key under `sources` of what was measured."""
+"""Key of the measurements under `sources`."""
 
 
 @record
@@ -112,7 +112,7 @@ def attention_file(part: AttentionRates) -> str:
 
 
 def merged_tables(before: Iterable[AttentionTable], measured: Iterable[AttentionTable]) -> tuple[AttentionTable, ...]:
-    """Return tables with the measured ones in place of others of the same kernel, width, mask and pass.
+    """Return tables with measured ones in place of tables of the same kernel, width, mask and pass.
 
     A table of both passes replaces tables of single passes, which would come before it.
     """

@@ -1,4 +1,4 @@
-"""What a fit of a recording says of itself: what is missing, and reasons not to use it."""
+"""Remarks of a fit of a recording: gaps, and reasons not to use it."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def training_block(fitted: Fit, base: TrainingRates | None, units: int, *, same_
 
     Args:
         base: constants that were not.
-        units: multiprocessors, where `base` has none.
+        units: multiprocessors, if `base` has none.
         same_part: the constants of `base` are the part's own, and keep their sources.
         set_name: name of the set.
     """

@@ -33,7 +33,7 @@ def ring_latency(
         inside: of a hop inside a node [s].
         between: of a hop between nodes [s].
         steps: hops that a piece makes [1].
-        crossings: those between nodes [1].
+        crossings: hops between nodes [1].
         overhead: least time of a hop inside a node, if the ring spans several [s].
         plateau: factor of a ring over several nodes [1].
 

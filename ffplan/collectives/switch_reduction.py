@@ -30,7 +30,7 @@ def nvls(operation: str, job: RankLayout, between: Number = 0.0, step: str = "be
     Args:
         operation: allreduce.
         between: bytes that a node sends and receives per byte of message [1].
-        step: what happens between nodes.
+        step: name of the step between nodes.
 
     Returns:
         Lines in bytes per byte of message [1].

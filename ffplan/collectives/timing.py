@@ -81,7 +81,7 @@ class TimingGrid:
     """True if at least one choice can run: scale."""
 
     def pick(self, values: Floats) -> Floats:
-        """Return the values of what is chosen: scale x size."""
+        """Return the values of the chosen algorithm: scale x size."""
         import numpy as np
 
         whole = np.broadcast_to(values, self.time.shape)
@@ -242,7 +242,7 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
 
 
 def grid_of(known: Coefficients, sizes: Floats) -> TimingGrid:
-    """Return the times of messages, from what holds for messages of any size.
+    """Return the times of messages, from coefficients for messages of any size.
 
     Args:
         sizes: messages [byte], one axis.
@@ -282,10 +282,10 @@ class Timed:
 
 
 def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[Timed]:
-    """Return the time of one message with each choice that can run, as `time_grid` has it for many.
+    """Return the time of one message with each choice that can run, as `time_grid` does for many.
 
     Args:
-        query: operation, library and what is forced.
+        query: operation, library and forced choices.
         job: the ranks, plain numbers.
         size: message [byte].
     """
@@ -310,7 +310,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     """Return the time of a library's choice [s], for one job or arrays of jobs; infinite if no algorithm can run.
 
     Args:
-        query: operation, library and what is forced.
+        query: operation, library and forced choices.
         job: the ranks, any shape.
         size: message [byte].
     """

@@ -1,1 +1,1 @@
-"""Every figure of a result once: how it follows, and from what."""
+"""Every figure of a result once, with its derivation and inputs."""

@@ -50,7 +50,7 @@ def _offered(row: RentRow) -> Iterator[str]:
 
 
 def _offer(place: str = "", how: str = "", *of: str) -> Callable[[RentRow], Figure]:
-    """Return how a figure of an offer follows, from its price and what owning costs."""
+    """Return the derivation of an offer's figure, from its price and the cost of owning."""
 
     def figure(row: RentRow) -> Figure:
         inputs = ("utilisation", "electricity", "life") if of else ()
@@ -65,7 +65,7 @@ def _against(name: str) -> Callable[[RentRow], Figure]:
 
 
 def _of_input(how: str = "", place: str = "") -> Callable[[SwingRow | FlipRow], Figure]:
-    """Return how a figure on one input follows."""
+    """Return the derivation of a figure on one input."""
     return lambda row: Figure(how=how, place=place, inputs=(row.input,))
 
 

@@ -1,4 +1,4 @@
-"""A figure of a result: which function states its equation, and what it is made of."""
+"""A figure of a result: the function that states its equation, and its parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ffplan.base.record import record
 
 @record
 class Figure:
-    """How a field of a record follows, and from what.
+    """Derivation of a record's field, and its parts.
 
     Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
     """
@@ -22,21 +22,21 @@ class Figure:
     place: str = ""
     """Function whose docstring states its equation and source."""
     how: str = ""
-    """How it follows, where no one function has the whole equation."""
+    """Derivation in words, if no function has the whole equation."""
     of: tuple[str, ...] = ()
-    """Figures of the result that it is made of."""
+    """Figures of the result that it is computed from."""
     inputs: tuple[str, ...] = ()
-    """Inputs of the account behind it: names, or their start with a dot."""
+    """Inputs of the account that it rests on: names, or their start with a dot."""
     part: str = ""
-    """Field, here or above, that names the part of the catalogue behind it; empty if every part may be."""
+    """Field, here or above, that names its part of the catalogue; empty for any part."""
     evidence: tuple[str, ...] = ()
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None
-    """What the record says of it beside numbers."""
+    """Remarks of the record on it, beside numbers."""
 
 
 Table = dict[type, "dict[str, Figure | Callable[[Any], Figure]]"]
-"""Figures by record class and field; a function where the record itself decides, such as by the name of its row."""
+"""Figures by record class and field; a function if the record itself decides, such as by the name of its row."""
 
 
 def equation(place: str) -> tuple[str, str]:

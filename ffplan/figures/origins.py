@@ -1,4 +1,4 @@
-"""Where any figure of a result comes from: its value and meaning, its equation, and what it is made of."""
+"""Origin of any figure of a result: its value and meaning, its equation, and its parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FIGURES: Table = {**COST, **RUN, **TRAINING, **DESIGN, **COMPARISON}
 MOST_PARTS = 16
 """Parts of a figure that are named [1]."""
 QUANTILES = {"p10": "10th percentile", "p50": "median", "p90": "90th percentile"}
-"""Fields of a range beside its likely value, in words."""
+"""Names of a range's fields beside its likely value."""
 _UNIT = re.compile(r"\[([^\]]+)\]")
 _SIDE = re.compile(r"(?:^|\.)(?:designs|sides|own_sizes)\[([0-9]+)\]")
 _PLAIN = Figure()
@@ -72,7 +72,7 @@ def evidence(row: Evidence) -> str:
 
 
 def _places(value: Any, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
-    """Yield every number of a record with what holds it."""
+    """Yield every number of a record with its place."""
     ahead = f"{path}." if path else ""
     inside: Iterable[tuple[str, str, Any]] = ()
     if is_dataclass(value):
@@ -114,7 +114,7 @@ def figure_at(value: Any, path: str) -> Figure:
 
 
 class Origins:
-    """The figures of one result with value, meaning, and where each comes from."""
+    """Figures of one result with value, meaning and origin."""
 
     def __init__(
         self,
@@ -127,8 +127,8 @@ class Origins:
 
         Args:
             described: path, number and description of every number of it.
-            sources: figures of the catalogue behind it.
-            derivation: takes a figure apart by path, value and meaning; None if no derivation is known.
+            sources: figures of the catalogue that it rests on.
+            derivation: returns a figure's derivation by path, value and meaning; None if none is known.
         """
         self.value, self.sources, self.derivation = value, tuple(sources), derivation
         self.found: Mapping[str, tuple[float, str]] = {path: (amount, text) for path, amount, text in described}
@@ -192,7 +192,7 @@ class Origins:
                     yield evidence(source)
 
     def _named(self, name: str, place: _Place) -> list[str]:
-        """Return the paths of a figure by its name here, or in what holds it."""
+        """Return the paths of a figure by its name here, or in a record around it."""
         for start, _ in place.above:
             path = f"{start}.{name}" if start else name
             if name.endswith(".*"):
@@ -204,7 +204,7 @@ class Origins:
         return []
 
     def _above(self, place: _Place, name: str) -> Any:
-        """Return a field of what holds a number, or of what holds that; dots lead into it."""
+        """Return a field of a record around a number, the innermost first; dots lead into it."""
         for _, holder in place.above:
             value = holder
             for step in name.split("."):

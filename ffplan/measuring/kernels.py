@@ -1,4 +1,4 @@
-"""Kernels that can be timed one by one: their shapes, with what they compute and move."""
+"""Kernels for separate timing: their shapes, operations and bytes."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ GROUPS = ("gemm", "attention", "memory", "pcie")
 TOKENS = 4096
 """Rows of the first GEMMs: tokens of a micro-batch [1]."""
 POWERS = (256, 512, 1024, 2048, 4096)
-"""Columns and depths of the first GEMMs, each with each: they tell operations, streams and overhead apart [1]."""
+"""Columns and depths of the first GEMMs, in all pairs, to separate operations, streams and overhead [1]."""
 LAYERS = (
     (4096, 6144, 4096),
     (4096, 4096, 14336),
@@ -109,7 +109,7 @@ def _passes() -> tuple[Pass, ...]:
 
 
 def _memory(sizes: Iterable[int]) -> tuple[MemoryCall, ...]:
-    """Return each operation at sizes of moved data [byte], and one that is too small to take time."""
+    """Return each operation at several sizes of moved data [byte], one of them too small to take time."""
     names: tuple[MemoryOperation, ...] = ("copy", "add", "norm", "gelu")
     sizes = tuple(sizes)
     moved = [MemoryCall(operation=name, bytes=size // MOVED[name] * MOVED[name]) for name in names for size in sizes]

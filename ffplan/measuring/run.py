@@ -114,7 +114,7 @@ def time_kernel(prepared: Prepared, *, seconds: float, warm: float) -> Timing:
 
     Args:
         prepared: the kernel with its data.
-        seconds: time for which it is measured; at least five batches are [s].
+        seconds: time to measure; at least five batches run [s].
         warm: time for which it runs beforehand [s].
 
     Raises:
@@ -142,13 +142,13 @@ def _rounded(value: float) -> float:
 def run_plan(
     plan: KernelPlan, device: Device, head: RecordingHead, progress: Callable[[int, int, str], None] | None = None
 ) -> Recording:
-    """Time every kernel of a plan. An interrupt (Ctrl-C) ends it early and keeps what is finished.
+    """Time every kernel of a plan. An interrupt (Ctrl-C) ends it early and keeps the finished rows.
 
     Args:
         plan: kernels and times.
         device: device that runs them.
         head: title and date of the recording.
-        progress: callback with kernels done, of how many, and the next one.
+        progress: callback with kernels done, their total, and the next kernel.
     """
     rows: dict[str, list[Timing]] = {group: [] for group in FIELDS}
     skipped: list[SkippedKernel] = []

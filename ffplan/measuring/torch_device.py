@@ -116,7 +116,7 @@ class TorchDevice:
             raise UnsupportedKernelError(_first_line(error)) from None
 
     def captured(self, step: Callable[[], Any]) -> Callable[[], Any]:
-        """Return a step as a CUDA graph, which the host launches as one; the step itself where that fails."""
+        """Return a step as a CUDA graph, which the host launches at once; the step itself if that fails."""
         torch = self.torch
         try:
             aside = torch.cuda.Stream()

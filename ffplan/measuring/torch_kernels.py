@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 CACHES = 4
 """Data that kernels take in turn, in sizes of the last cache: so much that it holds none of the next one's [1]."""
 USUAL_CACHE = 2**26
-"""Size of a last cache where a device says none [byte]."""
+"""Size of the last cache of a device that reports none [byte]."""
 MOST_SETS = 64
 """Most sets of data [1]."""
 LEAST_CALLS = 8
@@ -76,7 +76,7 @@ def _in_turn(calls: list[Callable[[], Any]]) -> KernelCalls:
 
 
 def _sets(size: int, cache: int) -> int:
-    """Return how many sets of data of one size [byte] outgrow a cache [byte]."""
+    """Return the number of data sets of one size [byte] that outgrow a cache [byte]."""
     return min(MOST_SETS, max(1, math.ceil(CACHES * cache / size)))
 
 
@@ -113,7 +113,7 @@ def _gemm_fp8(torch: ModuleType, device: str, gemm: Gemm, cache: int) -> KernelC
 
 
 def _attention(torch: ModuleType, device: str, call: AttentionCall) -> KernelCalls:
-    """Return a call of PyTorch's fused attention, held to one back end, or its backward pass."""
+    """Return a call of PyTorch's fused attention on one back end, or its backward pass."""
     if call.kernel not in BACKENDS:
         raise RuntimeError(f"PyTorch has no back end {call.kernel}")
     if device == "cpu" and call.kernel == "cudnn":

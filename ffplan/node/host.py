@@ -64,7 +64,7 @@ class Port:
 
     @property
     def devices(self) -> str:
-        """Its devices, for people, such as GPU0+NIC0."""
+        """Devices in words, such as GPU0+NIC0."""
         return "+".join(name.upper() for name in self.gpus + self.nics)
 
 

@@ -1,4 +1,4 @@
-"""GPUs that links join two by two, where neither a switch nor a full mesh does: rings, cubes, halves."""
+"""GPUs with links between pairs, without a switch or a full mesh: rings, cubes, halves."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LinkGraph:
 
 
 def _distances(first: str, weights: dict[str, dict[str, int]]) -> dict[str, int]:
-    """Return the links on the shortest way from a GPU to every one that it reaches."""
+    """Return the links on the shortest way from a GPU to every GPU within reach."""
     distance, edge = {first: 0}, [first]
     while edge:
         following = []

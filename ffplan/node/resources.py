@@ -34,7 +34,7 @@ class Resource:
     sustained: Number = 1.0
     """Fraction of `one_way` that a long message reaches [1]."""
     under_trees: float | None = None
-    """Fraction of `one_way` where several flows meet, as under trees [1]."""
+    """Fraction of `one_way` for several flows that meet, as under trees [1]."""
     known: bool = True
     """False if libraries' cost models exclude it."""
     basis: str = ""
@@ -165,7 +165,7 @@ def resources(host: Host, cuts: tuple[LinkCut, ...] = (), link_share: float = 1.
     Args:
         host: the inside of a node.
         cuts: links between leaves and between zones.
-        link_share: fraction of the scale-up links' rate that is used where no measurement exists [1].
+        link_share: usable fraction of the scale-up links' rate without a measurement [1].
     """
     rows = [*_scale_up(host, link_share), *_of_gpus(host), *_of_cpus(host), *_network(host)]
     for cut in cuts:

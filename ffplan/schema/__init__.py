@@ -1,1 +1,1 @@
-"""JSON Schemas of what ffplan reads and writes."""
+"""JSON Schemas of ffplan's inputs and outputs."""

@@ -27,7 +27,7 @@ def described(value: Any, name: str) -> Iterator[tuple[str, float, str]]:
 def _described(
     value: Any, node: dict[str, Any], schema: dict[str, Any], path: str = "", above: str = ""
 ) -> Iterator[tuple[str, float, str]]:
-    """Yield (path, number, description) of every number, as the schema describes it or what holds it."""
+    """Yield (path, number, description) of every number; without its own description, its parent's."""
     if "$ref" in node:
         node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]]
     if isinstance(value, dict | list):

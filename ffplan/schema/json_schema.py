@@ -1,4 +1,4 @@
-"""JSON Schema of what ffplan reads and writes, with the docstring under each field as its description."""
+"""JSON Schema of ffplan's inputs and outputs, with the docstring under each field as its description."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def exchange_time(run: TrainRun, computing: Number) -> Number:
 
     A rank sends the tokens that it holds under sequence parallelism; ranks that split an expert gather them. Two
     exchanges of four lead to experts, forward the tokens and backward their gradients. All-gather brings every token
-    of the group to each of its ranks, and a reduce-scatter adds up what their experts made of it.
+    of the group to each of its ranks, and a reduce-scatter adds up the results of their experts.
     """
     p, shape = run.plans, run.shape
     if shape.experts is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SINGLE = 4.0
 """Bytes of a number at 32 bits, at which losses, norms and rotary positions are computed."""
 CAST_BYTES = 4.0
-"""Bytes that casting a number to FP8 moves: read at 16 bits, written twice, as it is and transposed."""
+"""Bytes moved by casting a number to FP8: read at 16 bits, written twice, plain and transposed."""
 ACTIVATION = {(False, False): (2, 3), (True, False): (3, 5), (False, True): (18, 28), (True, True): (5, 9)}
 """Numbers that an activation moves for each of its inner width, forward and backward: plain or gated, with few kernels
 or operation by operation. GELU written out has eight operations, six of one number in and two of two."""

@@ -1,4 +1,4 @@
-"""The parts of a step: what each is called, how it follows, and which figures of the accelerator are behind it."""
+"""The parts of a step: name, derivation, and the accelerator's figures that each rests on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Activation recomputation by operator: what each policy, or a list of parts, computes again in the backward pass.
+"""Activation recomputation by operator: the work that a policy, or a list of parts, repeats in the backward pass.
 
 Sources:
     [1] Korthikanti et al., arXiv 2205.05198, section 5 (selective and full).

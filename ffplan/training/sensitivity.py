@@ -132,7 +132,7 @@ def _uplinks(system: Cluster, factor: float) -> Cluster:
 def without_path(run: AnyRun) -> AnyRun | None:
     """Return a run whose NICs each lack one of their ports to several planes; None for NICs with one port.
 
-    Every rank waits for the slowest: one NIC that lacks a port slows a step as all of them would.
+    Every rank waits for the slowest: one NIC without a port slows a step as much as all of them.
     """
     paths = run.system.paths
     return faster(run, "nic", 1 - 1 / paths) if paths > 1 else None

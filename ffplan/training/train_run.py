@@ -50,6 +50,6 @@ def inner_stride(plans: ParallelPlans) -> Number:
 
 
 def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
-    """Return the fraction of layers with experts on the slowest stages, those behind the dense layers."""
+    """Return the fraction of layers with experts on the slowest stages, which follow the dense layers."""
     full, _ = layers_of(shape.layers, plans)
     return moe_fraction(shape, plans.pipeline, full)

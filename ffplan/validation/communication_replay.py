@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def signed_error(model: float, low: float, high: float) -> float:
-    """Return how far a value lies from a measured one, or from a measured range.
+    """Return the error of a value against a measured one, or a measured range.
 
     Args:
         model: predicted [any unit].

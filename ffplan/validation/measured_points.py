@@ -1,4 +1,4 @@
-"""Measured allreduces of the catalogue that a curve by scale may be laid beside."""
+"""Measured allreduces of the catalogue, to compare with a curve by scale."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _nearest(report: CollectiveReport, gpus: int) -> CollectiveRow:
 
 
 def _fits(case: Collective, gpus: int, report: CollectiveReport, domain: int) -> bool:
-    """True if a forced choice is the one that the curve has there, over as many zones, and within its ends.
+    """True if a forced choice equals the curve's there, over as many zones, and within its ends.
 
     Ranks fill whole domains, as on the curve.
     """
@@ -107,7 +107,7 @@ def _bandwidth(case: Collective, value: float, gpus: int, size: float) -> float:
 
 
 def _values(case: Collective, report: CollectiveReport, domain: int) -> Iterator[tuple[int, float, tuple[float, ...]]]:
-    """Yield ranks, message and bandwidth of a case, or its range, where the curve has that message."""
+    """Yield ranks, message and bandwidth of a case, or its range, for messages of the curve."""
     for gpus, row in zip(case.gpus, case.values, strict=True):
         for size, value in zip(case.sizes, row, strict=True):
             near = abs(size / report.message_bytes - 1) <= TOLERANCE
@@ -120,7 +120,7 @@ def _values(case: Collective, report: CollectiveReport, domain: int) -> Iterator
 def measured_points(
     design: ResolvedDesign, report: CollectiveReport, catalog: Catalog, files: list[CaseFile]
 ) -> tuple[MeasuredPoint, ...]:
-    """Return the measured allreduces that belong beside the curve of a design, by number of GPUs.
+    """Return the measured allreduces to show with the curve of a design, by number of GPUs.
 
     They have its accelerator, its library, its message within `TOLERANCE`, and a number of GPUs between its ends; all
     GPUs of every node take part, and the network's switches do not reduce.
