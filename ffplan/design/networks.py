@@ -88,27 +88,27 @@ def _switch_group(design: ResolvedDesign, network: ResolvedNetwork, ports: int, 
     return replace(_seated(place, network, ports), port_names=names)
 
 
-def network_design(design: ResolvedDesign, found: ResolvedNetwork, switches: int) -> ResolvedDesign:
+def network_design(design: ResolvedDesign, resolved: ResolvedNetwork, switches: int) -> ResolvedDesign:
     """Return the design with a side network as its fabric.
 
     Args:
         switches: switches of the compute fabric and of the networks before this one [1].
     """
-    network: OtherNetwork = found.network
+    network: OtherNetwork = resolved.network
     ports: NetworkPorts = network.ports
-    groups = [_seated(group, found, getattr(ports, group.group.role)) for group in design.groups]
+    groups = [_seated(group, resolved, getattr(ports, group.group.role)) for group in design.groups]
     if ports.switches and switches:
-        groups.append(_switch_group(design, found, ports.switches, switches))
+        groups.append(_switch_group(design, resolved, ports.switches, switches))
     return replace(
         design,
-        document=network_document(design.document, found.position),
+        document=network_document(design.document, resolved.position),
         spec=design.spec.model_copy(update={"fabric": network.fabric, "networks": (), "floor": None}),
         groups=tuple(group for group in groups if group.fabric_nics or group.group.role == "compute"),
-        switch=found.parts.switch,
-        endpoint_link=found.parts.endpoint_link,
-        inter_switch_link=found.parts.inter_switch_link,
-        spine_switch=found.parts.spine_switch,
-        core_switch=found.parts.core_switch,
+        switch=resolved.parts.switch,
+        endpoint_link=resolved.parts.endpoint_link,
+        inter_switch_link=resolved.parts.inter_switch_link,
+        spine_switch=resolved.parts.spine_switch,
+        core_switch=resolved.parts.core_switch,
         networks=(),
         cable_choices=(),
     )

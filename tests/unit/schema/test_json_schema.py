@@ -54,7 +54,7 @@ def test_no_schema_of_another_name() -> None:
 def test_a_description_is_the_text_under_the_field() -> None:
     tiers = json_schema("design")["$defs"]["Fabric"]["properties"]["tiers"]
     assert tiers["description"] == (
-        "Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Trees need it; a dragonfly has\nnone."
+        "Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Required for trees; a dragonfly has\nnone."
     )
     assert (tiers["minimum"], tiers["maximum"], tiers["default"]) == (1, 3, 1)
 
