@@ -11,7 +11,7 @@ import pytest
 
 from ffplan.studies.explain.difference import _changes, regressions
 from ffplan.studies.explain.figures import FIGURES, figure_changes
-from tests.support import ROOT, Run, ffplan, valid, vary_design
+from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
 
 
 def report(*arguments: str) -> dict[str, object]:
-    done = ffplan("diff", *arguments, "-f", "json")
+    done = ffplan_once("diff", *arguments, "-f", "json")
     assert done.code == 0, done.err
     return valid(done.out, "diff")
 
