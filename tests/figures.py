@@ -46,7 +46,8 @@ def printed(command: str) -> Any:
     """Return the JSON that a command prints."""
     if command == LEFT_OUT:
         return stored()
-    done = CliRunner().invoke(build(), [*shlex.split(command), "--format", "json"])
+    words = shlex.split(command)
+    done = CliRunner().invoke(build(words[0]), [*words, "--format", "json"])
     if done.exit_code:
         raise FigureError(f"ffplan {command}: exit code {done.exit_code}")
     return json.loads(done.stdout)

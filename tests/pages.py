@@ -92,7 +92,9 @@ def commands_page() -> str:
     runner = CliRunner()
     blocks = [NOTE, "# Commands", "Exit codes and streams are described in [output.md](output.md)."]
     for name in ("", *commands()):
-        help_text = runner.invoke(build(), [*name.split(), "--help"], prog_name="ffplan", terminal_width=80).stdout
+        words = name.split()
+        app = build(words[0]) if words else build()
+        help_text = runner.invoke(app, [*words, "--help"], prog_name="ffplan", terminal_width=80).stdout
         blocks += [f"## `ffplan {name}".rstrip() + "`", f"```text\n{help_text.strip()}\n```"]
     return "\n\n".join(blocks) + "\n"
 
@@ -240,7 +242,8 @@ def readme() -> str:
     pattern = re.compile(r"(<!-- output of: ffplan (.+?) -->\n```text\n).*?(```)", re.DOTALL)
 
     def run(match: re.Match[str]) -> str:
-        result = CliRunner().invoke(build(), match[2].split())
+        words = match[2].split()
+        result = CliRunner().invoke(build(words[0]), words)
         return f"{match[1]}{result.stdout}{match[3]}"
 
     return pattern.sub(run, text)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import jsonschema
 import pytest
 import yaml
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from ffplan.__main__ import entry
 from ffplan.base.paths import data_folder
@@ -27,7 +27,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.check.run import examine
 from ffplan.design.resolve import resolve
 from ffplan.inputs.composer import compose
-from ffplan.inputs.document import Document, read_document
+from ffplan.inputs.document import Document, parse_document, read_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -140,6 +140,11 @@ FEWER = 10
 """Examples of `make deep` for one of `make test` [1]."""
 
 
+def but_few(values: Iterable[Any], *few: Any) -> list[Any]:
+    """Return values of a parameter: `make test` has a few of them, and `make deep` all others."""
+    return [value if value in few else pytest.param(value, marks=pytest.mark.deep) for value in values]
+
+
 def examples(most: int, **more: Any) -> settings:
     """Return the settings of a test of a property.
 
@@ -147,7 +152,10 @@ def examples(most: int, **more: Any) -> settings:
         most: examples of `make deep` [1].
         more: further settings of Hypothesis.
     """
-    return settings(max_examples=most if DEEP else max(most // FEWER, 3), deadline=None, **more)
+    if DEEP:
+        return settings(max_examples=most, deadline=None, **more)
+    few = {HealthCheck.filter_too_much, *more.pop("suppress_health_check", ())}  # a few say little of the others
+    return settings(max_examples=max(most // FEWER, 3), deadline=None, suppress_health_check=few, **more)
 
 
 WITHOUT_PRICES = (
@@ -209,7 +217,7 @@ class Run:
 def parts_read_once() -> Iterator[None]:
     """Let all catalogues share what they read of the shipped files, which is half of the time of most commands.
 
-    A text of any other file is taken apart once as well.
+    A part of any other folder is taken apart once as well; designs are not, as tests change what they read of them.
     """
     read, known = Catalog._part, dict[Path, "Entry"]()
 
@@ -222,7 +230,7 @@ def parts_read_once() -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Catalog, "_part", shared)
-        patch.setattr("ffplan.inputs.document.compose", lru_cache(maxsize=1024)(compose))
+        patch.setattr("ffplan.catalog.store.parse_document", lru_cache(maxsize=1024)(parse_document))
         yield
 
 
@@ -231,6 +239,7 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
 
     Streams, environment and what a process sets for itself are as before when it returns.
     """
+    _forget()
     out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n") for _ in range(2))
     collecting = gc.get_threshold()
     with pytest.MonkeyPatch.context() as patch:
@@ -260,12 +269,30 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
     return Run(code, *texts)
 
 
+@lru_cache(maxsize=256)
+def _once(arguments: tuple[str, ...]) -> Run:
+    return ffplan(*arguments)
+
+
+def ffplan_once(*arguments: str) -> Run:
+    """Return what a command prints, which runs once where it reads nothing but what ships: no path is named."""
+    return ffplan(*arguments) if any("/" in word for word in arguments) else _once(arguments)
+
+
 PATIENCE = 240.0
 """Longest time of a command [s]."""
 
 
 def _too_long(_number: int, _frame: object) -> None:
     pytest.fail(f"the command takes longer than {PATIENCE:g} s")
+
+
+def _forget() -> None:
+    """Empty what a command keeps for the length of its process: policies, and the parts of folders."""
+    module = sys.modules.get("ffplan.cli.checked_files")
+    for kept in list(vars(module).values()) if module else ():
+        if hasattr(kept, "cache_clear"):
+            kept.cache_clear()
 
 
 class _LeftError(BaseException):

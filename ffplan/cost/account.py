@@ -182,6 +182,41 @@ def mean_power(account: Account, v: Values) -> tuple[Number, Number]:
     return v["power"] * account.training_w, idle
 
 
+def _rented_year(account: Account, v: Values, used_hours: Number) -> dict[str, Number]:
+    """Return the cost of a year of a rented fleet by kind [currency per year]."""
+    term = account.term
+    # without commitment only hours in use are paid
+    whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
+    prepaid = prepaid_year(whole, term, v["capital"])
+    return {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
+
+
+def _owned_year(account: Account, v: Values, bought: dict[str, Number]) -> dict[str, Number]:
+    """Return the cost of a year of owned hardware and its staff by kind [currency per year]."""
+    hardware = bought["hardware"] + bought["discount"]
+    adders = sum(bought.values()) - hardware
+    life, rate = v["life"], v["capital"]
+    return {
+        "hardware": yearly_capital(hardware, v["residual"], rate, life),
+        # freight, labour and racks have no residual value
+        "installation": yearly_capital(adders, 0.0, rate, life),
+        **{name: v.get(share, 0.0) * hardware for name, share in SHARES_OF_HARDWARE.items()},
+        "licences": v.get("licence", 0.0) * account.accelerators,
+        "staff": v.get("staff", 0.0) * account.accelerators / 1000 * v.get("salary", 0.0),
+    }
+
+
+def _housing_year(account: Account, v: Values, building: Number) -> dict[str, Number]:
+    """Return the cost of a year of a building, or of room in one [currency per year]."""
+    if account.facility == "own":
+        return {"building": yearly_capital(building, 0.0, v["capital"], v["building_life"])}
+    if account.facility == "colocation":
+        return {"colocation": v["colocation"] * account.rated_w / 1e3 * MONTHS}
+    if account.facility == "racks":
+        return {"colocation": v["rack_rent"] * account.racks * v["pue"] * MONTHS}
+    return {}
+
+
 def account_year(account: Account, v: Values) -> YearAccount:
     """Return the purchase and the yearly cost of a cluster.
 
@@ -206,35 +241,13 @@ def account_year(account: Account, v: Values) -> YearAccount:
     bought = {} if account.rented else purchase(account, v)
     capex: Number = sum(bought.values())
     used_hours = account.accelerators * HOURS_PER_YEAR * use
-    building: Number = 0.0
-    yearly: dict[str, Number]
+    own_building = not account.rented and account.facility == "own"
+    building: Number = v["building"] * account.rated_w if own_building else 0.0
     if account.rented:
-        term = account.term
-        # without commitment only hours in use are paid
-        whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
-        prepaid = prepaid_year(whole, term, v["capital"])
-        yearly = {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
+        yearly = _rented_year(account, v, used_hours)
     else:
-        if account.facility == "own":
-            building = v["building"] * account.rated_w
-        hardware = bought["hardware"] + bought["discount"]
-        adders = capex - hardware
-        life, rate = v["life"], v["capital"]
-        yearly = {
-            "hardware": yearly_capital(hardware, v["residual"], rate, life),
-            # freight, labour and racks have no residual value
-            "installation": yearly_capital(adders, 0.0, rate, life),
-            **{name: v.get(share, 0.0) * hardware for name, share in SHARES_OF_HARDWARE.items()},
-            "licences": v.get("licence", 0.0) * account.accelerators,
-            "staff": v.get("staff", 0.0) * account.accelerators / 1000 * v.get("salary", 0.0),
-            "electricity": energy * 1e3 * v["electricity"],
-        }
-        if account.facility == "own":
-            yearly["building"] = yearly_capital(building, 0.0, rate, v["building_life"])
-        elif account.facility == "colocation":
-            yearly["colocation"] = v["colocation"] * account.rated_w / 1e3 * MONTHS
-        elif account.facility == "racks":
-            yearly["colocation"] = v["rack_rent"] * account.racks * v["pue"] * MONTHS
+        yearly = _owned_year(account, v, bought) | {"electricity": energy * 1e3 * v["electricity"]}
+        yearly |= _housing_year(account, v, building)
     year = sum(yearly.values())
     return YearAccount(
         purchase=bought,

@@ -104,7 +104,7 @@ def tables() -> dict[Path, str]:
 
 def printed(*words: str) -> str:
     """Return what a command prints, with its exit code where that is not 0; JSON without its provenance."""
-    result = CliRunner().invoke(build(), list(words))
+    result = CliRunner().invoke(build(words[0]), list(words))
     if isinstance(result.exception, FfplanError):
         return f"refused: {result.exception}\n"
     assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)

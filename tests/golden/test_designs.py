@@ -139,6 +139,7 @@ def test_every_page_has_its_command() -> None:
     assert {path.name for path in EXPECTED.iterdir()} == texts | others
 
 
+@pytest.mark.deep
 def test_the_same_input_gives_the_same_bytes_whatever_the_hash_seed() -> None:
     words = ("compare", "fire-flyer-2", "pcie-a100-three-tier", "dgx-a100-10k", "--format", "json")
     runs = [ffplan_process(*words, env={"PYTHONHASHSEED": seed}) for seed in ("0", "1", "4711")]

@@ -22,7 +22,7 @@ EXPECTED = ROOT / "tests" / "golden" / "errors"
 
 def message(case: Case, folder: Path) -> str:
     """Return what the command says of a case, with the folder's name taken out."""
-    result = CliRunner().invoke(build(), [*case.command, *case.write(folder)])
+    result = CliRunner().invoke(build(case.command[0]), [*case.command, *case.write(folder)])
     assert isinstance(result.exception, InputError), f"{case.name}: {result.exception!r}"
     assert result.stdout == ""
     return str(result.exception).replace(f"{folder}/", "") + "\n"

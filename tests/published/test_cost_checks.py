@@ -17,7 +17,7 @@ from ffplan.cost.capital import declining_cost, declining_value, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import RentTerm, rented_hour
 from ffplan.cost.run import accelerator_hours, run_carbon, run_cost, run_energy
-from tests.support import ROOT, ffplan
+from tests.support import ROOT, ffplan_once
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ DAY = 86_400.0
 
 
 def study(arguments: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(ffplan(f"cost {arguments} --draws 0 --format json").out)
+    found: dict[str, Any] = json.loads(ffplan_once(f"cost {arguments} --draws 0 --format json").out)
     return found
 
 

@@ -69,6 +69,7 @@ def test_the_part_within_a_source() -> None:
     assert sum(apart) / len(apart) == pytest.approx(WITHIN, abs=0.002)
 
 
+@pytest.mark.deep
 def test_a_part_of_the_errors_computed_anew() -> None:
     """Hopper by Blackwell, and Blackwell by Hopper: what is stored is what the fit gives."""
     pytest.importorskip("scipy")

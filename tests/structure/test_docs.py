@@ -19,7 +19,7 @@ from ffplan.check.rules.limits import LIMITS
 from ffplan.check.team_rules import TEAM_RULES
 from ffplan.design.schema import Limits
 from tests.pages import GENERATED, commands
-from tests.support import DESIGNS, ROOT, lines_of, valid
+from tests.support import DESIGNS, ROOT, but_few, lines_of, valid
 from tests.support import ffplan as run_ffplan
 
 if TYPE_CHECKING:
@@ -202,9 +202,7 @@ def test_the_contract_is_documented() -> None:
     assert not [path for path in CONTRACT if f"| `{path}` |" not in page]
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in FEW else pytest.param(name, marks=pytest.mark.deep) for name in DESIGNS]
-)
+@pytest.mark.parametrize("name", but_few(DESIGNS, *FEW))
 def test_outputs_follow_their_schemas(name: str) -> None:
     valid(run_ffplan("design", name, "--format", "json").out, "assessment")
     valid(run_ffplan("check", name, "--format", "json").out, "findings")

@@ -12,7 +12,7 @@ import pytest
 
 import ffplan as api
 from ffplan.base.plain import plain
-from tests.support import ROOT, ffplan, vary_design
+from tests.support import ROOT, ffplan_once, vary_design
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def printed(command: str) -> Any:
-    done = ffplan(*command.split(), "--format", "json")
+    done = ffplan_once(*command.split(), "--format", "json")
     assert done.code in (0, 1), done.err
     return json.loads(done.out)
 
@@ -197,6 +197,7 @@ def test_designs_one_by_one() -> None:
     assert plain(many["fabric.switches.router"][1]) == 1000
 
 
+@pytest.mark.deep
 def test_the_notebook_runs() -> None:
     """In a process of its own: a kernel warns about much that is not ours."""
     pytest.importorskip("nbclient")

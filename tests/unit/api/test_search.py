@@ -52,6 +52,7 @@ def test_nothing_in_a_list_is_null() -> None:
     assert found.reason == ["", ""]
 
 
+@pytest.mark.deep
 def test_a_recommendation() -> None:
     found = ffplan.recommend("llama3-8b", allowed=("h100-sxm-80gb",), capex=5e6, **ASKED)
     assert found.designs[0].accelerators == 8 * found.designs[0].nodes

@@ -92,7 +92,7 @@ def test_every_command_refuses_what_it_cannot_place(command: str, report: Path, 
     file = tmp_path / "file.json"
     file.write_text("{}")
     arguments = [item.format(file=file, report=report) for item in ARGUMENTS.get(command, (DESIGN,))]
-    result = CliRunner().invoke(build(), [*command.split(), *arguments, "--catalog", own])
+    result = CliRunner().invoke(build(command.split()[0]), [*command.split(), *arguments, "--catalog", own])
     fault = f"{own}/quote.yaml:1:1: error: the price-book has no `id` [catalog-id]"
     if command == "check":  # its findings are its output
         assert (result.exit_code, result.stdout.startswith(fault)) == (2, True)

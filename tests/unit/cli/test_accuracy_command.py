@@ -12,7 +12,7 @@ import pytest
 from ffplan.base.errors import UsageError
 from ffplan.cli.series import series
 from ffplan.collectives.bounds import ring_factor
-from tests.support import ROOT, checker, ffplan
+from tests.support import ROOT, but_few, checker, ffplan
 from tests.unit.validation.test_communication import CASE
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def test_accuracy_text_and_markdown() -> None:
     assert "| nccl-h100-node |" in ffplan("accuracy", "communication", "--format", "markdown").out
 
 
-@pytest.mark.parametrize("subject", ["communication", "training", "memory"])
+@pytest.mark.parametrize("subject", but_few(["communication", "training", "memory"], "memory"))
 def test_rows_are_printed_on_request_and_always_in_json_and_csv(subject: str) -> None:
     """994 lines before the summary hide it: the table holds the summary, and says how to see the rows."""
     table = ffplan("accuracy", subject).out

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.deep
 def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
     run = ffplan("accuracy", "training", "--format", "json", "--max-mape", "10")
     assert run.code == 0
@@ -120,6 +121,7 @@ def test_calibration_says_what_it_lacks(options: tuple[str, ...], words: str) ->
     assert words in run.err
 
 
+@pytest.mark.deep
 def test_one_source_left_out(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     names = ("torchtitan-h100", "dgxc-gb200")

@@ -52,6 +52,7 @@ def test_budget_and_power_bound_the_size(tmp_path: Path) -> None:
         assert cost["bom"]["total"] > 40e6  # one node more is too many
 
 
+@pytest.mark.deep
 def test_a_model_gets_nodes_that_its_plans_divide(tmp_path: Path) -> None:
     """1,096 H100 fit the budget; 1,088 train faster and cost less: 137 nodes are prime."""
     asked = "--accelerator h100-sxm-80gb --budget $45M"
@@ -110,6 +111,7 @@ def test_a_shipped_design_is_copied_under_another_name(tmp_path: Path) -> None:
 WISHES = ("--accelerator", "h100-sxm-80gb", "--budget", "$160M", "--power", "5MW", "--prices", "usd-2026")
 
 
+@pytest.mark.deep
 def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path: Path) -> None:
     """4,096 H100 need more than either wish: 512 nodes of 10.2 kW alone draw 5.22 MW before any PUE."""
     done = ffplan(f"init --gpus 4096 --folder {tmp_path} -f json", *WISHES)
@@ -177,6 +179,7 @@ def test_every_power_that_can_be_meant_can_be_asked_for() -> None:
     assert [item.value for item in PowerOf] == list(POWERS)
 
 
+@pytest.mark.deep
 def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: Path) -> None:
     """Eight GPUs are the smallest; nothing is written."""
     done = ffplan(f"init --accelerator b200 --budget $1k --folder {tmp_path} -f json")

@@ -58,7 +58,7 @@ def test_a_run_writes_a_recording_and_says_how_far_it_is(tmp_path: Path, monkeyp
     ruled(monkeypatch)
     file = tmp_path / "run.json"
     words = ["measure", "run", "--sizes", "tiny", "--title", "rack 7", "--date", "2026-11-24", "-o", str(file)]
-    done = CliRunner().invoke(build(), words)
+    done = CliRunner().invoke(build(words[0]), words)
     assert done.exit_code == 0, done.output
     found, _ = read_recording(str(file))
     assert (found.title, found.date, found.rows, found.complete) == ("rack 7", "2026-11-24", 14, True)
@@ -70,7 +70,7 @@ def test_a_run_writes_a_recording_and_says_how_far_it_is(tmp_path: Path, monkeyp
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ruled(monkeypatch, stop_at=60)
     file = tmp_path / "run.json"
-    done = CliRunner().invoke(build(), ["measure", "run", "--sizes", "tiny", "-o", str(file)])
+    done = CliRunner().invoke(build("measure"), ["measure", "run", "--sizes", "tiny", "-o", str(file)])
     assert done.exit_code == 130
     found, _ = read_recording(str(file))
     assert not found.complete
@@ -81,7 +81,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, monkeypatch: 
 def test_a_cpu_takes_the_tiny_plan_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ruled(monkeypatch)
     file = tmp_path / "run.json"
-    done = CliRunner().invoke(build(), ["measure", "run", "--device", "cpu", "-o", str(file)])
+    done = CliRunner().invoke(build("measure"), ["measure", "run", "--device", "cpu", "-o", str(file)])
     assert done.exit_code == 0
     assert read_recording(str(file))[0].load == "short"
     assert "its times are never fitted" in done.stderr

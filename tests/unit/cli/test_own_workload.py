@@ -30,6 +30,7 @@ def said(*command: str) -> Any:
     return json.loads(done.out)
 
 
+@pytest.mark.deep
 def test_cost_train_and_compare_have_one_job(tmp_path: Path) -> None:
     file = own(tmp_path)
     asked = ("--model", "llama3-8b", "--gpus", "64", "--batch", "1024", "--tokens", "1T")
@@ -44,6 +45,7 @@ def test_cost_train_and_compare_have_one_job(tmp_path: Path) -> None:
     assert both["training"] == named["training"]
 
 
+@pytest.mark.deep
 def test_tokens_of_the_command_line_replace_those_of_the_design(tmp_path: Path) -> None:
     file, plain = own(tmp_path, ", tokens: 3T"), own(tmp_path / "b")
     once, thrice = (said("cost", file, *more, *LEAST)["run"] for more in (("--tokens", "1T"), ()))

@@ -202,6 +202,7 @@ def test_every_number_of_a_verdict_is_a_figure_of_its_note(name: str) -> None:
     assert seen
 
 
+@pytest.mark.deep
 def test_a_comparison_with_a_job_lists_the_files_that_the_job_read() -> None:
     parts = set(re.findall(r'<th scope="row">([a-z0-9.-]+): ', page_of("compare").partition('id="provenance"')[2]))
     assert {"llama3-8b", "attention-h100", "attention-b200", "owned-2026", "reliability-2026", "nccl"} <= parts

@@ -13,7 +13,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document
 from ffplan.studies.operate.utilization import UtilizationRequest, jobs_of_a_run
-from tests.support import ROOT, ffplan, valid, with_reliability
+from tests.support import ROOT, ffplan, ffplan_once, valid, with_reliability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ QUICK = ("goodput", *POD, "--draws", "0")
 
 
 def report(*arguments: str) -> dict[str, Any]:
-    run = ffplan(*arguments, "-f", "json")
+    run = ffplan_once(*arguments, "-f", "json")
     assert run.code in (0, 1), run.err
     found = valid(run.out, {"design": "assessment"}.get(arguments[0], arguments[0]))
     assert isinstance(found, dict)

@@ -67,6 +67,7 @@ def test_a_job_on_two_designs() -> None:
     assert job["sizes"][1]["sides"][0]["tokens_s"] == pytest.approx(alone["rows"][0]["tokens_s"])
 
 
+@pytest.mark.deep
 def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
     """Of 1,016 and 10,000 accelerators 1,016 are compared, which is said; each own speed is that of `train`."""
     job = "--model llama3-70b --batch 512"

@@ -18,7 +18,7 @@ from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
 from ffplan.studies.cost.ledger import ledger_of
 from ffplan.studies.explain.audit import audit
-from tests.support import ROOT, ffplan, overlay_part, vary_design
+from tests.support import ROOT, ffplan, ffplan_once, overlay_part, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +29,7 @@ JOB = "--model llama3-70b --tokens 2T"
 
 
 def cost(arguments: str) -> Any:
-    run = ffplan(f"cost {arguments} --format json")
+    run = ffplan_once(f"cost {arguments} --format json")
     assert run.code == 0, run.err
     return json.loads(run.out)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.studies.explain.difference import FIGURES, _changes, figure_changes, regressions
-from tests.support import ROOT, Run, ffplan, valid, vary_design
+from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
 
 
 def report(*arguments: str) -> dict[str, object]:
-    done = ffplan("diff", *arguments, "-f", "json")
+    done = ffplan_once("diff", *arguments, "-f", "json")
     assert done.code == 0, done.err
     return valid(done.out, "diff")
 

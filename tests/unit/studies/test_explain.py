@@ -16,11 +16,11 @@ from ffplan.figures.figure import equation
 from ffplan.studies.explain.derivation import POLICIES, ROLES
 from ffplan.studies.explain.explain import scaled
 from ffplan.studies.explain.input_places import figure_at
-from tests.support import ROOT, assess_file, collective, ffplan, valid, vary_design
+from tests.support import ROOT, assess_file, collective, ffplan, ffplan_once, valid, vary_design
 
 
 def explained(*arguments: str) -> dict[str, Any]:
-    done = ffplan("explain", *arguments, "-f", "json")
+    done = ffplan_once("explain", *arguments, "-f", "json")
     assert done.code == 0, done.err
     return valid(done.out, "explanation")
 
@@ -56,6 +56,7 @@ def test_a_cost_is_the_sum_of_its_lines() -> None:
     assert not [row for row in found["influences"] if "memory" in row["input"]]
 
 
+@pytest.mark.deep
 def test_an_allreduce_is_taken_into_its_time_and_its_bound() -> None:
     found = explained("fire-flyer-2", "communication.hfreduce")
     report = collective(assess_file("fire-flyer-2"), "hfreduce")
@@ -93,6 +94,7 @@ def test_power_adds_up() -> None:
 JOB = ("--model", "llama3-8b", "--batch", "512", "--gpus", "64")
 
 
+@pytest.mark.deep
 def test_electricity_is_in_the_currency_of_its_tariff() -> None:
     found = explained("superpod-h100-4su", "power.electricity_per_year")
     assert found["root"]["unit"] == "USD per year"
@@ -108,6 +110,7 @@ def test_a_step_is_taken_into_its_parts() -> None:
     assert peak["more"] == pytest.approx(1 / (1 + row["gains"][0]["faster"]) - 1, rel=0.15)  # its largest gain
 
 
+@pytest.mark.deep
 def test_a_token_is_hours_times_their_price() -> None:
     found = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
     cost = json.loads(ffplan("cost superpod-h100-4su --tokens 1T --draws 0 -f json", *JOB).out)
@@ -124,6 +127,7 @@ def line_at(place: str) -> str:
     return (ROOT / file).read_text(encoding="utf-8").splitlines()[int(line) - 1]
 
 
+@pytest.mark.deep
 def test_inputs_of_a_run_are_placed_and_graded() -> None:
     found = explained("superpod-h100-4su", "run.cost_per_million_tokens", *JOB, "--tokens", "1T")
     assert all(row["place"] for row in found["influences"])
@@ -186,6 +190,7 @@ def test_what_moves_a_run_is_the_difference_of_two_runs(field: str, tmp_path: Pa
     assert moved > 0.01
 
 
+@pytest.mark.deep
 def test_inputs_that_a_design_states_stand_in_the_design(tmp_path: Path) -> None:
     own = (
         "ownership: {life: 5 years, effective: 90 %}\nworkload: {model: llama3-8b, batch: 512, gpus: 64, tokens: 1T}\n"
@@ -225,6 +230,7 @@ def test_a_price_of_an_extended_book_stands_in_that_book(tmp_path: Path) -> None
     assert line_at(figure_at(entry, "items", "qm9700")).strip().startswith("qm9700: ")
 
 
+@pytest.mark.deep
 def test_a_workload_of_the_design_is_enough(tmp_path: Path) -> None:
     job = "workload: {model: llama3-8b, batch: 512, gpus: 64}\n"
     design = vary_design(tmp_path, "superpod-h100-4su", ("site:\n", f"{job}site:\n"))

@@ -60,6 +60,7 @@ def compared(four: Path, *options: str) -> Any:
     return found
 
 
+@pytest.mark.deep
 def test_at_the_price_of_a_nic_that_is_named_both_cost_the_same(tmp_path: Path) -> None:
     """A pod with eight NICs a server against one with four, at a batch where they are nearly even."""
     four = vary_design(tmp_path, POD, FOUR, (f"name: {POD}", "name: four-nics"))

@@ -61,6 +61,7 @@ def test_limits_and_what_breaks_them() -> None:
     assert {item.accelerator for item in cheap.miss} == {"h100-sxm-80gb"}
 
 
+@pytest.mark.deep
 def test_the_command(tmp_path: Path) -> None:
     run = ffplan(*(*ASKED, "-a", "h100-sxm-80gb", "--best", "2"), *("--folder", str(tmp_path), "-f", "json"))
     assert run.code == 0, run.err
@@ -279,6 +280,7 @@ def test_a_speed_without_runs_is_said_to_be_estimated() -> None:
         assert (words in " ".join(ffplan(*asked).out.split())) == (estimated is not None)
 
 
+@pytest.mark.deep
 def test_a_limit_of_nothing_is_broken() -> None:
     run = ffplan(*ASKED, "-a", "h100-sxm-80gb", "--capex", "$0", "--power", "0W")
     assert run.code == 1

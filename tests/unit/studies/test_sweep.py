@@ -200,6 +200,7 @@ class _Pool(Executor):
         return _Busy(*arguments)
 
 
+@pytest.mark.deep
 def test_this_process_is_one_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes chunks while the others are busy, no more than may wait, and gives all in their order."""
     sweep = swept("nodes[0].count=100..1199", "site.pue=1.1..1.5#1000")
@@ -434,6 +435,7 @@ def test_the_report(tmp_path: Path) -> None:
     assert nothing.code == 1
 
 
+@pytest.mark.deep
 def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     """A worker is killed in the midst; its chunks run again, and no point is lost or twice."""
     distributed = pytest.importorskip("distributed")
@@ -456,6 +458,7 @@ def test_a_cluster_that_loses_a_worker_loses_no_point(tmp_path: Path) -> None:
     assert found == [(first, 20_000) for first in range(0, 400_000, 20_000)]
 
 
+@pytest.mark.deep
 def test_workers_that_die_one_after_another_end_the_sweep() -> None:
     """Dask gives up a chunk after some deaths, here after the first: a located error, not a fault of ours."""
     distributed = pytest.importorskip("distributed")
@@ -480,6 +483,7 @@ def test_workers_that_die_one_after_another_end_the_sweep() -> None:
             list(parts)
 
 
+@pytest.mark.deep
 def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     """The scheduler goes away in the midst: a located error; then the sweep goes on to the same bytes as without it."""
     distributed = pytest.importorskip("distributed")
@@ -521,6 +525,7 @@ def test_a_lost_scheduler_leaves_what_was_done(tmp_path: Path) -> None:
     assert part.path.read_bytes() == whole.path.read_bytes()
 
 
+@pytest.mark.deep
 def test_parquet_is_the_same_table(tmp_path: Path) -> None:
     """Against CSV, value by value; a second run goes on after whole parts, and a folder with other files is refused."""
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -745,6 +750,7 @@ LIMITED += "sys.argv = ['ffplan', *sys.argv[2:]]\nfrom ffplan.__main__ import ma
 """Runs a command that cannot make a file larger than some bytes, as on a disk that is full."""
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("room", [0, 100, 2_000, 20_000, 200_000, 600_000])
 def test_points_that_a_full_disk_cut_are_continued(tmp_path: Path, room: int) -> None:
     """Whenever a file of points is not whole its note is there; continued, it is as if the disk had had room."""
@@ -812,5 +818,5 @@ PATHS = [
 def test_no_number_ends_in_a_bug(path: str, values: list[str]) -> None:
     """Whatever is varied to whatever extent: points, reasons or a refusal."""
     listed = ",".join(dict.fromkeys(values)) or "1"
-    result = CliRunner().invoke(build(), ["sweep", "superpod-h100-4su", "--vary", f"{path}={listed}", "-j", "1"])
+    result = CliRunner().invoke(build("sweep"), ["sweep", "superpod-h100-4su", "--vary", f"{path}={listed}", "-j", "1"])
     assert result.exception is None or isinstance(result.exception, SystemExit | FfplanError), result.exception
