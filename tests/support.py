@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import io
 import json
@@ -337,6 +338,12 @@ def modules_loaded(*arguments: str) -> set[str]:
 def read_yaml(text: str) -> Any:
     """Return the content of a YAML text by libyaml, ten times as fast as by Python."""
     return yaml.load(text, Loader=yaml.CSafeLoader)
+
+
+@cache
+def syntax(path: Path) -> ast.Module:
+    """Return a Python file as a tree; tests of its form share it."""
+    return ast.parse(path.read_text())
 
 
 def lines_of(paths: Iterable[Path]) -> str:

@@ -107,6 +107,7 @@ def test_paths_that_are_no_numbers(path: str, value: float, words: str) -> None:
         ffplan.assess_many("fire-flyer-2", {path: [value]})
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", ["fire-flyer-2", "dgx-a100-10k", "fire-flyer-next"])
 def test_every_figure_of_a_design_can_vary(name: str) -> None:
     """An array in place of a figure gives what the figure itself gives."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import get_args
 
+import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ SERVERS = ("fire-flyer-3fs-node", "nvme-16x15tb-2x200g")
 WAYS: tuple[Way, ...] = get_args(Way)
 
 
+@pytest.mark.deep
 @examples(40)
 @given(designs(), st.sampled_from(SERVERS), st.integers(1, 4), st.floats(1e6, 1e12))
 def test_no_rate_of_storage_passes_its_parts(text: str, server: str, nodes: int, parameters: float) -> None:

@@ -179,6 +179,7 @@ def test_a_refused_plan_says_why(drawn: tuple[str, ParallelPlans], limit: float)
         assert why.reason == REASONS[code]
 
 
+@pytest.mark.deep
 @given(st.sampled_from(MODELS), st.sampled_from([64, 96, 256]), st.sampled_from([96, 256, 480]), st.data())
 def test_a_search_finds_nothing_slower_than_any_plan_of_its_space(
     name: str, gpus: int, batch: int, data: st.DataObject

@@ -57,6 +57,7 @@ def test_no_option_of_a_plan_narrows_the_band(design: str, model: str) -> None:
         assert search(design, model, batch=1024, top=1, stack=stack).error_band == plain.error_band
 
 
+@pytest.mark.deep
 def test_the_part_within_a_source() -> None:
     sources: dict[str, list[float]] = {}
     for row in replayed():

@@ -113,6 +113,7 @@ def test_every_source_names_its_software() -> None:
         assert all(table.plan.stack is not None for table in timed), path
 
 
+@pytest.mark.deep
 def test_rows_that_rest_on_an_unpublished_setting_are_counted_apart() -> None:
     """Fire-Flyer's micro-batches, ZeRO and units; vTrain's network; chunks of Llama 3 and Megatron-Core."""
     assumed = {path.stem for path in FILES if any(row.kind == "assumed" for row in rows(path.stem))}

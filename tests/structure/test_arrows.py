@@ -6,7 +6,7 @@ import ast
 from functools import cache
 from typing import TYPE_CHECKING
 
-from tests.support import ROOT
+from tests.support import ROOT, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ THIRD_PARTY = {
 def imports(path: Path) -> set[str]:
     """Return the full names that a module imports, also for types only."""
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(syntax(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -164,7 +164,7 @@ def test_modules_and_functions_stay_small() -> None:
     for path in MODULES:
         text = path.read_text()
         assert len(text.splitlines()) <= 450, path
-        for node in ast.walk(ast.parse(text)):
+        for node in ast.walk(syntax(path)):
             if isinstance(node, ast.FunctionDef):
                 assert (node.end_lineno or 0) - node.lineno < 66, f"{path}:{node.name}"
 

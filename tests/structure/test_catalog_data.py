@@ -16,7 +16,7 @@ from ffplan.inputs.validate import validate
 from ffplan.studies.explain.catalog import part_sheet
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.training_cases import TrainingFile
-from tests.support import DESIGNS, ROOT, checker
+from tests.support import DESIGNS, ROOT, checker, syntax
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,6 +144,6 @@ def test_code_holds_no_hardware_number() -> None:
 
     known = {37.5, 32.4, 0.864, 409.6, 320, 204.8, 1.7576, 0.084, 253, 404, 2500, 4200, 15.2}
     for path in (ROOT / "ffplan").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(syntax(path)):
             if isinstance(node, ast.Constant) and isinstance(node.value, int | float) and node.value not in (0, 1):
                 assert node.value not in known, f"{path}:{node.lineno}: {node.value}"

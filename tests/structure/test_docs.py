@@ -19,7 +19,7 @@ from ffplan.check.rules.limits import LIMITS
 from ffplan.check.team_rules import TEAM_RULES
 from ffplan.design.schema import Limits
 from tests.pages import GENERATED, commands
-from tests.support import DESIGNS, ROOT, but_few, lines_of, valid
+from tests.support import DESIGNS, ROOT, but_few, lines_of, syntax, valid
 from tests.support import ffplan as run_ffplan
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def test_a_comparison_follows_its_schema() -> None:
 
 def test_every_public_thing_has_a_docstring() -> None:
     for path in (ROOT / "ffplan").rglob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in syntax(path).body:
             if not isinstance(node, ast.FunctionDef | ast.ClassDef) or node.name.startswith("_"):
                 continue
             if "overload" not in map(ast.unparse, node.decorator_list):

@@ -6,24 +6,29 @@ import ast
 import json
 import re
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from tests.support import ROOT
+from tests.support import ROOT, syntax
 
-SOURCES = {path: path.read_text() for folder in ("ffplan", "tests") for path in sorted((ROOT / folder).rglob("*.py"))}
-TREES = {path: ast.parse(text) for path, text in SOURCES.items()}
-PACKAGE = {path: tree for path, tree in TREES.items() if path.is_relative_to(ROOT / "ffplan")}
+if TYPE_CHECKING:
+    from pathlib import Path
+
 MOST_ANY = 0.03
+
+
+def sources(*folders: str) -> list[Path]:
+    return [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
 
 
 def test_the_formatter_has_the_last_word() -> None:
     here = "fmt: " + "skip"
-    assert not [path for path, text in SOURCES.items() if here in text]
+    assert not [path for path in sources("ffplan", "tests") if here in path.read_text()]
 
 
 def test_few_annotations_say_nothing() -> None:
     found = [
         node.annotation
-        for tree in PACKAGE.values()
+        for tree in map(syntax, sources("ffplan"))
         for node in ast.walk(tree)
         if isinstance(node, ast.arg | ast.AnnAssign) and node.annotation is not None
     ]
@@ -34,8 +39,8 @@ def test_few_annotations_say_nothing() -> None:
 def test_no_call_has_seven_positional_arguments() -> None:
     long = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path, tree in TREES.items()
-        for node in ast.walk(tree)
+        for path in sources("ffplan", "tests")
+        for node in ast.walk(syntax(path))
         if isinstance(node, ast.Call) and sum(not isinstance(item, ast.Starred) for item in node.args) > 6
     ]
     assert not long
@@ -45,7 +50,7 @@ def test_records_have_names_of_their_own() -> None:
     """But for `Document`: a file that was read, and a page to render."""
     names = Counter(
         node.name
-        for tree in PACKAGE.values()
+        for tree in map(syntax, sources("ffplan"))
         for node in tree.body
         if isinstance(node, ast.ClassDef)
         and any(isinstance(item, ast.Name) and item.id == "record" for item in node.decorator_list)

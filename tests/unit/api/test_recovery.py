@@ -11,6 +11,7 @@ from ffplan.base.errors import UsageError
 from tests.support import ffplan as run
 
 
+@pytest.mark.deep
 def test_the_same_as_the_commands_print() -> None:
     found = ffplan.goodput("superpod-h100-4su", "llama3-70b", draws=0)
     same = ("goodput", "superpod-h100-4su", "-m", "llama3-70b", "--draws", "0", "-f", "json")

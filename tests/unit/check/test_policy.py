@@ -426,6 +426,7 @@ def test_days_that_are_none(folder: Path) -> None:
     assert "`tomorrow` is no day; write it as 2027-03-31" in done.err
 
 
+@pytest.mark.deep
 def test_several_processes_find_the_same(tmp_path: Path) -> None:
     text = vary_design(tmp_path, "fire-flyer-2").read_text()
     for number in range(9):

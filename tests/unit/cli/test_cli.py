@@ -120,6 +120,7 @@ def test_standard_output_that_takes_nothing_is_bad_usage(command: str) -> None:
     assert "a bug of ours" not in done.stderr
 
 
+@pytest.mark.deep
 def test_a_terminal_without_unicode_still_gets_its_report(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-2", ("description: 10,000", "description: Größe 集群 10,000"))
     for form in ("table", "json"):

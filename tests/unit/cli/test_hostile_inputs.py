@@ -96,6 +96,7 @@ EVIL = "\x9b31m\u202e\u2066"
 """Another way to start a terminal's command, and marks that reorder text."""
 
 
+@pytest.mark.deep
 def test_descriptions_act_on_no_terminal(tmp_path: Path) -> None:
     text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
     head = 'description: "\\x1b]0;owned\\x07 \\u202edesrever"'

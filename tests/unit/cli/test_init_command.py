@@ -140,6 +140,7 @@ def test_wishes_out_of_reach_get_the_sums_and_the_nearest_three_designs(tmp_path
     assert len(more["designs"]) < 3  # one node more is too many for three designs
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("at", range(3))
 def test_wishes_that_are_near_can_be_met(at: int, tmp_path: Path) -> None:
     """Each is typed in after the wishes, and gives as many designs as it says."""

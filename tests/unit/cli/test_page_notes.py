@@ -80,6 +80,7 @@ def coarse(shown: float) -> float:
     return 0.51 * units
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("name", PAGES)
 def test_every_number_of_a_page_says_where_it_comes_from(name: str) -> None:
     page = page_of(name)

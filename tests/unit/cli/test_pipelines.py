@@ -104,6 +104,7 @@ def test_no_expression_is_spliced_into_a_script() -> None:
     assert list(STEPS) == ["install", "check", "diff", "verdict"]
 
 
+@pytest.mark.deep
 def test_check_annotates_and_summarises(runner: Runner) -> None:
     done = runner.run("check")
     assert done.returncode == 0, done.stderr
@@ -128,6 +129,7 @@ def change(runner: Runner) -> None:
     git(runner.repository, "commit", "-qam", "second")
 
 
+@pytest.mark.deep
 def test_one_comment_is_made_then_updated(runner: Runner) -> None:
     change(runner)
     done = runner.run("diff")
@@ -181,6 +183,7 @@ def snippets() -> list[Any]:
     return [read_yaml(text) for text in fences("ci.md", "yaml")]
 
 
+@pytest.mark.deep
 def test_the_gitlab_snippet_writes_its_reports(runner: Runner) -> None:
     job = next(item["ffplan"] for item in snippets() if "ffplan" in item)
     for line in job["script"]:

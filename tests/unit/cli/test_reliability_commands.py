@@ -317,6 +317,7 @@ def test_storage_of_the_paper_s_cluster() -> None:
 JOB = ("-m", "llama-13b", "-g", "512", "--images", "1e6")
 
 
+@pytest.mark.deep
 def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
     """A million images a second of 110 kB are 110 GB/s; 512 ranks write a file each; ten checkpoints are kept."""
     from tests.support import ROOT
@@ -410,6 +411,7 @@ def test_a_convolutional_network_is_simulated() -> None:
     assert simulated["interruptions"] == pytest.approx(simulated["interruptions_expected"], rel=0.2)
 
 
+@pytest.mark.deep
 def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) -> None:
     """512 files, by two servers of 1,000 a second: 0.256 s; without a stated rate only their number is known."""
     from tests.support import ROOT
@@ -544,6 +546,7 @@ def test_utilization_says_how_wide_intervals_of_few_runs_are() -> None:
     assert "standard errors" not in said["6"]
 
 
+@pytest.mark.deep
 def test_utilization_with_time_sharing_and_zones() -> None:
     found = report(*JOBS, "--policy", "time-sharing,fifo")
     rows = {(row["policy"], row["zones"]): row for row in found["utilization"]}

@@ -211,6 +211,7 @@ def test_no_draws_give_no_probability() -> None:
     assert not any("of the draws" in line for line in money["headline"])
 
 
+@pytest.mark.deep
 def test_a_baseline_that_cannot_be_priced_is_replaced(tmp_path: Path) -> None:
     file = changed(tmp_path, POD, ("cost:\n  price_book: usd-2026\n", ""), (f"name: {POD}", "name: unpriced"))
     money = json.loads(ffplan(f"compare {file} {POD} aws-p5-64 {JOB} --format json").out)["money"]
@@ -430,6 +431,7 @@ def test_csv_is_the_bill_of_materials() -> None:
     assert sum(Decimal(row["total"]) for row in rows) == Decimal(str(bom["total"]))
 
 
+@pytest.mark.deep
 def test_csv_of_a_comparison_has_the_run_in_money_with_units() -> None:
     words = f"compare {POD} aws-p5-64 {JOB} --draws 500"
     rows = list(csv.DictReader(ffplan(f"{words} --format csv").out.splitlines()))

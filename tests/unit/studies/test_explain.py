@@ -72,6 +72,7 @@ def test_an_allreduce_is_taken_into_its_time_and_its_bound() -> None:
     assert port["less"] < -0.05 < 0 < port["more"]
 
 
+@pytest.mark.deep
 def test_switches_are_counted_by_role() -> None:
     found = explained("dgx-a100-10k", "fabric.switches.total")
     roles = {step["label"]: step for step in found["root"]["steps"]}
@@ -84,6 +85,7 @@ def test_switches_are_counted_by_role() -> None:
     assert roles["leaf switches"]["formula"].startswith("leaf = ceil(E / d)")
 
 
+@pytest.mark.deep
 def test_power_adds_up() -> None:
     found = explained("fire-flyer-2", "power.facility_kw")
     *parts, pue = found["root"]["steps"]
@@ -100,6 +102,7 @@ def test_electricity_is_in_the_currency_of_its_tariff() -> None:
     assert found["root"]["unit"] == "USD per year"
 
 
+@pytest.mark.deep
 def test_a_step_is_taken_into_its_parts() -> None:
     found = explained("superpod-h100-4su", "training.step_s", *JOB)
     row = json.loads(ffplan("train superpod-h100-4su --search -f json", *JOB).out)["rows"][0]

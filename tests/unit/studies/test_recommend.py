@@ -84,6 +84,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Designs that meet it" in refused.out  # what was found is not lost
 
 
+@pytest.mark.deep
 def test_nothing_within_the_limits() -> None:
     run = ffplan(*(*ASKED, "-a", "h100-sxm-80gb"), "--capex", "$1M")
     assert run.code == 1

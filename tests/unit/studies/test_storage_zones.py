@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 import ffplan
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import job_on
@@ -11,6 +13,7 @@ DESIGN = Path("designs/fire-flyer-2.yaml")
 PLANNED = "  - {role: storage, server: fire-flyer-3fs-node, count: 135, zones: every}\n"
 
 
+@pytest.mark.deep
 def test_a_zone_cuts_the_storage_that_it_holds_and_no_other(tmp_path: Path) -> None:
     text = DESIGN.read_text()
     assert PLANNED in text

@@ -165,6 +165,7 @@ def test_the_knee_bulges_most() -> None:
 ARGUMENTS = ("sweep", "pcie-a100-three-tier", "--vary", "nodes[0].count=1..60000", "--vary", "site.pue=1.1,1.2")
 
 
+@pytest.mark.deep
 def test_the_points_are_the_same_however_many_work(tmp_path: Path) -> None:
     one, two = tmp_path / "one.csv", tmp_path / "two.csv"
     assert ffplan(*ARGUMENTS, "--points", str(one), "-j", "1").code == 0
@@ -223,6 +224,7 @@ def test_this_process_is_one_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(busy.given) < len(found) / 2  # most were evaluated here, since the others never came back by themselves
 
 
+@pytest.mark.deep
 def test_a_sweep_goes_on_where_it_stopped(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.csv", tmp_path / "part.csv"
     summary = ffplan(*ARGUMENTS, "--points", str(whole), "-j", "1", "-f", "json")
