@@ -91,12 +91,10 @@ def _compared(node: ast.AST) -> list[str]:
 
 def test_no_code_above_studies_recognises_a_sentence() -> None:
     """A figure is found by its path: rewording a sentence changes nothing else."""
-    rooms = {"api", "cli", "figures", "report"}
     found = [
         (path, text)
-        for path, tree in TREES.items()
-        if path in PACKAGE and path.relative_to(ROOT / "ffplan").parts[0] in rooms
-        for node in ast.walk(tree)
+        for path in sources("ffplan/api", "ffplan/cli", "ffplan/figures", "ffplan/report")
+        for node in ast.walk(syntax(path))
         for text in _compared(node)
         if text.strip().count(" ") > 1
     ]
