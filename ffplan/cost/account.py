@@ -209,7 +209,6 @@ def account_year(account: Account, v: Values) -> YearAccount:
     yearly: dict[str, Number]
     if account.rented:
         term = account.term
-        # without commitment only hours in use are paid
         whole = v["rent"] * (account.accelerators * HOURS_PER_YEAR if term.committed else used_hours)
         prepaid = prepaid_year(whole, term, v["capital"])
         yearly = {"rent": (1 - term.upfront) * whole, "prepaid": prepaid, "extras": account.extras_month * MONTHS}
