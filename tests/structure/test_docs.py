@@ -74,6 +74,7 @@ def test_the_formula_modules_hold_formulas() -> None:
 
 
 def test_every_formula_has_units_a_source_and_a_test() -> None:
+    """Each number that it takes is described; a record says itself what it is."""
     tests = lines_of([*(ROOT / "tests" / "unit").rglob("*.py"), *(ROOT / "tests" / "published").glob("*.py")])
     called = set(re.findall(r"\b(\w+)\(", tests))
     wrong = []
@@ -82,8 +83,12 @@ def test_every_formula_has_units_a_source_and_a_test() -> None:
         lacks = [] if "Source:" in doc else ["a source"]
         lacks += [] if re.search(r"\[[^\]]+\]|GB/s", doc) else ["a unit"]
         lacks += [] if name in called else ["a test"]
-        parameters = inspect.signature(item).parameters
-        lacks += [f"`{p}`" for p in parameters if not re.search(rf"^\s+{p}: ", doc, re.MULTILINE)]
+        numbers = [
+            name
+            for name, parameter in inspect.signature(item).parameters.items()
+            if re.search(r"\b(Number|float|int|Floats|Ints)\b", str(parameter.annotation))
+        ]
+        lacks += [f"`{number}`" for number in numbers if not re.search(rf"^\s+{number}: ", doc, re.MULTILINE)]
         wrong += [f"{name} lacks {', '.join(lacks)}"] if lacks else []
     assert not wrong
 
