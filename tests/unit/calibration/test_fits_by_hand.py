@@ -556,7 +556,7 @@ def test_when_a_calibration_is_none(monkeypatch: pytest.MonkeyPatch, changed: di
     replaced: dict[str, Any] = {
         "runs": lambda *_: [run],
         "_base": lambda *_: base,
-        "wanted": lambda *_, **__: ("matrix",),
+        "needed_constants": lambda *_, **__: ("matrix",),
         "waits_for_host": lambda _: changed.get("waits", False),
         "fit": lambda *_, **__: made,
         "undetermined": lambda *_: changed.get("blind", []),
@@ -582,7 +582,7 @@ def test_a_report_is_by_source(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.concatenate([item.rows for item in items]) * (2 if own is base else 1)
 
     monkeypatch.setattr(calibrate, "errors", errors)
-    monkeypatch.setattr(calibrate, "figures", lambda *_: None)
+    monkeypatch.setattr(calibrate, "fitted_rates", lambda *_: None)
     made = Fit(values={"matrix": 0.6, "kernel": 1e-5}, notes={"kernel": "odd"}, rows=3, before=0.6, after=0.3)
     found: CalibrationReport = calibrate._report(request(), made, base, 100, tables)
     assert [(item.source, item.n) for item in found.sources] == [("a", 2), ("b", 1)]
