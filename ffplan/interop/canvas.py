@@ -31,19 +31,19 @@ class Canvas:
         """Widen the drawing to a point."""
         self.width, self.height = max(self.width, x), max(self.height, y)
 
-    def text(self, x: float, y: float, words: str, kind: str = "", anchor: str = "start") -> None:
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
         """Write words."""
         look = f' class="{kind}"' if kind else ""
-        self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(words)}</text>')
-        width = len(words) * (8.2 if kind == "h" else 6.6)  # mean width of a letter: SVG cannot measure text
+        self.items.append(f'<text x="{x:g}" y="{y:g}"{look} text-anchor="{anchor}">{escape(text)}</text>')
+        width = len(text) * (8.2 if kind == "h" else 6.6)  # mean width of a letter: SVG cannot measure text
         self.reach(x + (width if anchor == "start" else width / 2), y + 6)
 
     def box(
         self, x: float, y: float, width: float, height: float, *, under: int | None = None, kind: str = "b"
     ) -> None:
         """Draw a box, below everything from item `under` on where that is given."""
-        item = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>'
-        self.items.insert(len(self.items) if under is None else under, item)
+        rect = f'<rect class="{kind}" x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="6"/>'
+        self.items.insert(len(self.items) if under is None else under, rect)
         self.reach(x + width, y + height)
 
     def squares(self, x: float, y: float, count: int, role: str, columns: int = COLUMNS) -> float:

@@ -59,8 +59,8 @@ def _draw_groups(canvas: Canvas, fabric: WiredFabric, top: float) -> None:
         canvas.squares(left + 10, upper + 25, shape.routers, "router", _ROUTERS_ACROSS)
         canvas.text(left + 10, upper + height - 6, f"{int(held[number]):,} endpoints", "s")
     if shown < shape.groups:
-        words = f"and {shape.groups - shown} groups more, joined alike"
-        canvas.text(PAD, max(y for _, y in places) + height / 2 + 24, words)
+        note = f"and {shape.groups - shown} groups more, joined alike"
+        canvas.text(PAD, max(y for _, y in places) + height / 2 + 24, note)
 
 
 _MOST_PODS = 5
@@ -85,8 +85,8 @@ def _pods(fabric: WiredFabric, wired: WiredTree) -> list[_Pod]:
     s, k, tree = fabric.network.switches, fabric.network.links, wired.tree
     first, last = wired.first_switch, wired.first_switch + tree.leaf + tree.spine
     pods = int(s.pod[first:last].max()) + 1
-    own = np.arange(first, last)
-    leaf, spine = own[s.role[own] == LEAF], own[s.role[own] == SPINE]
+    switches = np.arange(first, last)
+    leaf, spine = switches[s.role[switches] == LEAF], switches[s.role[switches] == SPINE]
     e = fabric.network.endpoints
     ends = np.bincount(e.leaf, minlength=len(s))
     lower = np.bincount(k.a[k.tier == 1], minlength=len(s))
@@ -127,17 +127,17 @@ def _switches(count: int, role: str) -> str:
 def _node_words(design: ResolvedDesign, position: int, count: int, ports: int) -> str:
     """Return how many nodes of a group these are, with their accelerators, and which part of their NICs is here."""
     group = design.groups[position]
-    each, nics = group.accelerators_per_node, len(group.fabric_nics) * design.stripes
+    gpus, nics = group.accelerators_per_node, len(group.fabric_nics) * design.stripes
     role = f"{group.group.role} " if group.group.role != "compute" else ""
-    words = plural(count, f"{role}node") + (f" of {plural(each, 'GPU')}" if each else "")
+    label = plural(count, f"{role}node") + (f" of {plural(gpus, 'GPU')}" if gpus else "")
     here = ports / count * design.planes
-    return words if here == nics else f"{words}, {here:.2g} of their {plural(nics, 'NIC')}"
+    return label if here == nics else f"{label}, {here:.2g} of their {plural(nics, 'NIC')}"
 
 
 def _pod_width(design: ResolvedDesign, pod: _Pod) -> float:
     squares = min(COLUMNS, max(pod.leaves, pod.spines)) * (SQUARE + GAP) - GAP
-    words = max((len(_node_words(design, *item)) for item in pod.nodes), default=0) * 6.2
-    return max(squares, words, 150) + 2 * PAD
+    text_width = max((len(_node_words(design, *node)) for node in pod.nodes), default=0) * 6.2
+    return max(squares, text_width, 150) + 2 * PAD
 
 
 def _draw_pod(
@@ -215,7 +215,7 @@ def _draw_zone(
 
 
 def _rails(design: ResolvedDesign, fabric: WiredFabric) -> str:
-    """Return how rails meet leaves; an empty text where they do not."""
+    """Describe how rails meet leaves; an empty text if the design has no rails."""
     unit = design.spec.fabric.scalable_unit
     if fabric.family == "rail-optimised":
         size = f" of its {unit} nodes" if unit else ""
@@ -266,12 +266,12 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     s = fabric.network.switches
     noun = "switch" if len(s) == 1 else "switches"
     models = listed(part.id for part in design.switches)
-    words = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
-    words += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
-    words += _rails(design, fabric)
+    subtitle = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
+    subtitle += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
+    subtitle += _rails(design, fabric)
     if fabric.planes > 1:
-        words += f"; one of {fabric.planes} equal planes is drawn"
-    canvas.text(PAD, 46, words, "s")
+        subtitle += f"; one of {fabric.planes} equal planes is drawn"
+    canvas.text(PAD, 46, subtitle, "s")
     _legend(canvas, fabric, 66.0)
     if fabric.dragonflies:
         _draw_groups(canvas, fabric, 84.0)

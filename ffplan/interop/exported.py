@@ -45,7 +45,7 @@ _RATES = {10: "s=1", 20: "s=2", 40: "s=4", 56: "e=1", 100: "e=2", 200: "e=4", 40
 
 
 def subnet(network: Network, plane: int | None, zone: int | None) -> Bools:
-    """Select the devices of one plane, and of one zone of it, shape (switches + endpoints,).
+    """Select the devices of one plane, or of one zone in a plane, shape (switches + endpoints,).
 
     Args:
         plane: its position; all planes if None.
@@ -69,11 +69,11 @@ def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     k, switches = network.links, len(network.switches)
     title = names.devices()
     kept = inside[k.a] & inside[k.b]
-    own = np.concatenate([k.a[kept], k.b[kept]])
+    devices = np.concatenate([k.a[kept], k.b[kept]])
     port = np.concatenate([k.a_port[kept], k.b_port[kept]])
     rate = np.round(8 * np.concatenate([k.gbyte_s[kept]] * 2)).astype(np.int64)
-    order = np.lexsort((port, own))  # device by device, ports ascending: the last key sorts first
-    start = np.searchsorted(own[order], np.arange(len(inside) + 1))
+    order = np.lexsort((port, devices))  # device by device, ports ascending: the last key sorts first
+    start = np.searchsorted(devices[order], np.arange(len(inside) + 1))
     port, peer, peer_port, rate = (
         column[order]
         for column in (
@@ -92,7 +92,7 @@ def netlist(network: Network, names: Names, inside: Bools) -> Iterator[str]:
         kind, count = ("Hca", 1) if host else ("Switch", network.ports_of(int(network.switches.role[device])))
         rows = slice(start[device], start[device + 1])
         links = "".join(
-            f'[{one + 1}]\t"{title[other]}"[{two + 1}]{said[speed]}\n'
-            for one, other, two, speed in zip(*(column[rows].tolist() for column in columns), strict=True)
+            f'[{a_port + 1}]\t"{title[neighbour]}"[{b_port + 1}]{said[speed]}\n'
+            for a_port, neighbour, b_port, speed in zip(*(column[rows].tolist() for column in columns), strict=True)
         )
         yield f'{kind}\t{count} "{title[device]}"\t# "{title[device]}"\n{links}\n'

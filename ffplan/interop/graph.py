@@ -65,7 +65,7 @@ def graphml(network: Network, names: Names, inside: Bools) -> Iterator[str]:
 _MOST_DRAWN = 100
 """Most switches that are drawn one by one; more are drawn in groups, which graphviz lays out in a second."""
 _MOST_LABELS = 60
-"""Edges up to which each has its own number of links: graphviz gives each label room between the tiers, and 512 of them
+"""Most edges that each have a label with their links: graphviz gives each label room between the tiers, and 512 labels
 make a page of 17,000 points."""
 _ACROSS = 10
 """Boxes of the widest tier for each inch between tiers, so that edges do not lie flat [1]."""
@@ -74,8 +74,8 @@ _ACROSS = 10
 def dot(network: Network, names: Names, inside: Bools) -> str:
     """Return the switches that are inside as DOT, parallel links as one edge with their number; endpoints are counted.
 
-    Of a large fabric, the switches of a tier of a pod, or of a zone or plane above pods, stand as one. Where many edges
-    stand for equally many links, the drawing says so once, and edges that differ have their own number.
+    In a large fabric, one box shows a pod's switches of a tier, or a zone's or plane's above pods. If many edges have
+    equally many links, the drawing says so once, and only edges that differ have a number.
 
     Args:
         inside: which devices to list, shape (switches + endpoints,).
@@ -131,10 +131,10 @@ def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tu
         group[shown] = np.arange(len(shown))
         return group, [(names.switch(n), ROLES[s.role[n]]) for n in shown.tolist()]
     keys = np.column_stack([s.plane, s.zone, s.pod, s.role])[shown]
-    found, at, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    groups, at, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
     group[shown] = at.ravel()
     titles = []
-    for (plane, zone, pod, role), count in zip(found.tolist(), counts.tolist(), strict=True):
+    for (plane, zone, pod, role), count in zip(groups.tolist(), counts.tolist(), strict=True):
         place = f"p{plane + 1}-" * (names.planes > 1) + f"z{zone + 1}-" * (names.zones > 1 and zone >= 0)
         place += f"pod-{pod + 1}-" * (pod >= 0 and int(s.pod[shown].max()) > 0)
         titles.append((f"{place}{ROLES[role]} x {count}", ROLES[role]))

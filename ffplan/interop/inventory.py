@@ -71,7 +71,7 @@ def _csv_rows(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> Iter
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for row in chain((head,), rows):
-        writer.writerow([plain_cell(item) if isinstance(item, str) else item for item in row])
+        writer.writerow([plain_cell(cell) if isinstance(cell, str) else cell for cell in row])
         yield text.getvalue()
         text.seek(0)
         text.truncate()
@@ -139,8 +139,8 @@ def _cables_listed(wired: Exported) -> Iterator[CableLeg]:
     Raises:
         InputError: where something does not fit its rack, or no cable reaches.
     """
-    for one in wired.networks:
-        yield from cable_legs(one.fabric.network, one.names, cables(one.design, one.fabric))
+    for network in wired.networks:
+        yield from cable_legs(network.fabric.network, network.names, cables(network.design, network.fabric))
 
 
 def _netbox_devices(wired: Exported) -> Iterator[str]:
@@ -205,7 +205,7 @@ def _nautobot_interfaces(wired: Exported) -> Iterator[str]:
 
 
 def _length(length_m: float | None) -> tuple[object, str]:
-    """Return a length as a whole number with its unit, rounded up; empty where it is not known."""
+    """Return a length as a whole number with its unit, rounded up; empty if unknown."""
     if length_m is None:
         return "", ""
     centimetres = math.ceil(round(100 * length_m, 6))  # rounded first: 100 * 0.29 is 28.999999999999996
@@ -221,8 +221,8 @@ def _nautobot_cables(wired: Exported) -> Iterator[str]:
     def rows() -> Iterator[tuple[object, ...]]:
         for cable in _cables_listed(wired):
             a, b = (_id(space, *end) for end in (cable.lower, cable.upper))
-            own = ("dcim.interface", a, "dcim.interface", b)
-            yield (*own, _cable_kind(cable.type), _STATUS, cable.label, *_length(cable.length_m))
+            ends = ("dcim.interface", a, "dcim.interface", b)
+            yield (*ends, _cable_kind(cable.type), _STATUS, cable.label, *_length(cable.length_m))
 
     return _csv_rows(head, rows())
 

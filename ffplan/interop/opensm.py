@@ -94,8 +94,8 @@ def bring_up(network: Network, names: Names, inside: Bools, run: tuple[str, floa
             }
             command = [opensm, "-o", "-R", engine, "-D", "0x43", "-f", str(folder / "osm.log"), "-F", os.devnull]
             if rooted:
-                own = _FIRST_GUID + np.searchsorted(switches, _roots(network, inside))
-                (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in own.tolist()))
+                roots = _FIRST_GUID + np.searchsorted(switches, _roots(network, inside))
+                (folder / "roots").write_text("".join(f"{guid:#x}\n" for guid in roots.tolist()))
                 command += ["-a", str(folder / "roots")]
             run_program(command, folder, limit_s, env)
         return _read(network, names, inside, folder)

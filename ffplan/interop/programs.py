@@ -50,20 +50,20 @@ def find_program(name: str, package: str) -> str:
     """Return the path of a program.
 
     Raises:
-        UsageError: where it is missing, naming the Debian package that has it.
+        UsageError: if missing, naming its Debian package.
     """
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
-    found = shutil.which(name, path=path)
-    if found is None:
+    program = shutil.which(name, path=path)
+    if program is None:
         raise UsageError(f"ffplan verify: the program `{name}` is missing; install the Debian package `{package}`")
-    return found
+    return program
 
 
 def find_library(name: str, package: str) -> str:
     """Return the path of a shared library below /usr/lib.
 
     Raises:
-        UsageError: where it is missing, naming the Debian package that has it.
+        UsageError: if missing, naming its Debian package.
     """
     for folder in ("/usr/lib", "/usr/local/lib"):
         for path in sorted(Path(folder).glob(f"**/{name}")):
@@ -112,7 +112,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
     """Run a program in the background of a block; its output goes to `folder/log`, and it is stopped at the end.
 
     Raises:
-        ProgramError: where it cannot be started.
+        ProgramError: if the program cannot start.
     """
     output = folder / log
     with output.open("wb") as stream:
@@ -144,7 +144,7 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
     """Run a program to its end; return its output.
 
     Raises:
-        ProgramError: where it fails, or takes longer than the limit.
+        ProgramError: if the program fails, or takes longer than the limit.
     """
     name = Path(command[0]).name
     try:
@@ -176,7 +176,7 @@ def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, wha
         ready: whether it holds.
         job: the program that should bring it about.
         limit_s: how long to wait [s].
-        what: what to say where it does not.
+        what: message if the wait fails.
 
     Raises:
         ProgramError: where the program ends first, or it takes longer than the limit.

@@ -1,7 +1,7 @@
 """Two virtual lanes for OpenSM: one for the job, one for storage, as a policy file and as options.
 
 The policy gives a path to or from a storage server service level 1, every other path service level 0. The options give
-each level a lane of its own and share every link between the lanes, as `ffplan route --beside` and `ffplan storage`
+each level a separate lane and share every link between the lanes, as `ffplan route --beside` and `ffplan storage`
 count it. Lane 15 is the management's.
 """
 
@@ -67,12 +67,12 @@ def policy(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     """
     ends = network.endpoints
     storage = np.array([role == "storage" for role in names.roles])[ends.group] & inside[len(network.switches) :]
-    found = np.flatnonzero(storage).tolist()
-    if not found:
+    endpoints = np.flatnonzero(storage).tolist()
+    if not endpoints:
         raise UsageError(NO_STORAGE)
     yield "# Names are descriptions of nodes: `host/port` for each NIC, port 1 of it.\n"
     yield "port-groups\n    port-group\n        name: storage\n        use: storage servers\n"
-    ports = ["{}/{}/P1".format(*names.endpoint(number)) for number in found]
+    ports = ["{}/{}/P1".format(*names.endpoint(number)) for number in endpoints]
     for at in range(0, len(ports), _LINE):
         yield f"        port-name: {', '.join(ports[at : at + _LINE])}\n"
     yield "    end-port-group\nend-port-groups\n"
@@ -91,8 +91,8 @@ def _weights(share: float) -> tuple[int, int]:
     Source:
         Definition; a weight counts 64 bytes and is at most 255 (InfiniBand architecture, volume 1, section 7.6.9).
     """
-    own = min(max(round(share * _UNITS), 1), _UNITS - 1)
-    return own, _UNITS - own
+    weight = min(max(round(share * _UNITS), 1), _UNITS - 1)
+    return weight, _UNITS - weight
 
 
 def options(share: float) -> str:
@@ -101,7 +101,7 @@ def options(share: float) -> str:
     Args:
         share: fraction of a link that is the job's [1].
     """
-    own, other = _weights(share)
+    job, storage = _weights(share)
     lanes = ["1" if level == 1 else "0" for level in range(_LEVELS - 1)] + [str(_LEVELS - 1)]
     lines = (
         "# Lane 0 is for the job, lane 1 for storage. The policy file is that of `ffplan export --to opensm-qos`.",
@@ -109,8 +109,8 @@ def options(share: float) -> str:
         "qos_policy_file /etc/opensm/qos-policy.conf",
         "qos_max_vls 2",
         "qos_high_limit 0",
-        f"qos_vlarb_high 0:{own},1:{other}",
-        f"qos_vlarb_low 0:{own},1:{other}",
+        f"qos_vlarb_high 0:{job},1:{storage}",
+        f"qos_vlarb_low 0:{job},1:{storage}",
         f"qos_sl2vl {','.join(lanes)}",
     )
     return "\n".join(lines) + "\n"

@@ -40,11 +40,11 @@ def _leaves_of(fabric: WiredFabric, names: Names) -> dict[int, list[str]]:
     """Return the compute hosts under each leaf, by the first port of each host."""
     compute = {position for position, role in enumerate(names.roles) if role == "compute"}
     e = fabric.network.endpoints
-    found: dict[int, list[str]] = {}
+    leaves: dict[int, list[str]] = {}
     for host, ports in names.hosts().items():
         if int(e.group[ports[0]]) in compute:
-            found.setdefault(int(e.leaf[ports[0]]), []).append(host)
-    return found
+            leaves.setdefault(int(e.leaf[ports[0]]), []).append(host)
+    return leaves
 
 
 def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
@@ -62,8 +62,8 @@ def tree(fabric: WiredFabric, names: Names) -> list[TreeSwitch]:
             below = []
             for pod in pods:
                 name = f"{prefix}{word}-{pod + 1:0{len(str(max(pods) + 1))}}"
-                own = tuple(names.switch(leaf) for leaf in inside if switches.pod[leaf] == pod)
-                lines.append(TreeSwitch(name, (), own))
+                pod_leaves = tuple(names.switch(leaf) for leaf in inside if switches.pod[leaf] == pod)
+                lines.append(TreeSwitch(name, (), pod_leaves))
                 below.append(name)
         if len(below) > 1:
             lines.append(TreeSwitch(f"{prefix}fabric", (), tuple(below)))
@@ -93,7 +93,7 @@ class _Block:
 
 
 def _domain_nodes(wired: Exported) -> int:
-    """Return the nodes that one scale-up switch joins; 1 where it joins the accelerators of a node alone."""
+    """Return the nodes that one scale-up switch joins; 1 for a switch within a node."""
     server = wired.design.compute.server
     scale_up = server.nvlink if isinstance(server, Server) else None
     return scale_up.nodes if scale_up else 1
@@ -101,33 +101,33 @@ def _domain_nodes(wired: Exported) -> int:
 
 def _blocks(wired: Exported) -> list[_Block]:
     """Return the compute nodes in blocks: scale-up domains of several nodes, else the nodes below each leaf."""
-    each = _domain_nodes(wired)
+    size = _domain_nodes(wired)
     below = _leaves_of(wired.fabric, wired.names)
-    if each > 1:
-        hosts = sorted(host for own in below.values() for host in own)
-        parts = [tuple(hosts[at : at + each]) for at in range(0, len(hosts), each)]
+    if size > 1:
+        hosts = sorted(host for leaf_hosts in below.values() for host in leaf_hosts)
+        parts = [tuple(hosts[start : start + size]) for start in range(0, len(hosts), size)]
     else:
         parts = [tuple(below[leaf]) for leaf in sorted(below)]
     width = len(str(len(parts)))
     return [_Block(f"block-{number:0{width}}", nodes) for number, nodes in enumerate(parts, start=1)]
 
 
-def _sizes(made: list[_Block]) -> list[int]:
+def _sizes(blocks: list[_Block]) -> list[int]:
     """Return the sizes that jobs may be given: the smallest block, then twice as many, up to all nodes."""
-    smallest, most = min(len(block.nodes) for block in made), sum(len(block.nodes) for block in made)
-    found = [smallest]
-    while len(found) < _MOST_SIZES and 2 * found[-1] <= most:
-        found.append(2 * found[-1])
-    return found
+    smallest, most = min(len(block.nodes) for block in blocks), sum(len(block.nodes) for block in blocks)
+    sizes = [smallest]
+    while len(sizes) < _MOST_SIZES and 2 * sizes[-1] <= most:
+        sizes.append(2 * sizes[-1])
+    return sizes
 
 
 def block_conf(wired: Exported) -> str:
     """Return `topology.conf` for the plugin topology/block, of Slurm 23.11 and later."""
-    made = _blocks(wired)
+    blocks = _blocks(wired)
     what = "scale-up domain" if _domain_nodes(wired) > 1 else "leaf"
     lines = [f"# A block is the nodes of a {what}. BlockSizes was called BlockLevels before Slurm 24.05."]
-    lines += [f"BlockName={block.name} Nodes={fold(list(block.nodes))}" for block in made]
-    return "\n".join([*lines, f"BlockSizes={','.join(map(str, _sizes(made)))}"]) + "\n"
+    lines += [f"BlockName={block.name} Nodes={fold(list(block.nodes))}" for block in blocks]
+    return "\n".join([*lines, f"BlockSizes={','.join(map(str, _sizes(blocks)))}"]) + "\n"
 
 
 def topology_yaml(wired: Exported) -> str:
@@ -142,10 +142,10 @@ def topology_yaml(wired: Exported) -> str:
         under = ("nodes", switch.nodes) if switch.nodes else ("children", switch.switches)
         lines.append(f"      - switch: {scalar(switch.name)}")
         lines.append(f"        {under[0]}: {scalar(fold(list(under[1])))}")
-    made = _blocks(wired)
+    blocks = _blocks(wired)
     lines += ["- topology: blocks", "  cluster_default: false", "  block:"]
-    lines += [f"    block_sizes: [{', '.join(map(str, _sizes(made)))}]", "    blocks:"]
-    for block in made:
+    lines += [f"    block_sizes: [{', '.join(map(str, _sizes(blocks)))}]", "    blocks:"]
+    for block in blocks:
         lines += [f"      - block: {scalar(block.name)}", f"        nodes: {scalar(fold(list(block.nodes)))}"]
     return "\n".join(lines) + "\n"
 
@@ -158,21 +158,21 @@ def _above(wired: Exported) -> dict[str, list[str]]:
     """Return the switches above every compute node, nearest first; spines of a pod stand as one, as in Slurm's tree."""
     switches = tree(wired.fabric, wired.names)
     parent = {below: switch.name for switch in switches for below in switch.switches}
-    found = {}
+    paths = {}
     for switch in switches:
         for node in switch.nodes:
             way = [switch.name]
             while way[-1] in parent:
                 way.append(parent[way[-1]])
-            found[node] = way
-    return found
+            paths[node] = way
+    return paths
 
 
 def node_labels(wired: Exported, *, old: bool) -> Iterator[str]:
     """Yield a node with its labels, as topograph sets them, for `kubectl apply --server-side`.
 
     Args:
-        old: use the labels of topograph 0.3 to 0.5, not those of 1.0.
+        old: use the labels of topograph 0.3 to 0.5 in place of 1.0's.
     """
     domain = "network.topology.nvidia.com/accelerator" if old else "accelerator.topograph.run/domain"
     several = _domain_nodes(wired) > 1

@@ -54,13 +54,13 @@ def containerlab(wired: Exported) -> str:
     lines = [f"name: {name}", "topology:", "  kinds:", "    linux: {image: alpine:3}", "  nodes:"]
     lines += [f"    {node}: {{kind: linux}}" for node in nodes]
     lines.append("  links:")
-    for (switch, port, _), (device, other, _) in _ends(wired):
-        lines.append(f'    - endpoints: ["{switch}:eth{port}", "{device}:eth{other}"]')
+    for (switch, port, _), (device, peer_port, _) in _ends(wired):
+        lines.append(f'    - endpoints: ["{switch}:eth{port}", "{device}:eth{peer_port}"]')
     return "\n".join(lines) + "\n"
 
 
 def topology_dot(wired: Exported) -> Iterator[str]:
-    """Yield a topology.dot of PTM: `swpN` of switches, parts of split ports as `swpNsM`, and the names of NICs.
+    """Yield PTM's topology.dot: switch ports as `swpN`, split ports as `swpNsM`, and NICs by name.
 
     `ffplan audit` reads it too.
     """
@@ -71,7 +71,7 @@ def topology_dot(wired: Exported) -> Iterator[str]:
 
 
 _LATENCY = (500.0, 2000.0)
-"""Latency of a hop inside a domain, and between nodes [ns]: those of ASTRA-sim's own examples, not measured here."""
+"""Latency of a hop inside a domain, and between nodes [ns]: from ASTRA-sim's own examples, not measured here."""
 _ERROR = 0
 """Part of packets that a link of SimAI loses [1]."""
 _LATENCY_MS = 0.000025
@@ -82,7 +82,7 @@ def _accelerator(wired: Exported) -> Accelerator:
     """Return the accelerators of the compute nodes.
 
     Raises:
-        ValueError: where they have none.
+        ValueError: if the compute nodes have none.
     """
     part = wired.design.compute.accelerator
     if part is None:
@@ -91,13 +91,13 @@ def _accelerator(wired: Exported) -> Accelerator:
 
 
 def _scale_up(wired: Exported) -> tuple[str, int, float]:
-    """Return kind, accelerators and rate [GB/s] of the scale-up network; one accelerator where there is none."""
+    """Return kind, accelerators and rate [GB/s] of the scale-up network; one accelerator without such a network."""
     server, part = wired.design.compute.server, _accelerator(wired)
     scale_up = server.nvlink if isinstance(server, Server) else None
-    each = wired.design.compute.accelerators_per_node
+    gpus = wired.design.compute.accelerators_per_node
     if scale_up is None or part.nvlink is None or not (scale_up.switched or scale_up.mesh):
         return "", 1, 0.0
-    return ("FullyConnected" if scale_up.mesh else "Switch"), each * scale_up.nodes, float(part.nvlink.value)
+    return ("FullyConnected" if scale_up.mesh else "Switch"), gpus * scale_up.nodes, float(part.nvlink.value)
 
 
 def astra_sim(wired: Exported) -> str:
@@ -110,8 +110,8 @@ def astra_sim(wired: Exported) -> str:
     group = wired.design.compute
     total = group.group.count * group.accelerators_per_node
     e = wired.fabric.network
-    own = e.links.gbyte_s[e.links.tier == 0]
-    nic = float(own.max()) * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
+    rates = e.links.gbyte_s[e.links.tier == 0]
+    nic = float(rates.max()) * len(group.fabric_nics) * wired.design.stripes / group.accelerators_per_node
     dimensions = [(kind, inside, rate, _LATENCY[0])] if kind else []
     dimensions.append(("Switch", max(total // inside, 1), nic, _LATENCY[1]))
     shown = list(zip(*dimensions, strict=True))
@@ -128,40 +128,41 @@ def astra_sim(wired: Exported) -> str:
 def simai(wired: Exported) -> Iterator[str]:
     """Yield the topology file of SimAI and of HPCC's ns-3: accelerators, NVSwitches, switches, then links.
 
-    An accelerator has the NICs at its own place among those of its node; where a node has fewer, every NIC is at one of
-    its accelerators.
+    NICs spread evenly over the accelerators of a node, in order; with fewer NICs than accelerators, every NIC is at
+    one accelerator.
 
     Raises:
         ValueError: where the compute nodes have no accelerators.
     """
     part, design, network = _accelerator(wired), wired.design, wired.fabric.network
-    each, e = design.compute.accelerators_per_node, network.endpoints
+    gpus_per_node, e = design.compute.accelerators_per_node, network.endpoints
     compute = {n for n, group in enumerate(design.groups) if group.group.role == "compute"}
     kept = np.flatnonzero(np.isin(e.group, sorted(compute)))
     hosts = {key: n for n, key in enumerate(sorted({(int(e.group[n]), int(e.node[n])) for n in kept.tolist()}))}
     kind, inside, rate = _scale_up(wired)
-    domain = max(inside // each, 1)
+    domain = max(inside // gpus_per_node, 1)
     chips = -(-len(hosts) // domain) if kind else 0
-    gpus, first = len(hosts) * each, len(network.switches)
+    gpus, first = len(hosts) * gpus_per_node, len(network.switches)
     base = gpus + chips
     rails = max(int(e.port[kept].max()) + 1, 1)
     lines = []
     if kind:
         lines += [
-            f"{n} {gpus + n // each // domain} {8 * rate:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n" for n in range(gpus)
+            f"{n} {gpus + n // gpus_per_node // domain} {8 * rate:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n"
+            for n in range(gpus)
         ]
     k = network.links
     place = dict(zip(kept.tolist(), range(len(kept)), strict=True))
     for a, b, gbyte_s in k.rows(np.arange(len(k)), "a", "b", "gbyte_s"):
-        one = base + a
+        near = base + a
         if a >= first:
             if a - first not in place:
                 continue
             at = a - first
             host, port = hosts[int(e.group[at]), int(e.node[at])], int(e.port[at])
-            one = host * each + port * each // rails
-        lines.append(f"{one} {base + b} {8 * gbyte_s:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n")
-    yield f"{gpus + chips + first} {each} {chips} {first} {len(lines)} {part.id}\n"
+            near = host * gpus_per_node + port * gpus_per_node // rails
+        lines.append(f"{near} {base + b} {8 * gbyte_s:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n")
+    yield f"{gpus + chips + first} {gpus_per_node} {chips} {first} {len(lines)} {part.id}\n"
     yield " ".join(str(n) for n in range(gpus, gpus + chips + first)) + "\n"
     yield from lines
 
@@ -197,9 +198,9 @@ def infragraph(wired: Exported) -> Iterator[str]:
     for a, p, b, q, gbyte_s in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port", "gbyte_s"):
         if a >= first:
             at, group_number = a - first, int(e.group[a - first])
-            one = (f"{names.roles[group_number]}-{group_number}[{int(e.node[at])}]", f"nic[{int(e.port[at])}]")
+            near = (f"{names.roles[group_number]}-{group_number}[{int(e.node[at])}]", f"nic[{int(e.port[at])}]")
         else:
-            one = (f"switch[{a}]", f"port[{p}]")
-        ends = f"ep1: {{instance: '{one[0]}', component: '{one[1]}'}}, "
+            near = (f"switch[{a}]", f"port[{p}]")
+        ends = f"ep1: {{instance: '{near[0]}', component: '{near[1]}'}}, "
         ends += f"ep2: {{instance: 'switch[{b}]', component: 'port[{q}]'}}"
         yield f"- {{scheme: one2one, link: rate-{round(8 * gbyte_s, 3):g}, {ends}}}\n"

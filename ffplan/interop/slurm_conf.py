@@ -23,20 +23,20 @@ def _levels_of(below: Mapping[str, Sequence[str]]) -> dict[str, int | None] | No
         below: the switches right below each.
     """
     above: dict[str, list[str]] = {}
-    for name, own in below.items():
-        for other in own:
-            above.setdefault(other, []).append(name)
-    waiting = {name: sum(other in below for other in own) for name, own in below.items()}
-    ready, found = [name for name, count in waiting.items() if not count], dict[str, int | None]()
+    for name, children in below.items():
+        for child in children:
+            above.setdefault(child, []).append(name)
+    waiting = {name: sum(child in below for child in children) for name, children in below.items()}
+    ready, level_of = [name for name, count in waiting.items() if not count], dict[str, int | None]()
     while ready:
         name = ready.pop()
-        levels = [found.get(other) for other in below[name]]
+        levels = [level_of.get(child) for child in below[name]]
         known = [level for level in levels if level is not None]
-        found[name] = None if len(known) < len(levels) else max(known, default=-1) + 1
-        for other in above.get(name, ()):
-            waiting[other] -= 1
-            ready += [other] if not waiting[other] else []
-    return found if len(found) == len(below) else None
+        level_of[name] = None if len(known) < len(levels) else max(known, default=-1) + 1
+        for child in above.get(name, ()):
+            waiting[child] -= 1
+            ready += [child] if not waiting[child] else []
+    return level_of if len(level_of) == len(below) else None
 
 
 def _roots_of(switches: Sequence[SlurmSwitch]) -> tuple[str, ...]:
@@ -72,10 +72,10 @@ def _faults_of(topology: SlurmTopology) -> list[str]:
         (above, "are below several switches: a tree has one above each"),
         (shared, "are nodes of several leaves or blocks: Slurm places them by one"),
     ]
-    words = [f"{title}{first_few(f'`{name}`' for name in own)} {what}" for own, what in said if own]
+    faults = [f"{title}{first_few(f'`{name}`' for name in faulty)} {what}" for faulty, what in said if faulty]
     if len(topology.roots) > 1:
-        words.append(f"{title}{plural(len(topology.roots), 'switch', 'switches')} are at the top: no job spans them")
-    return [*words, *(f"{title}{fault}" for fault in _sizes(topology))]
+        faults.append(f"{title}{plural(len(topology.roots), 'switch', 'switches')} are at the top: no job spans them")
+    return [*faults, *(f"{title}{fault}" for fault in _sizes(topology))]
 
 
 def _sizes(topology: SlurmTopology) -> list[str]:
@@ -85,20 +85,20 @@ def _sizes(topology: SlurmTopology) -> list[str]:
     sizes = topology.block_sizes
     if not sizes:
         return ["no sizes of blocks are given: Slurm takes the smallest block"]
-    first, words = sizes[0], []
+    first, faults = sizes[0], []
     odd = [size for size in sizes[1:] if not first or size % first or (size // first) & (size // first - 1)]
     if odd:
-        words.append(f"the size {odd[0]} is no power of two times the first, {first}: slurmctld stops")
+        faults.append(f"the size {odd[0]} is no power of two times the first, {first}: slurmctld stops")
     if list(sizes) != sorted(set(sizes)):
-        words.append("the sizes of blocks do not grow")
+        faults.append("the sizes of blocks do not grow")
     small = [f"`{block.name}`" for block in topology.blocks if len(block.nodes) < first]
     if small:
-        words.append(f"{first_few(small)} {'has' if len(small) == 1 else 'have'} fewer than {first} nodes")
-    return words
+        faults.append(f"{first_few(small)} {'has' if len(small) == 1 else 'have'} fewer than {first} nodes")
+    return faults
 
 
 _MOST_NAMES = 1_000_000
-"""Most names that the host lists of a file may stand for [1]."""
+"""Most names in the host lists of a file [1]."""
 _WORD = re.compile(r'(\w+)\s*=\s*("[^"]*"|\S+)')
 _PRINTED = ("level", "blockindex", "blocksize")
 """Keys that `scontrol show topology` adds."""
@@ -134,37 +134,37 @@ class Reader:
         self.names = 0
         self.remarks: list[str] = []
 
-    def remark(self, line: int, words: str) -> None:
+    def remark(self, line: int, message: str) -> None:
         """Keep a remark on a line."""
         inside = "" if self.file == self.top else f"{self.file}, "
-        self.remarks.append(f"{inside}line {line}: {words}")
+        self.remarks.append(f"{inside}line {line}: {message}")
 
     def row(self, line: int, name: str, nodes: tuple[str, ...], switches: tuple[str, ...]) -> _Row:
         """Return a row of the file that is being read."""
         return _Row(file=self.file, line=line, name=name, nodes=nodes, switches=switches)
 
-    def hosts(self, given: object, line: int) -> tuple[str, ...]:
-        """Return the names of a host list, or of a list of them.
+    def hosts(self, value: object, line: int) -> tuple[str, ...]:
+        """Return the names of a host list, or of several in a list.
 
         Raises:
-            InputError: located, where it is none, or a file names more than any cluster has.
+            InputError: located, if the value is no host list, or the file names more nodes than any cluster has.
         """
-        parts = given if isinstance(given, list) else [given if given is not None else ""]
+        parts = value if isinstance(value, list) else [value if value is not None else ""]
         shown = ",".join(str(part).strip().strip('"') for part in parts).replace(" ", "")
         try:
-            found = unfold(_COMMAS.sub(",", shown).strip(","), _MOST_NAMES - self.names)
+            names = unfold(_COMMAS.sub(",", shown).strip(","), _MOST_NAMES - self.names)
         except ValueError as error:
             raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
-        if odd := next((name for name in found if not _NAME.fullmatch(name)), None):
+        if odd := next((name for name in names if not _NAME.fullmatch(name)), None):
             raise fault(self.file, line, f"`{odd[:60]}` is no name", "write names as n[001-018,020], with commas")
-        self.names += len(found)
-        return tuple(found)
+        self.names += len(names)
+        return tuple(names)
 
     def sizes(self, text: object, line: int) -> tuple[int, ...]:
         """Return the sizes of blocks.
 
         Raises:
-            InputError: located, where one is no number.
+            InputError: located, if a size is not a number.
         """
         parts = text if isinstance(text, list) else str(text).split(",")
         digits = [str(part).strip() for part in parts]
@@ -186,7 +186,7 @@ class Reader:
         named = {node for row in rows for node in row.nodes}
         if "ALL" in named:
             self.remarks.append("`ALL` stands for every node of slurm.conf, and counts as one here")
-        made = SlurmTopology(
+        topology = SlurmTopology(
             name=name,
             kind=kind,
             nodes=len(named),
@@ -195,22 +195,22 @@ class Reader:
             blocks=blocks,
             block_sizes=sizes,
         )
-        self.remarks += _faults_of(made)
-        return made
+        self.remarks += _faults_of(topology)
+        return topology
 
 
 def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     """Return the values of a line by their keys in lower case.
 
     Raises:
-        InputError: located, where it is no line of a topology, or a key stands twice.
+        InputError: located, if the line belongs to no topology, or repeats a key.
     """
-    words = [(name.lower(), value) for name, value in _WORD.findall(row)]
-    fields = dict(words)
+    pairs = [(name.lower(), value) for name, value in _WORD.findall(row)]
+    fields = dict(pairs)
     if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
-        own = "; this is slurm.conf" if set(fields) & set(_OWN) else ""
-        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology{own}")
-    twice = [name for name, count in Counter(name for name, _ in words).items() if count > 1]
+        hint = "; this is slurm.conf" if set(fields) & set(_OWN) else ""
+        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology{hint}")
+    twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if twice:
         raise fault(reader.file, line, f"`{twice[0]}` stands twice in a line", "write each switch or block on its own")
     if odd := sorted(set(fields) - set(_KEYS)):
@@ -236,15 +236,15 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     printed: set[int] = set()
     """Sizes of blocks that scontrol prints with each block, and with each sum of blocks."""
     begun, odd = False, None
-    for found in includes.lines(text, first):
-        reader.file, line, row = found.file, found.line, found.text
-        if not begun and "=" not in row and not found.rest:  # a prompt, or what stands above a listing
-            odd = odd or fault(found.file, line, f"`{row[:60]}` is no line of a topology")
+    for conf_line in includes.lines(text, first):
+        reader.file, line, row = conf_line.file, conf_line.line, conf_line.text
+        if not begun and "=" not in row and not conf_line.rest:  # a prompt, or what stands above a listing
+            odd = odd or fault(conf_line.file, line, f"`{row[:60]}` is no line of a topology")
             reader.remark(line, f"`{row[:60]}` is no line of a topology, and is passed over")
             continue
         begun = True
-        if found.rest:
-            reader.remark(line, f"`{found.rest[:40]}` stands behind an included file: slurmctld stops")
+        if conf_line.rest:
+            reader.remark(line, f"`{conf_line.rest[:40]}` stands behind an included file: slurmctld stops")
             continue
         printed.update(int(size) for size in re.findall(r"\bBlockSize=([0-9]{1,9})", row))
         if re.match(r"aggregatedblock\s*=", row, re.IGNORECASE):  # sums of blocks, printed by scontrol
@@ -260,10 +260,10 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
         if said := fields.get("blocksizes", fields.get("blocklevels")):
             sizes = reader.sizes(said, line)
     reader.file = reader.top
-    made = [reader.topology("", "tree", switches)] if switches else []
-    made += [reader.topology("", "block", blocks, sizes or tuple(sorted(printed)))] if blocks else []
-    if not made and odd is not None:
+    topologies = [reader.topology("", "tree", switches)] if switches else []
+    topologies += [reader.topology("", "block", blocks, sizes or tuple(sorted(printed)))] if blocks else []
+    if not topologies and odd is not None:
         raise odd
-    if not made:
+    if not topologies:
         raise fault(reader.file, first, "this file names no switch and no block")
-    return made
+    return topologies

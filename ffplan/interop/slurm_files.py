@@ -35,14 +35,16 @@ def read_slurm(data: bytes, file: str) -> SlurmTopologyReport:
     """Read a topology file of Slurm.
 
     Raises:
-        InputError: located, where it is no such file, or its switches and blocks have no nodes.
+        InputError: located, if the file is no topology, or its switches and blocks have no nodes.
     """
     text = text_of(data)
     if text is None:
         raise fault(file, 1, "this is no text")
     reader = Reader(file)
     topologies = _topologies(reader, text, 1, Includes(file))
-    if not any(item.nodes for item in topologies) and any(item.switches or item.blocks for item in topologies):
+    if not any(topology.nodes for topology in topologies) and any(
+        topology.switches or topology.blocks for topology in topologies
+    ):
         raise fault(file, 1, "no switch and no block has nodes")
     return SlurmTopologyReport(
         schema_version=SCHEMA_VERSION, file=file, topologies=tuple(topologies), remarks=tuple(reader.remarks)
@@ -58,7 +60,7 @@ def _topologies(reader: Reader, text: str, first: int, includes: Includes) -> li
         includes: the files that it may include.
 
     Raises:
-        InputError: located, where it is neither.
+        InputError: located, if the text is neither.
     """
     line = next((line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")), "")
     return _of_yaml(reader, text) if _YAML.match(line) else topologies_of_conf(reader, text, first, includes)
@@ -68,23 +70,23 @@ def _documents(reader: Reader, text: str) -> list[Document]:
     """Return the YAML documents of a text, as `helm template` joins them; lines keep their numbers."""
     lines = text.splitlines(keepends=True)
     starts = [0, *(place for place, line in enumerate(lines) if _PART.match(line)), len(lines)]
-    found = []
+    documents = []
     for start, end in pairwise(starts):
-        own = [line for line in lines[start:end] if line.strip() and not _PART.match(line)]
-        if not all(line.lstrip().startswith("#") for line in own):
-            found.append(parse_document(("\n" * start + "".join(lines[start:end])).encode(), reader.file))
-    return found or [parse_document(text.encode(), reader.file)]
+        content = [line for line in lines[start:end] if line.strip() and not _PART.match(line)]
+        if not all(line.lstrip().startswith("#") for line in content):
+            documents.append(parse_document(("\n" * start + "".join(lines[start:end])).encode(), reader.file))
+    return documents or [parse_document(text.encode(), reader.file)]
 
 
 def _config_maps(document: Document) -> list[tuple[tuple[str | int, ...], dict[str, Any]]]:
     """Return the data of the ConfigMaps of a document with their places: of one, or of a list as kubectl writes it."""
     data = document.data
     several = isinstance(data, dict) and isinstance(data.get("items"), list)
-    items = [(("items", place), item) for place, item in enumerate(data["items"])] if several else [((), data)]
+    items = [(("items", place), entry) for place, entry in enumerate(data["items"])] if several else [((), data)]
     return [
-        ((*place, "data"), item["data"])
-        for place, item in items
-        if isinstance(item, dict) and isinstance(item.get("data"), dict)
+        ((*place, "data"), entry["data"])
+        for place, entry in items
+        if isinstance(entry, dict) and isinstance(entry.get("data"), dict)
     ]
 
 
@@ -92,53 +94,53 @@ def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
     """Return the topologies of a `topology.yaml`, or of the file that a ConfigMap holds.
 
     Raises:
-        InputError: located, where it is no such file.
+        InputError: located, if the file is neither.
     """
     documents = _documents(reader, text)
     maps = [(document, place, data) for document in documents for place, data in _config_maps(document)]
-    holding = [found for found in maps if any(isinstance(found[2].get(name), str) for name in _HELD)]
+    holding = [config_map for config_map in maps if any(isinstance(config_map[2].get(name), str) for name in _HELD)]
     if holding:
         (document, place, data), *others = holding
         held = {name: text for name, text in data.items() if isinstance(text, str)}
-        own = next(name for name in _HELD if name in held)
+        key = next(name for name in _HELD if name in held)
         reader.remarks.append("read from a ConfigMap")
         if others:
             reader.remarks.append(f"{plural(len(others), 'further ConfigMap')} with a topology: the first is read")
         lines = text.splitlines()
         starts = {name: document.place((*place, name))[0] for name in held}
         files = {name: (at + bool(_BLOCK.search(lines[at - 1])), held[name]) for name, at in starts.items()}
-        return _topologies(reader, held[own], files[own][0], Includes(reader.file, files))
+        return _topologies(reader, held[key], files[key][0], Includes(reader.file, files))
     if maps:
         raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")
     for document in documents:
         items = document.data if isinstance(document.data, list) else [document.data]
-        if items and all(isinstance(item, dict) and any(form in item for form in _FORMS) for item in items):
-            return [_of_item(reader, item, document.place((place,))[0]) for place, item in enumerate(items)]
+        if items and all(isinstance(entry, dict) and any(form in entry for form in _FORMS) for entry in items):
+            return [_of_item(reader, entry, document.place((place,))[0]) for place, entry in enumerate(items)]
     raise fault(reader.file, 1, "this YAML has no topologies")
 
 
-def _of_item(reader: Reader, item: dict[str, Any], line: int) -> SlurmTopology:
+def _of_item(reader: Reader, entry: dict[str, Any], line: int) -> SlurmTopology:
     """Return a topology of a `topology.yaml`."""
-    kind = next(form for form in _FORMS if form in item)
-    name = str(item.get("topology", ""))
-    if sum(form in item for form in _FORMS) > 1:
+    kind = next(form for form in _FORMS if form in entry)
+    name = str(entry.get("topology", ""))
+    if sum(form in entry for form in _FORMS) > 1:
         reader.remarks.append(f"`{name}` has several kinds, and Slurm takes one: `{kind}` is read")
     if kind not in ("tree", "block"):
-        nodes = tuple(node for given in _below(item[kind], "nodes") for node in reader.hosts(given, line))
+        nodes = tuple(node for names in _below(entry[kind], "nodes") for node in reader.hosts(names, line))
         if kind != "flat":
             reader.remarks.append(f"`{name}`: of a {kind} the nodes are counted, and their places are not read")
         return reader.topology(name, kind, [reader.row(line, name, nodes, ())])
-    own = item[kind] if isinstance(item[kind], dict) else {}
+    content = entry[kind] if isinstance(entry[kind], dict) else {}
     list_of, title = ("switches", "switch") if kind == "tree" else ("blocks", "block")
-    found = own.get(list_of)
-    if not isinstance(found, list) or not all(isinstance(row, dict) and row.get(title) for row in found):
+    listed_rows = content.get(list_of)
+    if not isinstance(listed_rows, list) or not all(isinstance(row, dict) and row.get(title) for row in listed_rows):
         raise fault(reader.file, line, f"`{kind}` of `{name}` has no list of {plural(2, title, list_of)[2:]}")
     rows = [
-        reader.row(line, each, reader.hosts(row.get("nodes"), line), reader.hosts(row.get("children"), line))
-        for row in found
-        for each in reader.hosts(row[title], line)
+        reader.row(line, switch, reader.hosts(row.get("nodes"), line), reader.hosts(row.get("children"), line))
+        for row in listed_rows
+        for switch in reader.hosts(row[title], line)
     ]
-    said = own.get("block_sizes")
+    said = content.get("block_sizes")
     return reader.topology(name, kind, rows, reader.sizes(said, line) if said else ())
 
 

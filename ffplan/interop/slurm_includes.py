@@ -30,7 +30,7 @@ def fault(file: str, line: int, message: str, remedy: str = _HOW) -> InputError:
 
 @record
 class _ConfLine:
-    """A line of a configuration and where it stands."""
+    """A line of a configuration with its file and number."""
 
     file: str
     line: int
@@ -48,11 +48,11 @@ def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
     held, start = "", first
     for number, line in enumerate(text.splitlines(), start=first):
         start = start if held else number
-        own = _HASH.sub("", line).rstrip()
-        if own.endswith("\\"):
-            held += own[:-1]
+        content = _HASH.sub("", line).rstrip()
+        if content.endswith("\\"):
+            held += content[:-1]
             continue
-        if (whole := (held + own).strip()) != "":
+        if (whole := (held + content).strip()) != "":
             yield start, whole
         held = ""
     if held.strip():
@@ -60,9 +60,9 @@ def _joined(text: str, first: int) -> Iterator[tuple[int, str]]:
 
 
 class Includes:
-    """The files that a configuration may include: those of its folder, or those of the ConfigMap that holds it.
+    """The files that a configuration may include: from its folder, or from its ConfigMap.
 
-    Slurm 22.05 looks for a file in the folder of the one that includes it (tried); the first folder stands in here.
+    Slurm 22.05 looks for a file in the folder of the one that includes it (tried); this class takes the first folder.
     """
 
     def __init__(self, file: str, held: dict[str, tuple[int, str]] | None = None) -> None:
@@ -73,7 +73,7 @@ class Includes:
         self.left_bytes, self.left_files = MOST_BYTES, _MOST_FILES
 
     def lines(self, text: str, first: int) -> Iterator[_ConfLine]:
-        """Yield every line of a configuration, those of included files in the place of `Include`.
+        """Yield every line of a configuration, with included files in the place of `Include`.
 
         Args:
             text: the configuration.
@@ -81,8 +81,8 @@ class Includes:
         Raises:
             InputError: located, where an included file is missing, unreadable, too large or includes itself.
         """
-        own = str(Path(self.file).resolve())
-        open_files = [(own, self.file, _joined(text, first))]
+        real_path = str(Path(self.file).resolve())
+        open_files = [(real_path, self.file, _joined(text, first))]
         while open_files:
             _, file, waiting = open_files[-1]
             line, row = next(waiting, (0, ""))
@@ -104,7 +104,7 @@ class Includes:
         """Read an included file; return its identity, its name in messages, its first line and its text.
 
         Raises:
-            InputError: located, where it cannot be read.
+            InputError: located, if the file cannot be read.
         """
         self.left_files -= 1
         if self.left_files < 0:
@@ -122,9 +122,9 @@ class Includes:
             path = self.folder / name
         raw = self._bytes(path, name, file, line)
         self._count(len(raw), file, line)
-        if (own := text_of(raw)) is None:
+        if (content := text_of(raw)) is None:
             raise fault(str(path), 1, "this is no text")
-        return str(path.resolve()), str(path), 1, own
+        return str(path.resolve()), str(path), 1, content
 
     def _bytes(self, path: Path, name: str, file: str, line: int) -> bytes:
         beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"

@@ -48,8 +48,8 @@ def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
 
 def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
     """Say how a tree of one switch in each tier is routed: OpenSM's ftree engine refuses it even with roots."""
-    chained = [item for item in checks if item.check == "fat tree" and item.passed is None]
-    if any(item.found != item.expected for item in chained):
+    chained = [check for check in checks if check.check == "fat tree" and check.passed is None]
+    if any(check.found != check.expected for check in chained):
         yield (
             "OpenSM's ftree engine takes a tree of one switch in each tier for none, and routes it by minhop: packets "
             "pass the same switches."
@@ -58,7 +58,7 @@ def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
 
 def _rate_notes(checks: Iterable[Check]) -> Iterator[str]:
     """Say which rates hold if OpenSM's tables load links differently from the rule of `route`."""
-    differing = [f"{item.subject} {item.found} in place of {item.expected}" for item in checks if item.verdict]
+    differing = [f"{check.subject} {check.found} in place of {check.expected}" for check in checks if check.verdict]
     if differing:
         yield (
             f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan route` "
@@ -75,10 +75,10 @@ _UPDN = (
 
 def _engine_notes(fabric: WiredFabric, checks: Iterable[Check]) -> Iterator[str]:
     """Say which engine routed the fabric in place of the requested one, and why."""
-    refused = {item.expected: item.found for item in checks if item.check == "routed by" and item.passed is False}
-    for engine, other in refused.items():
+    refused = {check.expected: check.found for check in checks if check.check == "routed by" and check.passed is False}
+    for engine, fallback in refused.items():
         why = _UPDN if engine == "updn" and fabric.interzone else ""
-        yield f"OpenSM's {engine} engine does not take this fabric, and routes it by {other}.{why}"
+        yield f"OpenSM's {engine} engine does not take this fabric, and routes it by {fallback}.{why}"
 
 
 _SLOW_ENGINES = ("minhop", "dfsssp", "nue")
@@ -109,8 +109,8 @@ _SAMPLE = 20_000
 """Pairs of endpoints traced through the forwarding tables of each subnet."""
 
 
-def _check(subject: str, what: str, expected: object, found: object) -> Check:
-    return Check(subject=subject, check=what, expected=str(expected), found=str(found), passed=expected == found)
+def _check(subject: str, what: str, expected: object, result: object) -> Check:
+    return Check(subject=subject, check=what, expected=str(expected), found=str(result), passed=expected == result)
 
 
 def _inside(job: JobNodes, member: NDArray[np.bool_]) -> JobNodes | None:
@@ -142,14 +142,14 @@ def _compare(
     else:
         ours, _ = flow_loads(router, flows.src, flows.dst, flows.nbytes)
         theirs, lost = tracer.flow_loads(flows, hops)
-    own, other = outcome(fabric.network, ours), outcome(fabric.network, theirs)
+    our_outcome, their_outcome = outcome(fabric.network, ours), outcome(fabric.network, theirs)
     if lost:
         return Check(subject=title, check="flows that arrive", expected="all", found=f"{lost:,} do not", passed=False)
-    return _judged(title, own.share, other.share)
+    return _judged(title, our_outcome.share, their_outcome.share)
 
 
 def _judged(title: str, ours: float, theirs: float) -> Check:
-    """Judge two rates: a cluster has that of OpenSM's tables, since its switches follow them.
+    """Judge two rates: a cluster runs at the rate under OpenSM's tables, since its switches follow them.
 
     Args:
         title: subnet and traffic.
@@ -182,10 +182,10 @@ def _subnet(
     title = _title(fabric, part, engine)
     inside = subnet(network, plane, zone)
     if (devices := int(inside.sum())) > _MOST_LIDS:
-        words = (
+        problem = (
             f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {_MOST_LIDS:,} addresses"
         )
-        raise UsageError(f"ffplan verify: {words}: split it into planes or zones, or join subnets by routers")
+        raise UsageError(f"ffplan verify: {problem}: split it into planes or zones, or join subnets by routers")
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)
     seen, refused = opensm.bring_up(network, names, inside, run), ""
@@ -218,13 +218,13 @@ def _fat_tree(title: str, seen: opensm.Subnet, ranks: tuple[int, ...]) -> list[C
     """Compare the tiers that OpenSM's fat-tree engine found with ours."""
     why = f": {seen.reason}" if seen.reason and seen.engine != "ftree" else ""
     routed = f"{seen.rank} tiers, by {seen.engine}{why}"
-    wanted = f"{len(ranks)} tiers, by ftree"
+    routing = f"{len(ranks)} tiers, by ftree"
     found_ranks, ours = " + ".join(map(str, seen.switches_by_rank)), " + ".join(map(str, ranks))
     chain = max(ranks) == 1  # one switch above the other: OpenSM cannot tell a leaf from a spine there
-    rows = (("fat tree", wanted, routed), ("switches by tier", ours, found_ranks))
+    rows = (("fat tree", routing, routed), ("switches by tier", ours, found_ranks))
     return [
-        Check(subject=title, check=what, expected=own, found=other, passed=None if chain else own == other)
-        for what, own, other in rows
+        Check(subject=title, check=what, expected=expected, found=actual, passed=None if chain else expected == actual)
+        for what, expected, actual in rows
     ]
 
 
@@ -286,20 +286,22 @@ def verify_opensm(
     for number, (engine, part) in enumerate(parts):
         step(number, len(parts), "subnets")
         try:
-            version, made, refused = _subnet(design, fabric, names, part, (engine, limit_s))
+            version, subnet_checks, refused = _subnet(design, fabric, names, part, (engine, limit_s))
         except TimeLimitError as error:
             if len(engines) == 1:
                 raise UsageError(f"{error}{_faster(fabric) if engine in _SLOW_ENGINES else ''}") from None
             late.append(_title(fabric, part, engine))
-            found, refused = f"not within {limit_s:g} s", ""
-            made = [Check(subject=late[-1], check="subnet comes up", expected="yes", found=found, passed=False)]
-        checks += made
+            result, refused = f"not within {limit_s:g} s", ""
+            subnet_checks = [
+                Check(subject=late[-1], check="subnet comes up", expected="yes", found=result, passed=False)
+            ]
+        checks += subnet_checks
         reasons |= {refused: None} if refused else {}
     if fabric.interzone and engines == ("ftree",):
         links = f"{fabric.network.links_by_tier()['interzone']:,}"
-        found = "in none of these subnets; --engine dfsssp joins the zones"
-        checks.append(Check(subject="between zones", check="links", expected=links, found=found, passed=None))
-    passed = all(item.passed is not False for item in checks)
+        result = "in none of these subnets; --engine dfsssp joins the zones"
+        checks.append(Check(subject="between zones", check="links", expected=links, found=result, passed=None))
+    passed = all(check.passed is not False for check in checks)
     return VerifyReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,

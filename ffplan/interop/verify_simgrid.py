@@ -62,9 +62,9 @@ def _platform(router: Routing, ranks: Ints) -> Iterator[str]:
     Args:
         ranks: endpoints by rank, shape (ranks,).
     """
-    one, two = (column.ravel() for column in np.meshgrid(ranks, ranks, indexing="ij"))
-    apart = one != two
-    paths = router.paths(one[apart], two[apart]).links
+    src, dst = (column.ravel() for column in np.meshgrid(ranks, ranks, indexing="ij"))
+    apart = src != dst
+    paths = router.paths(src[apart], dst[apart]).links
     used = np.unique(paths[paths >= 0])
     rate = router.fabric.network.links.gbyte_s
     yield '<?xml version="1.0"?>\n<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">\n'
@@ -87,7 +87,7 @@ def _version(limit_s: float) -> str:
     """Return the version of SimGrid.
 
     Raises:
-        UsageError: where it is missing.
+        UsageError: if SimGrid is missing.
     """
     text = run_program([find_program("smpirun", _PACKAGE), "-version"], Path.cwd(), limit_s)
     match = re.search(r"[0-9]+\.[0-9]+(\.[0-9]+)?", text)
@@ -116,7 +116,7 @@ def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: fl
         limit_s: time limit [s].
 
     Raises:
-        UsageError: where it fails, takes too long, or prints no time.
+        UsageError: if the program fails, takes too long, or prints no time.
     """
     where = ["-np", str(ranks), "-platform", "platform.xml", "-hostfile", "hosts"]
     command = [find_program("smpirun", _PACKAGE), *where, *_MODEL, "./traffic", *what]
@@ -135,10 +135,10 @@ NODES = 32
 _MESSAGE = 256 * 2**20
 """Bytes of a collective [byte]."""
 _SLOWER, _FASTER = 0.15, 0.01
-"""Largest part by which the simulated time may be above and below ours [1]; SimGrid gives 5 % of a link to
+"""Largest differences above and below, as parts of our time [1]; SimGrid gives 5 % of a link to
 acknowledgements, and stages of a ring wait for each other."""
 _EQUAL = 0.02
-"""Part by which links may differ and still be as hot [1]: acknowledgements of short messages."""
+"""Largest difference in load between equally hot links, as a part [1]: acknowledgements of short messages."""
 _NOTES = (
     "Both are flow-level models on the same links and routes: neither has congestion control, pauses or lost packets.",
     "SimGrid runs with its defaults: a flow takes 5 % of its rate on the way back, for acknowledgements.",
@@ -154,13 +154,13 @@ class _Pattern:
 
     name: str
     arguments: list[str]
-    """What the MPI program does; empty where it follows the rounds."""
+    """Task of the MPI program; empty if it follows the rounds."""
     rounds: _Rounds
 
 
 def _pairs(count: int) -> tuple[Ints, Ints]:
-    one, two = np.divmod(np.arange(count * count), count)
-    return one[one != two], two[one != two]
+    src, dst = np.divmod(np.arange(count * count), count)
+    return src[src != dst], dst[src != dst]
 
 
 def _ring(ranks: Ints, nbytes: float) -> tuple[Ints, Ints, Floats]:
@@ -172,8 +172,8 @@ def _ring(ranks: Ints, nbytes: float) -> tuple[Ints, Ints, Floats]:
 def _two_level(leaf: Ints) -> _Rounds:
     """Return the rounds of an allreduce by leaves: all to the first of their leaf, a ring of those, and back."""
     ranks = np.arange(len(leaf))
-    _, first, at = np.unique(leaf, return_index=True, return_inverse=True)
-    head = first[at.ravel()]
+    _, first, inverse = np.unique(leaf, return_index=True, return_inverse=True)
+    head = first[inverse.ravel()]
     below = ranks[ranks != head]
     whole = np.full(len(below), float(_MESSAGE))
     rounds: _Rounds = [(below, head[below], whole)] if len(below) else []
@@ -189,14 +189,14 @@ def _patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Itera
         ports: endpoints by rank, shape (ranks,).
     """
     count, ranks = len(ports), np.arange(len(ports))
-    words = str(_MESSAGE // 4)  # the program counts floats
-    yield _Pattern("ring allreduce", ["allreduce", words, "1"], [_ring(ranks, _MESSAGE)])
-    one, two = _pairs(count)
-    each = _MESSAGE // count
-    yield _Pattern("all-to-all", ["alltoall", str(each)], [(one, two, np.full(len(one), float(each)))])
+    floats = str(_MESSAGE // 4)  # the program counts floats
+    yield _Pattern("ring allreduce", ["allreduce", floats, "1"], [_ring(ranks, _MESSAGE)])
+    src, dst = _pairs(count)
+    nbytes = _MESSAGE // count
+    yield _Pattern("all-to-all", ["alltoall", str(nbytes)], [(src, dst, np.full(len(src), float(nbytes)))])
     halves = [_ring(ranks[start::2], _MESSAGE) for start in (0, 1)]
     both = tuple(np.concatenate(column) for column in zip(*halves, strict=True))
-    yield _Pattern("two jobs, ranks in turn", ["allreduce", words, "2"], [(both[0], both[1], both[2])])
+    yield _Pattern("two jobs, ranks in turn", ["allreduce", floats, "2"], [(both[0], both[1], both[2])])
     job = JobNodes(ports[:, None], fabric.network.endpoints.zone[ports])
     place = {port: rank for rank, port in enumerate(ports.tolist())}
     for kind in ("tree", "permutation"):
@@ -212,11 +212,11 @@ def _patterns(design: ResolvedDesign, fabric: WiredFabric, ports: Ints) -> Itera
 def _ours(router: Routing, ports: Ints, rounds: _Rounds) -> tuple[float, Floats]:
     """Return our time of rounds one after the other [s], and the bytes on every directed link."""
     total, load = 0.0, np.zeros(2 * len(router.fabric.network.links))
-    for one, two, nbytes in rounds:
-        own, lost = flow_loads(router, ports[one], ports[two], nbytes)
+    for src, dst, nbytes in rounds:
+        carried, lost = flow_loads(router, ports[src], ports[dst], nbytes)
         assert not lost
-        total += outcome(router.fabric.network, own).time_s
-        load += own
+        total += outcome(router.fabric.network, carried).time_s
+        load += carried
     return total, load
 
 
@@ -225,9 +225,9 @@ def _checks(router: Routing, ports: Ints, pattern: _Pattern, folder: Path, limit
     arguments = pattern.arguments
     if not arguments:
         rows = [
-            f"{number} {one} {two} {int(size)}\n"
+            f"{number} {src} {dst} {int(size)}\n"
             for number, part in enumerate(pattern.rounds)
-            for one, two, size in zip(*(column.tolist() for column in part), strict=True)
+            for src, dst, size in zip(*(column.tolist() for column in part), strict=True)
         ]
         (folder / "rounds").write_text("".join(rows))
         arguments = ["rounds", "rounds"]
@@ -235,8 +235,8 @@ def _checks(router: Routing, ports: Ints, pattern: _Pattern, folder: Path, limit
     ours, load = _ours(router, ports, pattern.rounds)
     agrees = -_FASTER <= seen.seconds / ours - 1 <= _SLOWER
     off = percent(seen.seconds / ours - 1)
-    found = f"{duration(seen.seconds)} ({'+' if seen.seconds >= ours else ''}{off})"
-    yield Check(subject=pattern.name, check="time", expected=duration(ours), found=found, passed=agrees)
+    result = f"{duration(seen.seconds)} ({'+' if seen.seconds >= ours else ''}{off})"
+    yield Check(subject=pattern.name, check="time", expected=duration(ours), found=result, passed=agrees)
     hot, theirs = int(load.argmax()), int(seen.carried.argmax())
     same = bool(seen.carried[hot] >= (1 - _EQUAL) * seen.carried[theirs])
     yield Check(
@@ -260,7 +260,7 @@ def verify_simgrid(
 
     Raises:
         UsageError: where a program is missing, fails or takes too long.
-        StudyError: where there are fewer than two nodes.
+        StudyError: with fewer than two nodes.
     """
     fabric = router.fabric
     pick_job(design, fabric, None, "aligned", 0)
@@ -273,16 +273,16 @@ def verify_simgrid(
     with tempfile.TemporaryDirectory(prefix="ffplan-simgrid-") as scratch:
         folder = Path(scratch)
         _prepare(router, ports, folder, limit_s)
-        made = list(_patterns(design, fabric, ports))
-        for number, pattern in enumerate(made):
-            step(number, len(made), pattern.name)
+        patterns = list(_patterns(design, fabric, ports))
+        for number, pattern in enumerate(patterns):
+            step(number, len(patterns), pattern.name)
             checks += _checks(router, ports, pattern, folder, limit_s)
     return VerifyReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,
         program="simgrid",
         version=_version(limit_s),
-        passed=all(item.passed is not False for item in checks),
+        passed=all(check.passed is not False for check in checks),
         checks=tuple(checks),
         notes=(f"{len(ports)} nodes at even steps over all, one rank each on its first NIC.", *_NOTES),
     )

@@ -71,15 +71,17 @@ def _plain_folder() -> str:
     """Return a folder for scratch files whose path Slurm can read: its configuration has no quotes, so no blanks.
 
     Raises:
-        UsageError: where there is none.
+        UsageError: if no such folder exists.
     """
-    wanted = tempfile.gettempdir()
-    folders = (wanted, "/tmp", "/var/tmp")
+    temporary = tempfile.gettempdir()
+    folders = (temporary, "/tmp", "/var/tmp")
     plain = (folder for folder in folders if _PLAIN.fullmatch(folder) and os.access(folder, os.W_OK))
-    found = next(plain, None)
-    if found is None:
-        raise UsageError(f"ffplan verify: Slurm reads no path such as `{wanted}`; point TMPDIR to one without blanks")
-    return found
+    plain_folder = next(plain, None)
+    if plain_folder is None:
+        raise UsageError(
+            f"ffplan verify: Slurm reads no path such as `{temporary}`; point TMPDIR to one without blanks"
+        )
+    return plain_folder
 
 
 def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
@@ -125,21 +127,21 @@ def _read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[
     Raises:
         ProgramError: where a line cannot be read.
     """
-    found = {}
+    switches = {}
     for line in text.splitlines():
         fields = dict(part.partition("=")[::2] for part in line.split())
         if "SwitchName" not in fields:
             continue
         try:
             nodes, below = unfold(fields.get("Nodes", "")), unfold(fields.get("Switches", ""))
-            found[fields["SwitchName"]] = (int(fields.get("Level", "-1")), frozenset(nodes), frozenset(below))
+            switches[fields["SwitchName"]] = (int(fields.get("Level", "-1")), frozenset(nodes), frozenset(below))
         except ValueError as error:
             raise ProgramError(f"ffplan verify: scontrol printed `{line.strip()}`: {error}") from None
-    return found
+    return switches
 
 
-def _check(what: str, expected: object, found: object) -> Check:
-    return Check(subject="topology", check=what, expected=str(expected), found=str(found), passed=expected == found)
+def _check(what: str, expected: object, result: object) -> Check:
+    return Check(subject="topology", check=what, expected=str(expected), found=str(result), passed=expected == result)
 
 
 def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limit_s: float) -> VerifyReport:
@@ -175,7 +177,7 @@ def verify_slurm(design: ResolvedDesign, fabric: WiredFabric, names: Names, limi
         _check("leaves with the same nodes", f"{len(leaves):,}", f"{same:,}"),
         _check("switches with the same below", f"{len(joined):,}", f"{same_above:,}"),
     )
-    passed = all(item.passed for item in checks)
+    passed = all(check.passed for check in checks)
     return VerifyReport(
         schema_version=SCHEMA_VERSION,
         design=design.spec.name,

@@ -43,18 +43,18 @@ def _amount(text: str, file: str, line: int) -> float:
     return value
 
 
-def _ways(one: _Sides, two: _Sides) -> tuple[list[int], list[int]]:
+def _ways(src: _Sides, dst: _Sides) -> tuple[list[int], list[int]]:
     """Return the pairs of ports between two hosts, as positions among the ports of each.
 
-    They are within one zone where any are, and join the same port numbers where both hosts have them.
+    The pairs stay within one zone if any do, and join the same port numbers if both hosts have them.
 
     Args:
-        one: plane, zone and number of each port of the first host.
-        two: those of the second.
+        src: plane, zone and number of each port of the first host.
+        dst: the same for the second host.
     """
-    pairs = [(i, j) for i, a in enumerate(one) for j, b in enumerate(two) if a[0] == b[0]]
-    pairs = [(i, j) for i, j in pairs if one[i][1] == two[j][1]] or pairs
-    pairs = [(i, j) for i, j in pairs if one[i][2] % len(two) == two[j][2] % len(one)] or pairs
+    pairs = [(i, j) for i, a in enumerate(src) for j, b in enumerate(dst) if a[0] == b[0]]
+    pairs = [(i, j) for i, j in pairs if src[i][1] == dst[j][1]] or pairs
+    pairs = [(i, j) for i, j in pairs if src[i][2] % len(dst) == dst[j][2] % len(src)] or pairs
     return [i for i, _ in pairs], [j for _, j in pairs]
 
 
@@ -63,13 +63,13 @@ class _Hosts:
 
     def __init__(self, names: Names) -> None:
         e = names.network.endpoints
-        found = names.hosts()
-        self.number = {name: place for place, name in enumerate(found)}
-        most = max(map(len, found.values()), default=0)
-        self.ports = np.full((len(found), most), -1, np.int64)
-        self.kind = np.zeros(len(found), np.int64)
+        hosts = names.hosts()
+        self.number = {name: place for place, name in enumerate(hosts)}
+        most = max(map(len, hosts.values()), default=0)
+        self.ports = np.full((len(hosts), most), -1, np.int64)
+        self.kind = np.zeros(len(hosts), np.int64)
         kinds: dict[_Sides, int] = {}
-        for place, ports in enumerate(found.values()):
+        for place, ports in enumerate(hosts.values()):
             self.ports[place, : len(ports)] = ports
             sides = tuple(zip(*(column[ports].tolist() for column in (e.plane, e.zone, e.port)), strict=True))
             self.kind[place] = kinds.setdefault(sides, len(kinds))
@@ -121,25 +121,25 @@ def read_matrix(text: str, file: str, names: Names) -> Flows:
     for row in _traffic_rows(text, file, hosts.number):
         read.extend(row)
     rows = np.frombuffer(read, np.float64).reshape(-1, 4)
-    one, two = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
-    pair = hosts.kind[one] * kinds + hosts.kind[two]
+    src_hosts, dst_hosts = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+    pair = hosts.kind[src_hosts] * kinds + hosts.kind[dst_hosts]
     parts: list[tuple[Ints, Ints, Ints, Floats]] = []
     count = 0
     for kind in np.unique(pair).tolist():
-        own = np.flatnonzero(pair == kind)
+        chosen = np.flatnonzero(pair == kind)
         a, b = _ways(hosts.sides[kind // kinds], hosts.sides[kind % kinds])
         if not a:
-            first = int(own[0])
-            message = f"`{titles[one[first]]}` and `{titles[two[first]]}` share no plane"
+            first = int(chosen[0])
+            message = f"`{titles[src_hosts[first]]}` and `{titles[dst_hosts[first]]}` share no plane"
             raise _fault(file, int(rows[first, 3]), message, "name hosts that share one")
-        count += len(own) * len(a)
+        count += len(chosen) * len(a)
         if count > MOST_FLOWS:
             raise _fault(
                 file, 1, f"more than {MOST_FLOWS:,} flows between NICs", "add up the rows of each pair of hosts"
             )
-        src, dst = hosts.ports[one[own]][:, a], hosts.ports[two[own]][:, b]
-        amount = np.repeat(rows[own, 2] / len(a), len(a))
-        parts.append((np.repeat(own, len(a)), src.ravel(), dst.ravel(), amount))
+        src, dst = hosts.ports[src_hosts[chosen]][:, a], hosts.ports[dst_hosts[chosen]][:, b]
+        amount = np.repeat(rows[chosen, 2] / len(a), len(a))
+        parts.append((np.repeat(chosen, len(a)), src.ravel(), dst.ravel(), amount))
     if not rows[:, 2].any():
         raise _fault(file, 1, "no row has any bytes", "write a row for each flow, with its bytes")
     place, sources, targets, nbytes = (np.concatenate(column) for column in zip(*parts, strict=True))
@@ -201,6 +201,6 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
         rows.append((arrival, run, int(gpus)))
     if not rows:
         refuse(file, 1, "no job", "give a row for each job")
-    rows.sort(key=lambda item: item[0])
+    rows.sort(key=lambda job: job[0])
     arrivals, runs, sizes = (np.array(column) for column in zip(*rows, strict=True))
     return arrivals - arrivals[0], runs, sizes.astype(int)

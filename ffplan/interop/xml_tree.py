@@ -67,11 +67,11 @@ def parse(
     """Return the root element of an XML file.
 
     Args:
-        rule: id of the rule that it breaks where it is wrong.
+        rule: id of the rule that a wrong file breaks.
         what: what the file should be.
 
     Raises:
-        InputError: located, where it is no XML, carries a document type, or is too large or deep.
+        InputError: located, if the data are not XML, carry a document type, or are too large or deep.
     """
 
     def wrong(place: tuple[int, int], message: str, remedy: str) -> InputError:
@@ -107,8 +107,8 @@ def parse(
     except expat.ExpatError as error:
         place = (error.lineno, error.offset + 1)
         if len(stack) > 1 and error.code in _CUT:
-            words = f"the file ends inside of `{stack[-1].tag[:40]}`: it is cut off"
-            raise wrong(place, words, f"give all of {what}") from None
+            problem = f"the file ends inside of `{stack[-1].tag[:40]}`: it is cut off"
+            raise wrong(place, problem, f"give all of {what}") from None
         message = "it is packed" if data.startswith(PACKED) else expat.ErrorString(error.code)
         remedy = "unpack it first" if data.startswith(PACKED) else "correct the file"
         raise wrong(place, f"this is no XML: {message}", remedy) from None

@@ -66,11 +66,11 @@ def _case_block(rows: list[AccuracyRow]) -> Grid:
     flags = [any(row.gpus for row in rows), any(row.size_bytes for row in rows), any(row.chosen for row in rows)]
 
     def cells(row: AccuracyRow) -> tuple[str, ...]:
-        found = [] if same else [row.what]
-        found += [f"{row.gpus:,}" if row.gpus else ""] if flags[0] else []
-        found += [data_size(row.size_bytes) if row.size_bytes else ""] if flags[1] else []
-        found += [_value(row), number(row.model), _signed(row.error)]
-        return (*found, row.chosen) if flags[2] else tuple(found)
+        texts = [] if same else [row.what]
+        texts += [f"{row.gpus:,}" if row.gpus else ""] if flags[0] else []
+        texts += [data_size(row.size_bytes) if row.size_bytes else ""] if flags[1] else []
+        texts += [_value(row), number(row.model), _signed(row.error)]
+        return (*texts, row.chosen) if flags[2] else tuple(texts)
 
     header = [] if same else [""]
     header += [name for name, shown in zip(("GPUs", "size"), flags, strict=False) if shown]
@@ -80,10 +80,10 @@ def _case_block(rows: list[AccuracyRow]) -> Grid:
         "error %",
         *(["largest" if first.unit in ("seconds", *_RATES) else "choice"] if flags[2] else []),
     ]
-    words = [f"{first.source}: {first.case}", *([first.what] if same else []), _UNITS[first.unit]]
+    title_parts = [f"{first.source}: {first.case}", *([first.what] if same else []), _UNITS[first.unit]]
     marks = ["fitted"] if first.kind == "fitted" else []
     marks += [] if first.scored else ["not scored"]
-    title = ", ".join(words) + (f" ({', '.join(marks)})" if marks else "")
+    title = ", ".join(title_parts) + (f" ({', '.join(marks)})" if marks else "")
     return Grid(title, tuple(cells(row) for row in rows), tuple(header))
 
 
@@ -92,7 +92,7 @@ def _summaries(report: AccuracyReport) -> list[Grid]:
     totals = [report.total] if report.total else []
     blocks = []
     if totals:
-        blocks.append(Grid("Sources", tuple(_score(item) for item in (*report.sources, *totals)), _SCORE_HEADER))
+        blocks.append(Grid("Sources", tuple(_score(score) for score in (*report.sources, *totals)), _SCORE_HEADER))
         blocks.append(Grid("Kinds of rows", tuple(_score(kind) for kind in report.kinds), _SCORE_HEADER))
     if report.bands:
         blocks.append(Grid("Message sizes", tuple(_score(band) for band in report.bands), _SCORE_HEADER))
@@ -128,10 +128,10 @@ def failed(report: AccuracyReport, limit: float) -> str | None:
     """Return the message where the mean error exceeds a limit [1], else None."""
     if report.total is None or report.total.mape <= limit:
         return None
-    found, most = (f"{100 * value:.3g}" for value in (report.total.mape, limit))
-    if found == most:
-        found, most = f"{100 * report.total.mape:.8g}", f"{100 * limit:.8g}"
-    return f"mean error {found} % over {plural(report.total.n, 'row')} exceeds {most} %"
+    error, most = (f"{100 * value:.3g}" for value in (report.total.mape, limit))
+    if error == most:
+        error, most = f"{100 * report.total.mape:.8g}", f"{100 * limit:.8g}"
+    return f"mean error {error} % over {plural(report.total.n, 'row')} exceeds {most} %"
 
 
 def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document:
@@ -146,7 +146,7 @@ def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document
 
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#7f7f7f", "#8b4513", "#6a3d9a")
-"""Colours that colour-blind readers tell apart, then some more."""
+"""Colours that colour-blind readers can distinguish, then some more."""
 
 
 _WIDTH, _HEIGHT, _ACROSS, DOWN, _LEFT, TOP = 980, 500, 640, 380, 70, 40
@@ -228,8 +228,8 @@ def _change(change: float | None) -> str:
 
 def _causes(report: Reproduction) -> list[Lines | Grid]:
     if not report.causes:
-        words = "nothing that the report names has changed: program, format, designs and catalogue files are the same"
-        return [Lines("Causes", (("", words),))]
+        text = "nothing that the report names has changed: program, format, designs and catalogue files are the same"
+        return [Lines("Causes", (("", text),))]
     rows = tuple((cause.what, cause.then or "not read", cause.now or "not read") for cause in report.causes)
     return [Grid("What the report rests on and is no longer the same", rows, ("", "then", "now"), style="plain")]
 
@@ -255,8 +255,8 @@ def reproduction_document(report: Reproduction) -> Document:
                 blocks.append(Lines("", (("", f"and {count - _MOST_DIFFERENCES:,} more; `--format csv` lists all"),)))
         blocks += _causes(report) if count or report.causes else []
         if report.left_out:
-            words = f"not made again, since the report does not hold its options: {', '.join(report.left_out)}"
-            blocks.append(Lines("Left out", (("", words),)))
+            text = f"not made again, since the report does not hold its options: {', '.join(report.left_out)}"
+            blocks.append(Lines("Left out", (("", text),)))
         return Body(head, blocks)
 
     return Document(report, body, lambda: [*report.differences, *_as_rows(report)])

@@ -72,19 +72,19 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
     if report.mean is not None:
         rows = (*rows, (f"mean over {PLURALS[report.by]}", "", "", "", _percent(report.mean), "", ""))
     for kind in report.settings if len(report.settings) > 1 else ():
-        words = "rest on an assumed setting" if kind.assumed else "have published settings alone"
-        rows = (*rows, (f"  of rows that {words}", "", str(kind.n), "", _percent(kind.mean), "", ""))
-    unscored = tuple((item.source, item.why) for item in report.rows if item.why is not None)
+        settings = "rest on an assumed setting" if kind.assumed else "have published settings alone"
+        rows = (*rows, (f"  of rows that {settings}", "", str(kind.n), "", _percent(kind.mean), "", ""))
+    unscored = tuple((score.source, score.why) for score in report.rows if score.why is not None)
     kinds = tuple(
         (
-            item.set,
-            item.stack,
-            "experts" if item.experts else "dense",
-            str(item.n),
-            _percent(item.mape),
-            f"{100 * item.bias:+.1f}",
+            score.set,
+            score.stack,
+            "experts" if score.experts else "dense",
+            str(score.n),
+            _percent(score.mape),
+            f"{100 * score.bias:+.1f}",
         )
-        for item in report.kinds
+        for score in report.kinds
     )
     blocks = [Grid("Mean error of the step time, %", rows, header)]
     if kinds:
@@ -176,8 +176,12 @@ def _group(report: MeasuredFit, group: str) -> Grid:
     """Return the kernels of a group, without columns that are empty."""
     mine = [kernel for kernel in report.kernels if kernel.group == group]
     header, rows = ("", "us", "spread %", mine[0].unit, "catalogue %", "fitted %"), list(map(_kernel, mine))
-    kept = [at for at in range(len(header)) if any(row[at] for row in rows)]
-    return Grid(_name(group), tuple(tuple(row[at] for at in kept) for row in rows), tuple(header[at] for at in kept))
+    kept = [column for column in range(len(header)) if any(row[column] for row in rows)]
+    return Grid(
+        _name(group),
+        tuple(tuple(row[column] for column in kept) for row in rows),
+        tuple(header[column] for column in kept),
+    )
 
 
 def _fit(report: MeasuredFit) -> list[Block]:
@@ -186,15 +190,15 @@ def _fit(report: MeasuredFit) -> list[Block]:
         rows = tuple(map(_constant, report.constants))
         blocks.append(Grid("Constants", rows, ("", "catalogue", "measured", "range", "rows", "written")))
     means = tuple(
-        (_name(item.group), str(item.n), _mean(item.before), _mean(item.after), _mean(item.max_error))
-        for item in report.groups
+        (_name(fitted.group), str(fitted.n), _mean(fitted.before), _mean(fitted.after), _mean(fitted.max_error))
+        for fitted in report.groups
     )
     blocks.append(Grid("Mean error of the time, %", means, ("", "n", "catalogue", "fitted", "largest")))
     blocks += [_group(report, group) for group in dict.fromkeys(kernel.group for kernel in report.kernels)]
     notes = [
         f"{WORDS.get(constant.name, constant.name)}: {constant.note}." for constant in report.constants if constant.note
     ]
-    doubts = [f"Doubt: {words}." for words in report.doubts]
+    doubts = [f"Doubt: {doubt}." for doubt in report.doubts]
     if notes or report.remarks or doubts:
         blocks.append(Remarks((*notes, *report.remarks, *doubts)))
     return blocks
@@ -208,10 +212,10 @@ def measured_document(report: MeasuredFit) -> Document:
 
 def _plan(report: MeasurePlan) -> list[Block]:
     rows = [("warming up", "", f"{report.soak_s:.0f}", "a large GEMM, until clocks and temperature settle")]
-    for item in report.groups:
-        first, last = item.kernels[0], item.kernels[-1]
-        words = first if first == last else f"{first} to {last}"
-        rows.append((_name(item.group), str(len(item.kernels)), f"{item.seconds:.0f}", words))
+    for planned in report.groups:
+        first, last = planned.kernels[0], planned.kernels[-1]
+        span = first if first == last else f"{first} to {last}"
+        rows.append((_name(planned.group), str(len(planned.kernels)), f"{planned.seconds:.0f}", span))
     rows.append(("all", str(report.kernels), f"{report.seconds:.0f}", f"{report.each_s:.2g} s each"))
     return [
         Grid("Kernels", tuple(rows), ("", "n", "s", "")),

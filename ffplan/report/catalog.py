@@ -39,15 +39,15 @@ def part_document(sheet: PartSheet) -> Document:
 def _list(parts: PartList) -> Body:
     overlaid = any(not row.path.startswith("catalogs/") for row in parts.parts)
     alone = {row.kind for row in parts.parts} == {"accelerator"}
-    words = {True: "calibrated", False: "estimated", None: ""}
+    labels = {True: "calibrated", False: "estimated", None: ""}
     header = ("kind", "id", "name", *(("training",) if alone else ()), *(("path",) if overlaid else ()))
     rows = tuple(
         (
             *(row.kind, row.id, row.name),
-            *((words[row.calibrated],) if alone else ()),
+            *((labels[row.calibrated],) if alone else ()),
             *((row.path,) if overlaid else ()),
         )
-        for row in sorted(parts.parts, key=lambda item: (item.kind, item.id))
+        for row in sorted(parts.parts, key=lambda part: (part.kind, part.id))
     )
     return Body("", (Grid("", rows, header, style="list"),))
 
@@ -85,9 +85,9 @@ def _audit_rows(report: AuditReport) -> tuple[tuple[str, ...], ...]:
     ]
     for kind in _MANY:
         counts: dict[str, int] = {}
-        for item in report.findings:
-            if item.kind == kind:
-                counts[item.part] = counts.get(item.part, 0) + 1
+        for entry in report.findings:
+            if entry.kind == kind:
+                counts[entry.part] = counts.get(entry.part, 0) + 1
         rows += [(kind, part, plural(count, "figure"), "JSON and CSV list them") for part, count in counts.items()]
     return tuple(rows)
 

@@ -45,11 +45,11 @@ class Chart:
     note: str = ""
     """How to read it."""
     x_title: str = ""
-    """Title of the other axis of a chart of lines or points, or of a heat map."""
+    """Title of the horizontal axis, for charts of lines or points and heat maps."""
     y_title: str = ""
-    """Title of the axis down of a heat map, whose unit is that of its colours."""
+    """Title of the vertical axis of a heat map, whose unit belongs to its colours."""
     log: bool = False
-    """The other axis is logarithmic."""
+    """The horizontal axis is logarithmic."""
 
 
 @record
@@ -81,7 +81,7 @@ class MeasuredMark:
     """Ends of a measured range [GB/s]."""
     server: str
     same_server: bool
-    """True where it is the server of the design, with the same NICs."""
+    """True for the design's own server, with the same NICs."""
     case: str
     """File and case of the catalogue."""
     source: str

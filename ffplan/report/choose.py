@@ -21,12 +21,12 @@ def _cell(value: float | None, digits: int = 3) -> str:
 
 def _wishes(unmet: UnmetWishes) -> str:
     """Return wishes in words."""
-    words = [f"{unmet.accelerators:,} accelerators"] if unmet.accelerators is not None else []
+    wishes = [f"{unmet.accelerators:,} accelerators"] if unmet.accelerators is not None else []
     if unmet.budget is not None:
-        words.append(f"{amount(unmet.budget)} {unmet.designs[0].currency if unmet.designs else ''}".rstrip())
+        wishes.append(f"{amount(unmet.budget)} {unmet.designs[0].currency if unmet.designs else ''}".rstrip())
     if unmet.power_kw is not None:
-        words.append(f"{kilowatts(unmet.power_kw)} ({unmet.power_of})")
-    return ", ".join(words)
+        wishes.append(f"{kilowatts(unmet.power_kw)} ({unmet.power_of})")
+    return ", ".join(wishes)
 
 
 def _taken(unmet: UnmetWishes) -> Grid:
@@ -200,7 +200,7 @@ def _headline(r: RecommendReport) -> str:
         f"{r.currency} to buy and {amount(best.tco)} over the life."
     )
     wins = sum(design.best_share or 0.0 for design in r.designs if design.accelerator == best.accelerator)
-    if len({item.accelerator for item in r.designs}) > 1:
+    if len({alternative.accelerator for alternative in r.designs}) > 1:
         text += f" Of the accelerators below, {best.accelerator} is the best in {percent(wins)} of the draws."
     if best.estimated_from is not None:
         text += f" Its speed is estimated from {best.estimated_from}: no training run on it is among the measurements."
@@ -222,15 +222,15 @@ def _headline(r: RecommendReport) -> str:
 
 
 def _first_purchase(best: RecommendedDesign, currency: str) -> str:
-    """Return the first purchase of a cluster that grows, against that of one that stays as it is."""
+    """Compare the first purchase of a growing cluster with a cluster of that size alone."""
     first = best.purchases[0]
     if first.nodes == best.nodes:
         return " The first purchase holds all of it: no later one adds a node."
     more = first.capex / first.alone - 1
-    words = f"{percent(abs(more))} {'more' if more > 0 else 'less'} than a cluster of that size alone"
+    difference = f"{percent(abs(more))} {'more' if more > 0 else 'less'} than a cluster of that size alone"
     return (
         f" Bought in phases: first {first.accelerators:,} for {amount(first.capex)} {currency}, which train it in "
-        f"{number(first.days, 3)} days and cost {words}."
+        f"{number(first.days, 3)} days and cost {difference}."
     )
 
 
@@ -238,7 +238,7 @@ def _purchases(r: RecommendReport) -> list[Block]:
     """Return the purchases of each phase, design by design."""
     rows = tuple(
         (
-            _short(design, r) if at == 0 else "",
+            _short(design, r) if place == 0 else "",
             number(now.order_month),
             number(now.ready_month, 3) if now.ready_month is not None else "-",
             f"{now.accelerators:,}",
@@ -247,14 +247,14 @@ def _purchases(r: RecommendReport) -> list[Block]:
             amount(now.alone),
         )
         for design in r.designs
-        for at, now in enumerate(design.purchases)
+        for place, now in enumerate(design.purchases)
     )
     header = ("design", "ordered", "ready", "GPUs", "days", "to buy", "alone")
     return [Grid("Bought in phases [month]", rows, header, style="plain")] if rows else []
 
 
 def _space(design: RecommendedDesign) -> str:
-    """Return the racks of a design, and their floor where it is known."""
+    """Return the racks of a design, and their floor if known."""
     floor = f" on {number(design.floor_m2, 3)} m2" if design.floor_m2 is not None else ""
     return f"{plural(design.racks, 'rack')}{floor}"
 
@@ -276,15 +276,17 @@ def _designs(r: RecommendReport) -> list[Block]:
         Grid("How sure", _chances(r), _SURE, style="plain"),
         Lines("How", how),
     ]
-    other = tuple((_short(item, r), item.differs) for item in r.designs[1:] if item.differs)
-    return [*blocks, Lines("In place of the best one's", other)] if other else blocks
+    alternatives = tuple(
+        (_short(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
+    )
+    return [*blocks, Lines("In place of the best one's", alternatives)] if alternatives else blocks
 
 
 def _recommend_blocks(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
     if r.limits:
-        words = tuple((_limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
-        blocks.append(Lines("Each limit looser by a tenth", words))
+        limits = tuple((_limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
+        blocks.append(Lines("Each limit looser by a tenth", limits))
     if r.near:
         near = tuple(
             (
@@ -297,8 +299,8 @@ def _recommend_blocks(r: RecommendReport) -> list[Block]:
         blocks.append(Grid("Near", near, ("design", "breaks", *_HEADER[1:]), style="plain"))
     if r.left_out:
         reasons: dict[str, list[str]] = {}
-        for one in r.left_out:
-            reasons.setdefault(one.reason, []).append(one.accelerator)
+        for refusal in r.left_out:
+            reasons.setdefault(refusal.reason, []).append(refusal.accelerator)
         left = tuple(f"{listed(names)}: {reason}" for reason, names in reasons.items())
         blocks.append(Lines("Left out", tuple(("", text) for text in left)))
     files = [design.file for design in r.designs if design.file]
@@ -348,10 +350,10 @@ def _sweep_blocks(r: SweepReport) -> list[Block]:
         places = tuple((m.path, f"least at {_at(m.least_at)}; most at {_at(m.most_at)}") for m in r.metrics)
         blocks.append(Lines("Where", places))
     if r.unpriced:
-        words = listed(f"`{part}` ({plural(points, 'point')})" for part, points in r.unpriced.items())
-        blocks.append(Remarks((f"No cost where a part has no price in the design's book: {words}.",)))
+        parts = listed(f"`{part}` ({plural(points, 'point')})" for part, points in r.unpriced.items())
+        blocks.append(Remarks((f"No cost where a part has no price in the design's book: {parts}.",)))
     if r.refused:
-        refused = tuple((f"{item.points:,}", item.reason, _at(item.example)) for item in r.refused)
+        refused = tuple((f"{refusal.points:,}", refusal.reason, _at(refusal.example)) for refusal in r.refused)
         blocks.append(Grid("Cannot be built", refused, ("points", "why", "such as"), style="plain"))
     if r.front:
         names = list(r.directions)

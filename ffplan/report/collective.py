@@ -55,13 +55,13 @@ def _spells(report: CollectiveTable) -> list[tuple[str, str]]:
 
 
 def _slower(report: CollectiveTable) -> list[tuple[str, str]]:
-    """Return the row where the library's choice loses most against another, where it loses a tenth or more."""
+    """Return the row in which the library's choice loses most to another, if a tenth or more."""
     worst = max(report.rows, key=lambda row: row.time_s / row.fastest_time_s)
     loss = worst.time_s / worst.fastest_time_s
     if loss < _LOSS:
         return []
-    at = f"{worst.gpus:,} GPUs, {data_size(worst.size_bytes)}"
-    text = f"{_choice(worst)} takes {loss:.2f} times as long as {worst.fastest} would ({at})"
+    place = f"{worst.gpus:,} GPUs, {data_size(worst.size_bytes)}"
+    text = f"{_choice(worst)} takes {loss:.2f} times as long as {worst.fastest} would ({place})"
     return [("not the fastest", text)]
 
 

@@ -51,22 +51,22 @@ def _counted(
 ) -> Row:
     """A row of numbers, each with its difference from the baseline's and its ratio to it.
 
-    Without a ratio, or where it is missing because the two cannot be compared, the value stands alone.
+    Without a ratio, or if the two cannot be compared, the cell shows the value alone.
     """
     base = value(c.designs[c.labels.index(c.baseline)])
     cells = []
     for name, design in zip(c.labels, c.designs, strict=True):
-        found = value(design)
-        if found is None:
+        figure = value(design)
+        if figure is None:
             cells.append("-")
             continue
-        text = show(found) + mark(design)
+        text = show(figure) + mark(design)
         if name != c.baseline and base is not None:
             over = getattr(c.ratios[name], ratio) if ratio else None
             if over is not None:
-                text += f" ({_delta(found - base)}, {times(over)})" if found != base else " (1x)"
-            elif ratio is None and found != base:
-                text += f" ({_delta(found - base)})"
+                text += f" ({_delta(figure - base)}, {times(over)})" if figure != base else " (1x)"
+            elif ratio is None and figure != base:
+                text += f" ({_delta(figure - base)})"
         cells.append(text)
     return label, tuple(cells)
 
@@ -99,7 +99,7 @@ def _priced(
     """A row of a sum over some categories, marked where a part of them has no price."""
 
     def mark(a: Assessment) -> str:
-        return ", partial" if a.cost and any(item.category in categories for item in a.cost.missing) else ""
+        return ", partial" if a.cost and any(line.category in categories for line in a.cost.missing) else ""
 
     def plain(a: Assessment) -> float | None:
         return value(a.cost) if a.cost else None
@@ -204,12 +204,12 @@ def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
 
 
 def _fleets(c: Comparison) -> list[str]:
-    """Return whose failures stand behind the mean times between interruptions, in a sentence."""
+    """Name in a sentence the fleets whose failures give the mean times between interruptions."""
     named = {name: d.reliability.profile for name, d in zip(c.labels, c.designs, strict=True) if d.reliability}
     if len(set(named.values())) < 2:
         return [f"MTBF: failures of `{profile}`." for profile in set(named.values())]
-    each = listed(f"{name} `{profile}`" for name, profile in named.items())
-    return [f"MTBF takes the failures of another fleet for each design: {each}. `--profile` takes one for all."]
+    profiles = listed(f"{name} `{profile}`" for name, profile in named.items())
+    return [f"MTBF takes the failures of another fleet for each design: {profiles}. `--profile` takes one for all."]
 
 
 def _remarks(c: Comparison) -> list[str]:
@@ -297,7 +297,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     ]
     if c.training is not None and _own_sizes_differ(c.training):
         rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
-    found: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P50 (P10 to P90)", tuple(c.labels), tuple(rows))]
+    blocks: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P50 (P10 to P90)", tuple(c.labels), tuple(rows))]
     for difference in money.differences:
         swings = tuple(
             (
@@ -310,7 +310,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
             for row in difference.tornado[:_SWINGS]
         )
         title = f"{difference.label} less {c.baseline}, {unit} for a million tokens: what drives it"
-        found.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
     sizes = tuple(
         (
             f"{row.gpus:,}",
@@ -319,8 +319,8 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
         )
         for row in money.scales
     )
-    found.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels)))
-    return found
+    blocks.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels)))
+    return blocks
 
 
 def _wait(waiting: Waiting | None) -> str:
@@ -333,7 +333,7 @@ _SWINGS = 6
 
 
 def _two(value: float) -> str:
-    """Return an amount with two places, three digits where it is below one."""
+    """Return an amount with two places; three digits below one."""
     return f"{value:,.2f}" if abs(value) >= 1 or not value else number(value, 3)
 
 
@@ -350,7 +350,7 @@ def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str
 
 def _job(c: Comparison, job: TrainingComparison) -> Matrix:
     """Return the job at the batch that was asked for, a column for each design."""
-    size = next(item for item in job.sizes if item.batch == job.batch)
+    size = next(row for row in job.sizes if row.batch == job.batch)
     rows: tuple[Row, ...] = (
         ("batch", (f"{job.batch:,} on {job.gpus:,} GPUs",) * len(c.labels)),
         ("plan", tuple(plan_words(side.plan) if side.plan else side.refused or "-" for side in size.sides)),
@@ -379,18 +379,18 @@ def _own_sizes_differ(job: TrainingComparison) -> bool:
     return any(own_size.gpus > job.gpus for own_size in job.own_sizes)
 
 
-def _on_all(own: OwnSize) -> str:
+def _on_all(size: OwnSize) -> str:
     """Return the speed of the job on all accelerators of a design, with their number."""
-    return f"{number(own.tokens_s)} ({own.gpus:,})" if own.tokens_s is not None else f"cannot run ({own.gpus:,})"
+    return f"{number(size.tokens_s)} ({size.gpus:,})" if size.tokens_s is not None else f"cannot run ({size.gpus:,})"
 
 
 def _days_on_all(money: MoneyComparison, job: TrainingComparison) -> tuple[str, ...]:
     """Return the days of the run on all accelerators of each design, with their number."""
     cells = []
-    for at, own in enumerate(job.own_sizes):
-        row = next(row for row in money.scales if (row.gpus, row.batch) == (own.gpus, job.batch))
-        days = row.sides[at].days
-        cells.append(f"{'-' if days is None else short(days)} ({own.gpus:,})")
+    for side, size in enumerate(job.own_sizes):
+        row = next(row for row in money.scales if (row.gpus, row.batch) == (size.gpus, job.batch))
+        days = row.sides[side].days
+        cells.append(f"{'-' if days is None else short(days)} ({size.gpus:,})")
     return tuple(cells)
 
 

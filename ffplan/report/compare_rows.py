@@ -75,9 +75,9 @@ def _side(side: MoneySide, currency: str) -> Iterator[tuple[str, float | None, s
 
 
 def _money(money: MoneyComparison) -> Iterator[Row]:
-    ratios = dict.fromkeys((item.against for item in money.differences), 1.0)
+    ratios = dict.fromkeys((difference.against for difference in money.differences), 1.0)
     ratios |= {difference.label: difference.ratio.likely for difference in money.differences}
-    shares = {item.label: item.cheaper_share for item in money.differences}
+    shares = {difference.label: difference.cheaper_share for difference in money.differences}
     for side in money.sides:
         for name, value, unit in _side(side, money.currency):
             ratio = ratios.get(side.label) if name == "cost_per_million_tokens" else None

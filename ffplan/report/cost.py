@@ -32,13 +32,13 @@ def _amount(value: float) -> str:
 
 
 def _bands(rows: Sequence[tuple[str, Band | None, str]]) -> tuple[tuple[str, ...], ...]:
-    found = []
-    for label, item, unit in rows:
-        if item is None:
+    table = []
+    for label, band, unit in rows:
+        if band is None:
             continue
         show = _amount if "currency" not in unit and unit.isupper() else short
-        found.append((f"{label} [{unit}]", *(show(value) for value in (item.likely, item.p10, item.p50, item.p90))))
-    return tuple(found)
+        table.append((f"{label} [{unit}]", *(show(value) for value in (band.likely, band.p10, band.p50, band.p90))))
+    return tuple(table)
 
 
 def _run_blocks(run: RunReport) -> list[Block]:
@@ -172,7 +172,7 @@ def _cash(tco: Tco) -> Grid:
 
 
 def _floor(p: SitePower) -> str:
-    """Return the floor of the racks in words, where it is known."""
+    """Return the floor of the racks in words, if known."""
     if p.floor_m2 is None or p.rack_area_m2 is None:
         return ""
     return f"; {number(p.floor_m2, 3)} m2 of floor at {number(p.rack_area_m2)} a rack"
@@ -229,8 +229,8 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         if rows:
             blocks.append(Grid(title, rows, ("input", "likely", "even at")))
         if never:
-            words = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
-            blocks.append(Remarks((words,)))
+            remark = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
+            blocks.append(Remarks((remark,)))
     return blocks
 
 

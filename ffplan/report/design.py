@@ -55,7 +55,7 @@ def _nodes(a: Assessment) -> Lines:
 
 
 def _no_rates(missing: tuple[MissingFigure, ...]) -> str:
-    """Return the GEMM rates that are missing in words; nothing where none is."""
+    """List the missing GEMM rates in words; empty if none is missing."""
     rates = listed(figure.path.rpartition(".")[2].upper() for figure in missing)
     return f"no rate of {listed(f'`{figure.part}`' for figure in missing)} in {rates}" if missing else ""
 
@@ -86,7 +86,7 @@ def _fabric(f: FabricReport) -> Lines:
     over = _ratio(f.oversubscription)
     if f.zone_oversubscription is not None:
         over += f" within a zone; {_ratio(f.zone_oversubscription)} between zones"
-    other = "".join(f", {count:,} {role}" for count, role in spares if count)
+    spare_roles = "".join(f", {count:,} {role}" for count, role in spares if count)
     return Lines(
         "Fabric",
         (
@@ -95,7 +95,7 @@ def _fabric(f: FabricReport) -> Lines:
             *_tiers(f),
             ("links", ", ".join(f"{n:,} {tier}" for n, tier in tiers if n)),
             *_cables_as_sold(f),
-            ("spare ports", f"{f.spare_ports:,} for endpoints{other}"),
+            ("spare ports", f"{f.spare_ports:,} for endpoints{spare_roles}"),
             ("oversubscription", over),
             ("bisection", f"{number(f.bisection_gbyte_s)} GB/s each way"),
             *([("scale-up", _scale_up(f.scale_up))] if f.scale_up else []),
@@ -105,7 +105,7 @@ def _fabric(f: FabricReport) -> Lines:
 
 
 def _cables_as_sold(f: FabricReport) -> list[tuple[str, str]]:
-    """Return a line of the cables that the bill has, where they are not as many as the links."""
+    """Return a line with the bill's cables, if their number differs from the links'."""
     sold = f.cables_as_sold
     if (sold.endpoint, sold.inter_switch) == (f.links.endpoint, f.links.total - f.links.endpoint):
         return []
@@ -176,7 +176,7 @@ def _term(term: Term) -> str:
 
 
 def _choice_words(row: CollectiveRow | CollectiveReport) -> str:
-    """Return algorithm and protocol, or the library where it has one way only."""
+    """Return algorithm and protocol, or the library if it has one way only."""
     return row.library if row.algorithm == "hfreduce" else f"{row.algorithm} {row.protocol}".strip()
 
 
@@ -269,10 +269,15 @@ def _storage(storage: StorageSummary | None) -> Lines | None:
     what = "planned" if storage.planned else "not planned: as the ownership profile sizes it"
     usable = f"{number(storage.usable_bytes / 1e15, 3)} PB usable of {number(storage.raw_bytes / 1e15, 3)} raw"
     read, write = number(storage.read_gbyte_s, 3), number(storage.write_gbyte_s, 3)
-    each = f"{number(storage.read_per_accelerator, 2)} and {number(storage.write_per_accelerator, 2)} an accelerator"
+    per_accelerator = (
+        f"{number(storage.read_per_accelerator, 2)} and {number(storage.write_per_accelerator, 2)} an accelerator"
+    )
     lines = (
         ("servers", f"{storage.servers:,}, {what}; {usable}"),
-        ("rates", f"{read} GB/s read ({storage.read_binds}), {write} GB/s written ({storage.write_binds}); {each}"),
+        (
+            "rates",
+            f"{read} GB/s read ({storage.read_binds}), {write} GB/s written ({storage.write_binds}); {per_accelerator}",
+        ),
     )
     return Lines("Storage", lines)
 
@@ -285,7 +290,7 @@ def _findings(a: Assessment) -> Lines | None:
         for finding in a.findings
         if finding.severity is not Severity.INFO
     ]
-    notes = [found.rule for found in a.findings if found.severity is Severity.INFO]
+    notes = [note.rule for note in a.findings if note.severity is Severity.INFO]
     if notes:
         lines.append(("notes", f"{', '.join(notes)}; `ffplan check` explains"))
     return Lines("Findings", tuple(lines))
@@ -374,10 +379,10 @@ def design_words(a: Assessment) -> tuple[str, ...]:
         bare = f"; no root-port limit of {ids_listed(first.bound.lacks)} is known" if first.bound.lacks else ""
         said.append(f"What binds it: {bound}{bare}.")
     if a.site is not None and a.site.purchase is not None:
-        each = amount(a.site.per_accelerator or 0.0)
+        share = amount(a.site.per_accelerator or 0.0)
         without = f", without {listed(a.site.left_out)}" if a.site.left_out else ""
         said.append(
-            f"The purchase comes to {amount(a.site.purchase)} {a.site.currency}, {each} an accelerator{without}."
+            f"The purchase comes to {amount(a.site.purchase)} {a.site.currency}, {share} an accelerator{without}."
         )
     return tuple(said)
 

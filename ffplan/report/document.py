@@ -108,7 +108,7 @@ def shown(part: Any) -> Any:
     if isinstance(part, str):
         return inert(part if part.isprintable() else visible(" ".join(part.split("\n"))))
     if isinstance(part, tuple | list):
-        return tuple(shown(item) for item in part)
+        return tuple(shown(element) for element in part)
     if isinstance(part, Lines | Grid | Matrix | Remarks | Body):
         return replace(part, **{field.name: shown(getattr(part, field.name)) for field in fields(part)})
     return part
@@ -121,7 +121,7 @@ class Document:
     value: Any
     """The whole result."""
     made: Callable[[Any], Body]
-    """Makes what people read of the result, or of a tracked copy of it; texts may hold anything."""
+    """Makes the text for people from the result, or from a tracked copy; texts may hold anything."""
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
 

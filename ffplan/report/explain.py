@@ -50,8 +50,11 @@ def _row(influence: Influence) -> tuple[str, ...]:
 
 def _whence(influence: Influence) -> tuple[str, str]:
     """Return an input with its place, and its source where that is another file's."""
-    words = [influence.place or "not stated: the default", *([influence.source] if influence.status != "given" else [])]
-    return influence.input, f"{'; '.join(words)} ({', '.join(filter(None, (influence.grade, influence.status)))})"
+    origin = [
+        influence.place or "not stated: the default",
+        *([influence.source] if influence.status != "given" else []),
+    ]
+    return influence.input, f"{'; '.join(origin)} ({', '.join(filter(None, (influence.grade, influence.status)))})"
 
 
 def explanation_document(explanation: Explanation) -> Document:
@@ -146,9 +149,9 @@ def _move(row: FigureChange) -> str:
 
 def _effect(effect: ChangeEffect) -> tuple[str, str]:
     together = " (together)" if len(effect.changes) > 1 else ""
-    words = "; ".join(_field(change) for change in effect.changes) + together
+    inputs = "; ".join(_field(change) for change in effect.changes) + together
     moves = [_move(row) for row in effect.figures]
-    return words, listed(moves) or "no figure moves"
+    return inputs, listed(moves) or "no figure moves"
 
 
 def headline(report: DesignDifference) -> str:
@@ -172,9 +175,9 @@ def difference_document(report: DesignDifference) -> Document:
         blocks.append(_figures(report.figures))
         if report.notes:
             blocks.append(Remarks(report.notes))
-        one, two = report.before, report.after
-        same = one.file == two.file and one.name == two.name
-        title = f"{two.name}: {one.file} to {two.file}" if not same else f"{two.name}: {two.file}"
+        before, after = report.before, report.after
+        same = before.file == after.file and before.name == after.name
+        title = f"{after.name}: {before.file} to {after.file}" if not same else f"{after.name}: {after.file}"
         return Body(title, blocks, intro=headline(report))
 
     return Document(report, body, lambda: report.figures)

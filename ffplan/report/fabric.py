@@ -52,8 +52,8 @@ def _route(report: RouteReport) -> list[Grid]:
         lines.append(("bytes per node", data_size(report.bytes_per_node)))
     lines += [("order of ranks", report.order), ("routing", report.holds_for)]
     if report.pairs_across_zones is not None:
-        words = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
-        lines.append(("across zones", f"{words} of nodes"))
+        pairs = "one pair" if report.pairs_across_zones == 1 else f"{report.pairs_across_zones:,} pairs"
+        lines.append(("across zones", f"{pairs} of nodes"))
     if report.unreached:
         lines.append(("not arriving", f"{report.unreached:,} flows"))
     tiers = tuple(
@@ -89,7 +89,7 @@ def _pace(order: OrderReport) -> tuple[str, str]:
 
 def _placement(report: PlacementReport) -> list[Grid]:
     lines = [("ranks per zone", ", ".join(f"{count:,}" for count in report.ranks_per_zone))]
-    lines += [("across zones", f"{one} - {two}") for one, two in report.pairs[:4]]
+    lines += [("across zones", f"{first} - {second}") for first, second in report.pairs[:4]]
     if len(report.pairs) > 4:
         lines.append(("", f"and {len(report.pairs) - 4:,} pairs more"))
     lines.append(("hosts", fold(list(report.hosts))))
@@ -107,8 +107,8 @@ def _fault(report: FaultReport) -> list[Grid]:
     def share(mean: float | None, worst: float | None) -> str:
         if mean is None or worst is None:
             return "-"
-        one, two = f"{100 * mean:.3g}", f"{100 * worst:.3g}"
-        return one if one == two else f"{one}/{two}"
+        mean_text, worst_text = f"{100 * mean:.3g}", f"{100 * worst:.3g}"
+        return mean_text if mean_text == worst_text else f"{mean_text}/{worst_text}"
 
     rows = tuple(
         (
@@ -180,23 +180,23 @@ def _cabling(report: CablingReport) -> list[Grid]:
 def _size(report: SizeReport) -> list[Grid]:
     priced = report.currency is not None
     rows = []
-    for item in report.options:
-        roles = ", ".join(f"{count:,} {role}" for role, count in item.by_role.items() if count)
-        step = f"{item.next_endpoints:,} with {item.next_switches:,}" if item.next_endpoints else "none"
+    for size in report.options:
+        roles = ", ".join(f"{count:,} {role}" for role, count in size.by_role.items() if count)
+        step = f"{size.next_endpoints:,} with {size.next_switches:,}" if size.next_endpoints else "none"
         cells = [
-            item.family,
-            f"{item.switches:,} ({roles})",
-            f"{item.inter_switch_links:,}",
-            f"{item.spare_ports:,}",
+            size.family,
+            f"{size.switches:,} ({roles})",
+            f"{size.inter_switch_links:,}",
+            f"{size.spare_ports:,}",
             step,
         ]
         if priced:
-            cells.append("" if item.cost is None else number(item.cost))
+            cells.append("" if size.cost is None else number(size.cost))
         rows.append(tuple(cells))
     header = ["family", "switches", "links", "spare", "next step"] + ([f"cost [{report.currency}]"] if priced else [])
     notes = tuple(("", f"{option.family}: {option.note}") for option in report.options if option.note)
     if report.missing:
-        what = "Costs are partial" if any(item.cost is not None for item in report.options) else "Nothing has a price"
+        what = "Costs are partial" if any(size.cost is not None for size in report.options) else "Nothing has a price"
         notes = (("", f"{what}: no price of {listed(f'`{part}`' for part in report.missing)}."), *notes)
     blocks = [Grid("", tuple(rows), tuple(header))]
     if notes:
@@ -262,7 +262,7 @@ def _audit_cause(number: int, cause: AuditCause) -> Grid:
 
 
 def _told(report: DiffReport) -> list[Block]:
-    """Return the devices that were told by their wiring; the adapters of a node stand in one row."""
+    """Return the devices identified by their wiring; a node's adapters share one row."""
     rows: dict[tuple[str, str], list[float]] = {}
     for device in report.by_wiring:
         host, slash, _ = device.designed.partition("/")

@@ -32,9 +32,9 @@ def _bands(band: Band, *, drawn: bool) -> tuple[str, ...]:
     return tuple(_part(value) for value in (band.likely, *((band.p10, band.p50, band.p90) if drawn else ())))
 
 
-def _drawn(*found: Band) -> bool:
+def _drawn(*bands: Band) -> bool:
     """Return whether inputs were drawn: without draws, every end is the likely value."""
-    return any(band.p10 != band.p90 for band in found)
+    return any(band.p10 != band.p90 for band in bands)
 
 
 def _beside(report: ReliabilityReport) -> str:
@@ -75,8 +75,8 @@ def _job(report: ReliabilityReport) -> list[Block]:
         lines.append((f"{report.unit}/s", f"{report.tokens_s:,.0f}, kept {report.tokens_s_kept:,.0f}"))
     if saved.memory_restart_s is not None and saved.storage_every is not None:
         which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
-        words = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
-        lines.insert(4, ("memory", words))
+        note = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
+        lines.insert(4, ("memory", note))
     drawn = _drawn(report.ettr, report.stragglers, report.goodput)
     rows = (
         ("ETTR", *_bands(report.ettr, drawn=drawn)),
@@ -115,10 +115,12 @@ def _domain(report: ReliabilityReport) -> list[Block]:
         f"What takes a whole domain out: {plural(domain.nodes, 'node')}, {plural(domain.accelerators, 'accelerator')}"
     )
     spare = plural(domain.spares, "domain")
-    words = [f"{plural(domain.domains, 'domain')}, {number(domain.in_repair, 2)} in repair; {spare} among the spares."]
+    remarks = [
+        f"{plural(domain.domains, 'domain')}, {number(domain.in_repair, 2)} in repair; {spare} among the spares."
+    ]
     if domain.swap_s is not None:
-        words.append(f"A spare node is in the place of a lost one after {span(domain.swap_s)}.")
-    return [Grid(title, rows, ("part", "repair", "a year of one")), Remarks(tuple(words))]
+        remarks.append(f"A spare node is in the place of a lost one after {span(domain.swap_s)}.")
+    return [Grid(title, rows, ("part", "repair", "a year of one")), Remarks(tuple(remarks))]
 
 
 def _hazards(report: ReliabilityReport) -> Grid:
@@ -155,10 +157,10 @@ def _levers(report: ReliabilityReport) -> list[Block]:
     unit, size = next(row for row in _UNITS if largest >= row[2])[:2]
     money = report.currency is not None
     rows = []
-    for row, each in zip(report.levers, amounts, strict=True):
+    for row, row_amounts in zip(report.levers, amounts, strict=True):
         cells = [row.label, _part(row.goodput), f"{100 * row.tokens:+.2f}"]
         if money:
-            cells += ["" if value is None else f"{value / size:,.0f}" for value in each]
+            cells += ["" if value is None else f"{value / size:,.0f}" for value in row_amounts]
         rows.append(tuple(cells))
     header = ("change", "goodput", report.unit, *(("worth", "price", "net") if money else ()))
     title = f"What changes would give: goodput and {report.unit} in %" + (
@@ -168,8 +170,8 @@ def _levers(report: ReliabilityReport) -> list[Block]:
     for row in report.levers:
         if money and row.unpriced is not None:
             why.setdefault(row.unpriced, []).append(row.label)
-    words = tuple(f"No price of {listed(labels)}: {reason}." for reason, labels in why.items())
-    return [Grid(title, tuple(rows), header), *([Remarks(words)] if words else [])]
+    remarks = tuple(f"No price of {listed(labels)}: {reason}." for reason, labels in why.items())
+    return [Grid(title, tuple(rows), header), *([Remarks(remarks)] if remarks else [])]
 
 
 def _sizes(report: GoodputReport) -> Grid:

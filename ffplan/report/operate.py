@@ -65,7 +65,7 @@ def _servers(r: StorageReport) -> Lines:
 
 
 def _beside(b: BurstReport) -> list[tuple[str, str]]:
-    """Return a save beside allreduce, where they share NICs."""
+    """Return a save beside allreduce, if they share NICs."""
     if b.beside_allreduce_s is None or b.allreduce_left is None:
         return []
     return [("beside allreduce", f"saved in {span(b.beside_allreduce_s)}; allreduce keeps {percent(b.allreduce_left)}")]
@@ -104,8 +104,8 @@ def _files(r: StorageReport) -> list[Block]:
     images, metadata = r.images, r.metadata
     lines = []
     if images is not None:
-        each = f"{images.most_s:,.0f} a second of {number(images.image_bytes / 1e3, 3)} kB"
-        lines.append(("images", f"{each}, {images.most_accelerator_s:,.0f} an accelerator"))
+        rate = f"{images.most_s:,.0f} a second of {number(images.image_bytes / 1e3, 3)} kB"
+        lines.append(("images", f"{rate}, {images.most_accelerator_s:,.0f} an accelerator"))
         if images.asked_s is not None and images.gbyte_s is not None and images.share is not None:
             text = f"{images.asked_s:,.0f} a second read {_rate(images.gbyte_s)}, {100 * images.share:.2g} % of storage"
             lines.append(("asked" if images.job is None else "taken", text))

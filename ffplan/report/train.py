@@ -25,31 +25,31 @@ def _head(report: TrainReport) -> str:
     """Return the first line."""
     large = report.parameters >= 1e9
     size = number(round(report.parameters / (1e9 if large else 1e6), 1 if large else 0))
-    words = f"{size} {'billion' if large else 'million'} parameters"
+    size_text = f"{size} {'billion' if large else 'million'} parameters"
     estimated = f", estimated from {report.estimated_from}" if report.estimated_from else ""
     band = f"±{100 * report.error_band:.0f}%, from {report.error_basis}"
-    return f"{report.design}: {report.model}, {words}, on {report.accelerator}{estimated} ({band})"
+    return f"{report.design}: {report.model}, {size_text}, on {report.accelerator}{estimated} ({band})"
 
 
 def plan_words(plan: PlanRow) -> str:
     """Return a plan in short: axes above one, micro-batch, and other choices."""
     sizes = {short: getattr(plan, field) for field, short in SHORT_NAMES.items()}
-    words = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
-    words += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
-    words.append(f"mb{plan.micro_batch}")
-    words += [f"zero{plan.zero}"] if plan.zero else []
-    words += [f"shard{plan.shard}"] if plan.zero and plan.shard < plan.data * plan.context else []
-    words += [f"unit{plan.unit_layers}"] if plan.unit_layers > 1 else []
-    words += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
-    words += [plan.recompute] if plan.recompute != "none" else []
-    words += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
-    words += [f"mtp{plan.mtp_layers}"] if plan.mtp_layers else []
-    words += [plan.routing] if plan.routing != "random" else []
-    words += ["eager"] if plan.elementwise == "eager" else []
+    parts = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
+    parts += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
+    parts.append(f"mb{plan.micro_batch}")
+    parts += [f"zero{plan.zero}"] if plan.zero else []
+    parts += [f"shard{plan.shard}"] if plan.zero and plan.shard < plan.data * plan.context else []
+    parts += [f"unit{plan.unit_layers}"] if plan.unit_layers > 1 else []
+    parts += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
+    parts += [plan.recompute] if plan.recompute != "none" else []
+    parts += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
+    parts += [f"mtp{plan.mtp_layers}"] if plan.mtp_layers else []
+    parts += [plan.routing] if plan.routing != "random" else []
+    parts += ["eager"] if plan.elementwise == "eager" else []
     where = "-to-drives" if plan.offload_to == "drives" else ""
-    words += [f"offload-{plan.offload}{where}"] if plan.offload != "none" else []
-    words += [f"offload-{plan.offload_layers}-layers"] if plan.offload_layers else []
-    return " ".join(words)
+    parts += [f"offload-{plan.offload}{where}"] if plan.offload != "none" else []
+    parts += [f"offload-{plan.offload_layers}-layers"] if plan.offload_layers else []
+    return " ".join(parts)
 
 
 def _seconds(value: float) -> str:
@@ -184,7 +184,7 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
             said.append(sure_words(report.sure))
     if row.path_lost is not None and row.path_lost < _KEPT:
         said.append(f"While a NIC lacks one of its ports, {100 * row.path_lost:.1f} % of that rate is left.")
-    last = max(report.rows, key=lambda item: item.plan.gpus)
+    last = max(report.rows, key=lambda candidate: candidate.plan.gpus)
     if not report.searched and last.plan.gpus > row.plan.gpus:
         kept = f"{100 * last.efficiency:.1f} % of the rate of an accelerator is left"
         said.append(f"On {last.plan.gpus:,} accelerators {kept}: {number(round(last.tokens_s))} {unit}/s.")
@@ -233,13 +233,13 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
 
 def _of_peak(report: TrainReport, row: TrainRow) -> str:
     """Return the peak that MFU is a fraction of, and MFU against 16 bits where the plan has fewer."""
-    words = f"of the dense {row.plan.precision.upper()} peak, {row.peak_tflops:,.0f} TFLOP/s"
+    text = f"of the dense {row.plan.precision.upper()} peak, {row.peak_tflops:,.0f} TFLOP/s"
     if row.plan.precision == "fp8" and row.mfu_16_bit is not None:
-        words += f"; {100 * row.mfu_16_bit:.1f} % of the BF16 peak"
+        text += f"; {100 * row.mfu_16_bit:.1f} % of the BF16 peak"
     if report.unit == "tokens":
-        words += "; attention in full, in brackets half of it, as with a causal mask"
-        words += f"; HFU, with recomputation, {100 * row.hfu:.1f} %"
-    return words
+        text += "; attention in full, in brackets half of it, as with a causal mask"
+        text += f"; HFU, with recomputation, {100 * row.hfu:.1f} %"
+    return text
 
 
 def _flat_rows(report: TrainReport) -> list[dict[str, object]]:

@@ -85,7 +85,7 @@ class Builder:
             return number
         return self.device(key, name, kind, 0, line, seen=seen)
 
-    def port(self, own: int, key: str, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
+    def port(self, port: int, key: str, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
         """Add a port of the current device, and what it is wired to.
 
         Raises:
@@ -93,22 +93,24 @@ class Builder:
         """
         if self.current < 0:
             raise fault(self.file, line, "a port before any device", 'start with a line such as `Switch 40 "S-1"`')
-        if own > self.most or own < self.least:
+        if port > self.most or port < self.least:
             device = self.described[self.current]
-            message = f"port {own} of `{device.name}`, which has {device.ports}"
+            message = f"port {port} of `{device.name}`, which has {device.ports}"
             raise fault(self.file, line, message, "correct the port")
-        self.end(self.current, own, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
+        self.end(self.current, port, self.ids.setdefault(key, len(self.ids)), peer, line, rate)
 
-    def end(self, device: int, own: int, other: int, peer: int, line: int, rate: tuple[int, float] = UNSAID) -> None:
+    def end(
+        self, device: int, port: int, peer_device: int, peer: int, line: int, rate: tuple[int, float] = UNSAID
+    ) -> None:
         """Add an end of a link, with its lanes and its rate [Gb/s].
 
         Raises:
             InputError: where a number is beyond the ports of any device.
         """
-        if not (0 <= own < PORTS and 0 <= peer < PORTS):
-            number = peer if 0 <= own < PORTS else own
+        if not (0 <= port < PORTS and 0 <= peer < PORTS):
+            number = peer if 0 <= port < PORTS else port
             raise fault(self.file, line, f"port {number:.9g}", f"a port is below {PORTS:,}")
-        self.rows.extend((device * PORTS + own, other * PORTS + peer, line, rate[0]))
+        self.rows.extend((device * PORTS + port, peer_device * PORTS + peer, line, rate[0]))
         self.rates.append(rate[1])
 
     def skip(self, text: str, line: int) -> None:
@@ -172,23 +174,23 @@ class Builder:
         ends = rows[order, 0]
         again = order[1:][ends[1:] == ends[:-1]]
         if len(again):
-            at = int(again.min())
-            device, port = divmod(int(rows[at, 0]), PORTS)
+            row = int(again.min())
+            device, port = divmod(int(rows[row, 0]), PORTS)
             message = f"port {port} of `{self.described[device].name}` is listed twice"
-            raise fault(self.file, int(rows[at, 2]), message, "keep one")
+            raise fault(self.file, int(rows[row, 2]), message, "keep one")
 
     def _undescribed(self, rows: Ints) -> tuple[tuple[str, int], ...]:
         """Add the devices that appear only as neighbours, and return them."""
         missing = {key: number for key, number in self.ids.items() if number not in self.described}
         if not missing:
             return ()
-        others, at = np.unique(rows[:, 1] // PORTS, return_index=True)
-        lines = dict(zip(others.tolist(), rows[at, 2].tolist(), strict=True))
+        others, first = np.unique(rows[:, 1] // PORTS, return_index=True)
+        lines = dict(zip(others.tolist(), rows[first, 2].tolist(), strict=True))
         for key, number in missing.items():
             kind = _KINDS.get(key[:2], "host")
             self.device(key, self.hints.get(key) or key, kind, 0, lines.get(number, 1), seen=False)
-        words = "is wired to and not described" if len(missing) == 1 else "are wired to and not described"
-        self.remarks.append(f"{plural(len(missing), 'device')} {words}: the file is a part of an output")
+        verb = "is wired to and not described" if len(missing) == 1 else "are wired to and not described"
+        self.remarks.append(f"{plural(len(missing), 'device')} {verb}: the file is a part of an output")
         return tuple((key, lines.get(number, 1)) for key, number in missing.items())
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:
@@ -197,17 +199,17 @@ class Builder:
         Raises:
             InputError: where an end names another port.
         """
-        one, two, line = rows[:, 0], rows[:, 1], rows[:, 2]
-        back = peer_of(np.column_stack([one, two]), two)
-        wrong = np.flatnonzero((back >= 0) & (back != one))
+        near, far, line = rows[:, 0], rows[:, 1], rows[:, 2]
+        back = peer_of(np.column_stack([near, far]), far)
+        wrong = np.flatnonzero((back >= 0) & (back != near))
         if len(wrong):
-            at = int(wrong[0])
-            device, port = divmod(int(two[at]), PORTS)
+            row = int(wrong[0])
+            device, port = divmod(int(far[row]), PORTS)
             message = f"port {port} of `{self.described[device].name}` names another port at its end"
             remedy = "the two ends of a link must name each other"
-            raise fault(self.file, int(line[at]), message, remedy)
+            raise fault(self.file, int(line[row]), message, remedy)
         listed = np.array([device.seen for device in self.described.values()], bool)
-        alone = np.flatnonzero((back < 0) & listed[place[two // PORTS]])
+        alone = np.flatnonzero((back < 0) & listed[place[far // PORTS]])
         if not len(alone):
             return []
         count = f"{len(alone)} links stand" if len(alone) > 1 else "a link stands"

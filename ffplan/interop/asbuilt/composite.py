@@ -49,8 +49,8 @@ def _line_cards(cards: list[int], out: Ints, within: Ints, built: AsBuilt) -> li
     inside = {card: int((within // PORTS == card).sum()) for card in cards}
     leading = set((out // PORTS).tolist())
     most = max((inside[card] for card in leading), default=0)
-    found = [card for card in cards if card in leading or inside[card] <= most]
-    return sorted(found, key=lambda card: (_in_order(built.devices[card].name), built.devices[card].key))
+    line_cards = [card for card in cards if card in leading or inside[card] <= most]
+    return sorted(line_cards, key=lambda card: (_in_order(built.devices[card].name), built.devices[card].key))
 
 
 def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, str]:
@@ -58,17 +58,17 @@ def _numbered(cards: list[int], built: AsBuilt) -> tuple[dict[int, int], int, st
 
     Line cards follow one another; a port leads out where on most of them no link of it stays inside.
     """
-    own = np.isin(built.ends // PORTS, cards)
-    both: Bools = np.logical_and(own[:, 0], own[:, 1])
-    out, within = built.ends[own & ~both[:, None]], built.ends[both].ravel()
+    on_card = np.isin(built.ends // PORTS, cards)
+    both: Bools = np.logical_and(on_card[:, 0], on_card[:, 1])
+    out, within = built.ends[on_card & ~both[:, None]], built.ends[both].ravel()
     lines = _line_cards(cards, out, within, built)
     inside = within[np.isin(within // PORTS, lines)] % PORTS
     most = int(max(inside.max(initial=0), (out % PORTS).max(initial=0)))
     inner = np.bincount(inside, minlength=most + 1)
     used = set((out % PORTS).tolist())
     outer = [port for port in range(1, len(inner)) if port in used or 2 * inner[port] < len(lines)]
-    place = {card: at for at, card in enumerate(lines)}
-    rank = {port: at for at, port in enumerate(outer, start=1)}
+    place = {card: index for index, card in enumerate(lines)}
+    rank = {port: index for index, port in enumerate(outer, start=1)}
     ports = {end: place[end // PORTS] * len(outer) + rank[end % PORTS] for end in out.tolist()}
     return ports, len(lines) * len(outer), _whose([built.devices[card].name for card in lines], outer)
 
@@ -77,39 +77,39 @@ def _whose(names: list[str], outer: list[int]) -> str:
     """Describe which card has which ports of a chassis: an installer finds a port by its card.
 
     Args:
-        names: descriptions of the line cards, in the order in which their ports are counted.
+        names: descriptions of the line cards, in the order of their ports.
         outer: ports of a card that lead out.
     """
-    each = len(outer)
-    if not each:
+    ports_per_card = len(outer)
+    if not ports_per_card:
         return ""
     labels = [match[0].removeprefix("/") if (match := _CARD.search(name)) else name[:40] for name in names]
-    if outer == list(range(1, each + 1)):
-        own = f"its ports 1 to {each} are 1 to {each} of `{labels[0]}`"
+    if outer == list(range(1, ports_per_card + 1)):
+        first_card = f"its ports 1 to {ports_per_card} are 1 to {ports_per_card} of `{labels[0]}`"
     else:
-        own = f"its ports 1 to {each} are {first_few(map(str, outer))} of `{labels[0]}`"
-    following = f", the next {each} those of `{labels[1]}`" if len(labels) > 1 else ""
+        first_card = f"its ports 1 to {ports_per_card} are {first_few(map(str, outer))} of `{labels[0]}`"
+    following = f", the next {ports_per_card} those of `{labels[1]}`" if len(labels) > 1 else ""
     last = f", and so on to `{labels[-1]}`" if len(labels) > 2 else ""
-    return f": {own}{following}{last}"
+    return f": {first_card}{following}{last}"
 
 
 def join_cards(built: AsBuilt) -> AsBuilt:
     """Take every chassis as one switch: links inside it are dropped, ports are numbered card after card."""
     numbered = {name: (cards, *_numbered(cards, built)) for name, cards in _cards_of(built).items()}
-    chassis = {name: found for name, found in numbered.items() if found[2] < PORTS}
+    chassis = {name: numbering for name, numbering in numbered.items() if numbering[2] < PORTS}
     if not chassis:
         return built
     first = {card: cards[0] for cards, _, _, _ in chassis.values() for card in cards}
     kept = [number for number in range(len(built.devices)) if first.get(number, number) == number]
-    place = {number: at for at, number in enumerate(kept)}
+    place = {number: index for index, number in enumerate(kept)}
     devices: list[BuiltDevice] = [built.devices[number] for number in kept]
     moved: dict[int, int] = {}
     remarks = []
     for cards, ports, count, whose in chassis.values():
-        at = place[cards[0]]
+        index = place[cards[0]]
         name = _CARD.sub("", built.devices[cards[0]].name)
-        devices[at] = replace(built.devices[cards[0]], name=name, ports=count, cards=len(cards))
-        moved |= {end: at * PORTS + port for end, port in ports.items()}
+        devices[index] = replace(built.devices[cards[0]], name=name, ports=count, cards=len(cards))
+        moved |= {end: index * PORTS + port for end, port in ports.items()}
         remarks.append(f"{plural(len(cards), 'card')} of the chassis `{name[:60]}` are taken as one switch{whose}")
     group = np.arange(len(built.devices))
     group[list(first)] = list(first.values())
@@ -119,12 +119,12 @@ def join_cards(built: AsBuilt) -> AsBuilt:
         sorted(moved.get(end, place.get(end // PORTS, 0) * PORTS + end % PORTS) for end in pair)
         for pair in built.ends[~inside].tolist()
     ]
-    found: Ints = np.array(ends, np.int64).reshape(-1, 2)
-    order = np.lexsort((found[:, 1], found[:, 0]))
+    pairs: Ints = np.array(ends, np.int64).reshape(-1, 2)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     return replace(
         built,
         devices=devices,
-        ends=found[order],
+        ends=pairs[order],
         lanes=built.lanes[~inside][order],
         gbit_s=built.gbit_s[~inside][order],
         remarks=(*built.remarks, *remarks),
@@ -146,11 +146,11 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
     """
     hosts = np.array([device.kind == "host" for device in built.devices], bool)
     flat = built.ends.ravel()
-    used, at = np.unique(flat[hosts[flat // PORTS]], return_index=True)
+    used, positions = np.unique(flat[hosts[flat // PORTS]], return_index=True)
     adapters, counts = np.unique(used // PORTS, return_counts=True)
     if len(used) == len(adapters) or abs(len(used) - endpoints) >= abs(len(adapters) - endpoints):
         alone = np.isin(used // PORTS, adapters[counts == 1])
-        return _from_one(built, hosts, used[alone][np.argsort(at[alone])])
+        return _from_one(built, hosts, used[alone][np.argsort(positions[alone])])
     linked: dict[int, set[int]] = {}
     for end in used.tolist():
         linked.setdefault(end // PORTS, set()).add(end % PORTS)
@@ -168,23 +168,23 @@ def split_adapters(built: AsBuilt, endpoints: int) -> AsBuilt:
         if number not in several:
             devices.append(device)
             continue
-        own = linked.get(number, set())
+        ports = linked.get(number, set())
         if 2 * full > len(several) and device.ports <= _MOST_ADAPTER_PORTS:
-            own = own | set(range(1, device.ports + 1))
-        for port in sorted(own):
+            ports = ports | set(range(1, device.ports + 1))
+        for port in sorted(ports):
             place[number * PORTS + port] = len(devices) * PORTS + 1
             devices.append(replace(device, name=f"{device.name}p{port}", key=f"{device.key}/p{port}", ports=1))
     to = peer_of(np.array(list(place.items()), np.int64), built.ends)
     ends = np.sort(np.where(to >= 0, to, first[built.ends // PORTS] * PORTS + built.ends % PORTS), axis=1)
     order = np.lexsort((ends[:, 1], ends[:, 0]))
-    words = f"{plural(len(several), 'adapter')} of several ports are taken as a host for each port"
+    remark = f"{plural(len(several), 'adapter')} of several ports are taken as a host for each port"
     return replace(
         built,
         devices=devices,
         ends=ends[order],
         lanes=built.lanes[order],
         gbit_s=built.gbit_s[order],
-        remarks=(*built.remarks, words),
+        remarks=(*built.remarks, remark),
     )
 
 
@@ -200,5 +200,5 @@ def _from_one(built: AsBuilt, hosts: Bools, alone: Ints) -> AsBuilt:
     if usual == 1:
         return built
     port = built.ends % PORTS
-    other = np.where(port == usual, 1, np.where(port == 1, usual, port))
-    return replace(built, ends=np.where(hosts[built.ends // PORTS], built.ends - port + other, built.ends))
+    swapped = np.where(port == usual, 1, np.where(port == 1, usual, port))
+    return replace(built, ends=np.where(hosts[built.ends // PORTS], built.ends - port + swapped, built.ends))

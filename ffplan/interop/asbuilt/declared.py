@@ -49,9 +49,11 @@ def read_dot(text: str, file: str) -> list[EthernetLink]:
         if len(ends) != 2 or not all(port for _, port in ends):
             message = f"`{statement[:50]}` is no link between two ports"
             raise fault(file, number, message, 'write "leaf01":"swp1" -- "node01":"eth0"')
-        (one, port), (two, peer) = ends
-        own = EthernetLink(device=plain_name(one), port=port, peer=plain_name(two), peer_port=peer, line=number)
-        links.append(own)
+        (device, port), (neighbour, peer) = ends
+        link = EthernetLink(
+            device=plain_name(device), port=port, peer=plain_name(neighbour), peer_port=peer, line=number
+        )
+        links.append(link)
     if not links:
         raise fault(file, 1, "no link is listed", 'write "leaf01":"swp1" -- "node01":"eth0"')
     return links
@@ -63,12 +65,12 @@ def is_config_db(data: Any) -> bool:
 
 
 def _table(data: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
-    found = data.get(name)
-    return {key: row for key, row in found.items() if isinstance(row, dict)} if isinstance(found, dict) else {}
+    table = data.get(name)
+    return {key: row for key, row in table.items() if isinstance(row, dict)} if isinstance(table, dict) else {}
 
 
 def _gbit(text: Any) -> float:
-    """Return a rate from megabits as SONiC writes them [Gb/s]; 0 where there is none."""
+    """Return SONiC's rate in megabits as Gb/s; 0 if absent."""
     return (integer(str(text)) or 0) / 1000
 
 
@@ -76,20 +78,20 @@ def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink],
     """Return the links that a switch declares, and the switch.
 
     Args:
-        file: its name; its stem is the switch where the file does not name it.
+        file: its name; its stem names the switch if the content does not.
 
     Raises:
-        InputError: where it declares no neighbour.
+        InputError: if the switch declares no neighbour.
     """
     local = _table(data, "DEVICE_METADATA").get("localhost", {}).get("hostname")
-    own = plain_name(str(local)) if local else plain_name(local_name(file))
+    device = plain_name(str(local)) if local else plain_name(local_name(file))
     ports, links = _table(data, "PORT"), []
     for key, row in _table(data, "DEVICE_NEIGHBOR").items():
         port, peer = (str(row["local_port"]), key) if "local_port" in row else (key, str(row.get("name", "")))
         if not peer:
             continue
         link = EthernetLink(
-            device=own,
+            device=device,
             port=port,
             peer=plain_name(peer),
             peer_port=str(row.get("port", "")),
@@ -99,7 +101,7 @@ def read_config_db(data: dict[str, Any], file: str) -> tuple[list[EthernetLink],
         links.append(link)
     if not links:
         raise fault(file, 1, "DEVICE_NEIGHBOR lists no neighbour", "declare neighbours, or give `lldpcli` output")
-    return links, EthernetDevice(own, switch=True)
+    return links, EthernetDevice(device, switch=True)
 
 
 def _local(tag: str) -> str:
@@ -119,22 +121,24 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         InputError: located, where a link lacks an end.
     """
     links = []
-    for item in _found(root, "DeviceLinkBase"):
-        kind = next((value for key, value in item.attributes.items() if _local(key) == "type"), "DeviceInterfaceLink")
+    for element in _found(root, "DeviceLinkBase"):
+        kind = next(
+            (value for key, value in element.attributes.items() if _local(key) == "type"), "DeviceInterfaceLink"
+        )
         if kind != "DeviceInterfaceLink":
             continue
-        inside = {_local(child.tag): child.text for child in item.children}
+        inside = {_local(child.tag): child.text for child in element.children}
         ends = [inside.get(name, "") for name in ("StartDevice", "StartPort", "EndDevice", "EndPort")]
         if not all(ends):
             message = "a link without all of StartDevice, StartPort, EndDevice and EndPort"
-            raise fault(file, item.line, message, "give the minigraph as it is")
+            raise fault(file, element.line, message, "give the minigraph as it is")
         start, port, end, peer = ends
         link = EthernetLink(
             device=plain_name(start),
             port=port,
             peer=plain_name(end),
             peer_port=peer,
-            line=item.line,
+            line=element.line,
             gbit_s=_gbit(inside.get("Bandwidth", "")),
         )
         links.append(link)
@@ -144,10 +148,10 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         raise fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
     local = {plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}
     devices = []
-    for item in _found(root, "Device"):
-        kind = next((value for key, value in item.attributes.items() if _local(key) == "type"), "")
-        name = next((child.text for child in item.children if _local(child.tag) == "Hostname"), "")
+    for element in _found(root, "Device"):
+        kind = next((value for key, value in element.attributes.items() if _local(key) == "type"), "")
+        name = next((child.text for child in element.children if _local(child.tag) == "Hostname"), "")
         if name:
-            forwards, own = "router" in kind.lower() or "switch" in kind.lower(), plain_name(name)
-            devices.append(EthernetDevice(own, forwards, listed=not local or own in local))
+            forwards, device = "router" in kind.lower() or "switch" in kind.lower(), plain_name(name)
+            devices.append(EthernetDevice(device, forwards, listed=not local or device in local))
     return links, devices

@@ -86,7 +86,7 @@ class _Ports:
 
 
 def _place(name: str) -> tuple[int, int | None] | None:
-    """Return the whole port and the part of it, from 0, that a name says; None where it counts no parts."""
+    """Return the whole port and the part, from 0, in a port's name; None if the name counts no parts."""
     if match := _SWP.match(name):
         return int(match[1]), int(match[2]) if match[2] else None
     if match := _SLOTTED.match(name):
@@ -105,17 +105,17 @@ def _parts(places: Iterable[tuple[int, int | None]]) -> dict[int, int]:
     Args:
         places: whole ports and parts that are named.
     """
-    own: dict[int, int] = {}
+    widths: dict[int, int] = {}
     for port, part in places:
         width = 1 if part is None else max(2, 1 << part.bit_length())
-        own[port] = max(own.get(port, 1), width)
-    found: dict[int, int] = {}
-    ports = sorted(own)
+        widths[port] = max(widths.get(port, 1), width)
+    parts: dict[int, int] = {}
+    ports = sorted(widths)
     for before, port, after in zip([None, *ports], ports, [*ports[1:], None], strict=False):
-        width = found[before] if before is not None else 1
-        block = after is None or after > port + 1 or own[after] == width
-        found[port] = max(own[port], width) if block and own[port] > 1 else own[port]
-    return found
+        width = parts[before] if before is not None else 1
+        block = after is None or after > port + 1 or widths[after] == width
+        parts[port] = max(widths[port], width) if block and widths[port] > 1 else widths[port]
+    return parts
 
 
 def _first_numbers(parts: dict[int, int]) -> dict[int, int]:
@@ -124,13 +124,13 @@ def _first_numbers(parts: dict[int, int]) -> dict[int, int]:
     Args:
         parts: parts of the ports that are named [1].
     """
-    found: dict[int, int] = {}
+    numbers: dict[int, int] = {}
     before, number = 1, 1
     width = parts[min(parts)] if parts else 1
     for port in sorted(parts):
         number += (port - before) * width
-        found[port], before, width = number, port, parts[port]
-    return found
+        numbers[port], before, width = number, port, parts[port]
+    return numbers
 
 
 def built_of(file: str, form: str, links: list[EthernetLink], devices: list[EthernetDevice]) -> AsBuilt:
@@ -153,7 +153,7 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
     for link in links:
         ports.setdefault(link.device, set()).add(link.port)
         ports.setdefault(link.peer, set()).add(link.peer_port)
-    switches = {name for name, own in ports.items() if _is_switch(said.get(name), own)}
+    switches = {name for name, device_ports in ports.items() if _is_switch(said.get(name), device_ports)}
     numbers = {name: _Ports(sorted(ports[name])) for name in switches}
     builder = Builder(file, form)
 
@@ -169,8 +169,8 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         return builder.device_of(device, device, "switch", line, seen=listed), number
 
     for link in links:
-        (one, port), (two, peer) = end(link.device, link.port, link.line), end(link.peer, link.peer_port, link.line)
-        builder.end(one, port, two, peer, link.line, (0, link.gbit_s))
+        (near, port), (far, peer) = end(link.device, link.port, link.line), end(link.peer, link.peer_port, link.line)
+        builder.end(near, port, far, peer, link.line, (0, link.gbit_s))
     for device in devices:
         if device.name not in ports and device.switch is not False:
             builder.device_of(device.name, device.name, "switch", 1)

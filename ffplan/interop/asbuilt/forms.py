@@ -24,7 +24,7 @@ _COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
 _MOST_LINES = 40_000_000
 """Most lines of a text that is read line by line [1]; 500,000 endpoints have 4 million."""
 _FEWEST = 3
-"""Fewest lines that show something to stand in front of all [1]."""
+"""Fewest lines that prove a common prefix [1]."""
 _PREFIXES = tuple(
     re.compile(pattern)
     for pattern in (
@@ -34,7 +34,7 @@ _PREFIXES = tuple(
         r"() {0,9}[0-9]{1,7}[\t:]",
     )
 )
-"""What may stand in front of every line, with what must be the same on all of them."""
+"""Prefixes of lines, each with the group that must be the same on every line."""
 
 
 def cleaned(text: str) -> str:
@@ -58,18 +58,18 @@ def _prefix(text: str) -> tuple[re.Pattern[str], str] | None:
     for prefix in _PREFIXES:
         if not all(map(prefix.match, shown[:_FEWEST])):
             continue
-        found = list(map(prefix.match, shown))
-        marks = {match[1] for match in found if match}
-        if all(found) and len(marks) == 1:
+        matches = list(map(prefix.match, shown))
+        marks = {match[1] for match in matches if match}
+        if all(matches) and len(marks) == 1:
             return prefix, marks.pop()
     return None
 
 
 def unprefixed(text: str) -> str:
     """Remove the prefix of all lines: a host name (pdsh), a time, a line number, or the `>` of mail."""
-    if (found := _prefix(text)) is None:
+    if (prefix := _prefix(text)) is None:
         return text
-    return "".join(_without(*found, text.splitlines(keepends=True)))
+    return "".join(_without(*prefix, text.splitlines(keepends=True)))
 
 
 def _without(prefix: re.Pattern[str], mark: str, lines: Iterable[str]) -> Iterator[str]:
@@ -87,16 +87,16 @@ def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
         start: the lines of its start.
 
     Raises:
-        InputError: located, at a line that no program writes, or where there are too many.
+        InputError: located, at a line that no program writes, or if lines are too many.
     """
-    found, count = _prefix(start), 0
+    prefix, count = _prefix(start), 0
     for part in parts:
         lines = list(StringIO(cleaned(part)))
         _refuse_long(lines, file, count + 1)
         count += len(lines)
         if count > _MOST_LINES:
             raise fault(file, count, f"more than {_MOST_LINES:,} lines", "no fabric has as many")
-        yield from _without(*found, lines) if found else lines
+        yield from _without(*prefix, lines) if prefix else lines
 
 
 def refuse_long_lines(text: str, file: str) -> None:
@@ -117,9 +117,9 @@ def _refuse_long(lines: Sequence[str], file: str, first: int) -> None:
     """
     if max(map(len, lines), default=0) <= _LONGEST_LINE:
         return
-    at, line = next((at, line) for at, line in enumerate(lines, start=first) if len(line) > _LONGEST_LINE)
+    number, line = next((number, line) for number, line in enumerate(lines, start=first) if len(line) > _LONGEST_LINE)
     message = f"a line of {len(line):,} characters"
-    raise fault(file, at, message, f"no such file has a line of more than {_LONGEST_LINE:,}")
+    raise fault(file, number, message, f"no such file has a line of more than {_LONGEST_LINE:,}")
 
 
 _SAMPLE = 1_000
@@ -131,7 +131,7 @@ _JSON = re.compile(
     r'|"[^"]{0,200}"\s*:\s*(?:[\[{].*|"(?:[^"\\]|\\.)*+"|[-\w.]+)?\s*,?\s*$)'
     r'|.*"(?:lldp|lldpNeighbors|TABLE_nbor|DEVICE_NEIGHBOR|DEVICE_METADATA)"\s*:'
 )
-"""A line of JSON; the keys of neighbours may stand behind a prompt. `[1]` starts a port, `[root@host]` a prompt."""
+"""A line of JSON; neighbours' keys may follow a prompt. `[1]` starts a port, `[root@host]` a prompt."""
 _XML = re.compile(r"\s*</?[?!A-Za-z]")
 """A line of XML; `< ` starts a line of a comparison."""
 

@@ -23,7 +23,7 @@ _BARE = re.compile(r"^\[[0-9]{1,6}\]\s*+(?:\(.*\))?\s*+(?:#.*)?$")
 _NAME = re.compile(r'"(.*)"')
 _SYSTEM = re.compile(r"^sysimgguid=(\w+)(?:\s*#\s*(Chassis [0-9]+))?", re.IGNORECASE)
 _LIDS = re.compile(r"\s(?:(?:enhanced|base) )?port 0\s.*|\slid [0-9].*")
-"""What stands behind an old name, which has no quotes."""
+"""Text after an old name, which has no quotes."""
 _ATTRIBUTE = re.compile(r"^[a-z_]{1,20}=")
 _HEADS = re.compile(r"^(Non-)?Chassis\b|^Hostname:|^Topology file|^Initiated from|^DR path|^\s*module\b", re.IGNORECASE)
 _NOISE = re.compile(
@@ -116,8 +116,8 @@ def _lines(
             continue
         if line.startswith("#") or _HEADS.match(line):
             continue
-        if found := _FATAL.match(line):
-            raise _gave_up(builder.file, number, found[2])
+        if fatal := _FATAL.match(line):
+            raise _gave_up(builder.file, number, fatal[2])
         if _LISTS.match(line):
             message = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, message, "run `ibnetdiscover` without these options")
@@ -139,15 +139,15 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
         InputError: located, where a line cannot be read, a device appears twice, or the two ends of a link disagree.
     """
     builder, chassis, lines = Builder(file, "ibnetdiscover"), "", numbered(text)
-    for number, line, found in _lines(lines, builder, _PORT_OR_NODE, _FIRST):
-        if found is not None:
-            own, peer, there, behind, kind, ports, key, comment = found.groups()
-            if own is None:
+    for number, line, match in _lines(lines, builder, _PORT_OR_NODE, _FIRST):
+        if match is not None:
+            port, peer, there, behind, kind, ports, key, comment = match.groups()
+            if port is None:
                 name, kind = _described(comment or "") or key, _KINDS.get(kind.lower(), "host")
                 builder.device(key, name, kind, int(ports), number, chassis=chassis)
                 chassis = ""
                 continue
-            builder.port(int(own), peer, int(there), number, link_rate(behind.rpartition('"')[2]))
+            builder.port(int(port), peer, int(there), number, link_rate(behind.rpartition('"')[2]))
             if '"' in behind and peer not in builder.hints and (named := _NAME.search(behind)):
                 builder.hints[peer] = named[1].strip()
         elif system := _SYSTEM.match(line):
@@ -161,13 +161,13 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
 
 
 def _described(comment: str) -> str:
-    """Return the name of a device from what stands behind it; before quotes came, names had none."""
+    """Return a device's name from the rest of its line; old versions write no quotes."""
     match = _NAME.match(comment)
     return (match[1] if match else _LIDS.sub("", comment)).strip()
 
 
 def _names(text: str) -> tuple[str, str]:
-    """Return both names of a line of the ports report; empty where it has none."""
+    """Return both names of a line of the ports report; empty if the line has none."""
     text = text.strip()
     quote = "'" if len(text) > 1 and text[0] == text[-1] == "'" else ""
     match = _BETWEEN[quote].search(text)
@@ -179,7 +179,7 @@ def _names(text: str) -> tuple[str, str]:
 def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     """Return the fabric that the ports report of `ibnetdiscover -p` describes.
 
-    A device is told by its node GUID of a switch, and by its port GUID of an adapter.
+    The node GUID identifies a switch, the port GUID an adapter.
 
     Args:
         text: the output, or its lines.
@@ -189,17 +189,17 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     """
     builder = Builder(file, "ibnetdiscover -p")
     free = 0
-    for number, line, found in _lines(numbered(text), builder, _REPORT, _REPORT):
-        if found is None:
+    for number, line, match in _lines(numbered(text), builder, _REPORT, _REPORT):
+        if match is None:
             raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
-        kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = found.groups()
+        kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = match.groups()
         name, peer_name = _names(both) if both is not None else ((alone or "").strip().strip("'").strip(), "")
-        own = builder.device_of(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
+        device = builder.device_of(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)
         if peer is None:
             free += 1
             continue
-        other = builder.device_of(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
-        builder.end(own, int(port), other, int(peer_port), number, link_rate(f"{width}{speed}"))
+        neighbour = builder.device_of(peer, peer_name or peer, _KINDS.get(peer_kind.lower(), "host"), number)
+        builder.end(device, int(port), neighbour, int(peer_port), number, link_rate(f"{width}{speed}"))
     if free:
         builder.remarks.append(f"{plural(free, 'port')} without a cable")
     return builder.built()

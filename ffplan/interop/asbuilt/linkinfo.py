@@ -27,9 +27,9 @@ _FEW = 4
 
 @record
 class _Line:
-    """A port with what it is wired to."""
+    """A port and its peer."""
 
-    own: str
+    head: str
     """Key of its device."""
     lid: int
     port: int
@@ -58,7 +58,7 @@ class _Reading:
         self.current = ""
 
     def read(self, text: str) -> None:
-        """Take every line; those of other programs are passed over."""
+        """Take every line; skip other programs' lines."""
         for number, line in enumerate(StringIO(text), start=1):
             if head := _HEAD.match(line):
                 kind = "host" if head[1] == "CA" else head[1].lower()
@@ -77,7 +77,7 @@ class _Reading:
                 raise fault(self.builder.file, number, "a port before any device", "give the whole output")
             self.lines.append(
                 _Line(
-                    own=guid or self.current,
+                    head=guid or self.current,
                     lid=int(lid),
                     port=int(port),
                     state=state,
@@ -91,14 +91,14 @@ class _Reading:
 
     def name_kinds(self) -> None:
         """Decide which devices of a list without headings are switches."""
-        ports = Counter(line.own for line in self.lines)
+        ports = Counter(line.head for line in self.lines)
         self.heads = {
             key: (name, kind or ("switch" if ports[key] >= _FEW else "host"), number)
             for key, (name, kind, number) in self.heads.items()
         }
 
     def key(self, guid: str) -> str:
-        """Return the key of a device: its guid, or of an adapter its name, since its ports have guids of their own."""
+        """Return the key of a device: a switch's guid, or an adapter's name, as its ports have different guids."""
         name, kind, _ = self.heads[guid]
         return name if kind == "host" and name else guid
 
@@ -106,9 +106,9 @@ class _Reading:
         """Return the key of the device at the other end."""
         if line.guid in self.heads:
             return self.key(line.guid)
-        own = lids.get((line.peer, line.peer_lid))
-        if own is not None:
-            return own
+        key = lids.get((line.peer, line.peer_lid))
+        if key is not None:
+            return key
         keys = by_name.get(line.peer, [])
         if len(keys) > 1:
             message = f"{len(keys)} devices are named `{line.peer[:40]}`, and no LID tells them apart"
@@ -120,7 +120,7 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
     """Return the fabric of iblinkinfo's output, with or without `-l`, of switches alone or of all devices.
 
     Raises:
-        InputError: located, where a device cannot be told from another, a port is too large or listed twice.
+        InputError: located, if two devices look the same, or a port is too large or listed twice.
     """
     reading = _Reading(file)
     reading.read(text)
@@ -133,7 +133,7 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
     several: dict[tuple[str, int], set[str]] = {}
     for line in reading.lines:
         if line.lid:
-            several.setdefault((reading.heads[line.own][0], line.lid), set()).add(reading.key(line.own))
+            several.setdefault((reading.heads[line.head][0], line.lid), set()).add(reading.key(line.head))
     lids = {place: next(iter(keys)) for place, keys in several.items() if len(keys) == 1}
     builder = reading.builder
     for guid, (name, kind, number) in reading.heads.items():
@@ -144,9 +144,9 @@ def read_linkinfo(text: str, file: str) -> AsBuilt:
         if max(line.port, line.peer_port) >= PORTS or not line.peer_port:
             raise fault(file, line.number, "a link without the port at its other end", "give the output as it was")
         key = reading.peer(line, by_name, lids)
-        device = builder.number(reading.key(line.own))
-        other = builder.device_of(key, line.peer or key, "host", line.number, seen=False)
-        builder.end(device, line.port, other, line.peer_port, line.number, _rate(line.state))
+        device = builder.number(reading.key(line.head))
+        neighbour = builder.device_of(key, line.peer or key, "host", line.number, seen=False)
+        builder.end(device, line.port, neighbour, line.peer_port, line.number, _rate(line.state))
     return builder.built()
 
 

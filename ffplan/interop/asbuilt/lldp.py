@@ -22,7 +22,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    """Return the text of a value that may stand in a list, or under `value`."""
+    """Return the text of a value, plain, in a list or under `value`."""
     first = next(iter(_listed(value)), "")
     if isinstance(first, dict):
         first = first.get("value", "")
@@ -32,17 +32,17 @@ def _text(value: Any) -> str:
 def _interfaces(data: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield name and content of every interface of lldpcli: an object, a list of objects of one key, or json0."""
     for top in _listed(data["lldp"]):
-        for item in _listed(top.get("interface") if isinstance(top, dict) else None):
-            if not isinstance(item, dict):
+        for interface in _listed(top.get("interface") if isinstance(top, dict) else None):
+            if not isinstance(interface, dict):
                 continue
-            if isinstance(item.get("name"), str):
-                yield item["name"], item
+            if isinstance(interface.get("name"), str):
+                yield interface["name"], interface
             else:
-                yield from ((name, inside) for name, inside in item.items() if isinstance(inside, dict))
+                yield from ((name, inside) for name, inside in interface.items() if isinstance(inside, dict))
 
 
 def _chassis(interface: dict[str, Any]) -> tuple[str, bool | None]:
-    """Return the name of a neighbour, and whether it forwards; None where it does not say."""
+    """Return the name of a neighbour, and whether it forwards; None if unstated."""
     top: Any = next(iter(_listed(interface.get("chassis"))), {})
     if not isinstance(top, dict):
         return "", None
@@ -51,11 +51,12 @@ def _chassis(interface: dict[str, Any]) -> tuple[str, bool | None]:
     else:
         name, inside = next(iter(top.items()), ("", {}))
         inside = inside if isinstance(inside, dict) else {}
-    found = [item for item in _listed(inside.get("capability")) if isinstance(item, dict)]
-    if not found:
+    capabilities = [capability for capability in _listed(inside.get("capability")) if isinstance(capability, dict)]
+    if not capabilities:
         return name, None
     return name, any(
-        str(item.get("type", "")).lower() in _FORWARDS and item.get("enabled") in (True, "true", "on") for item in found
+        str(capability.get("type", "")).lower() in _FORWARDS and capability.get("enabled") in (True, "true", "on")
+        for capability in capabilities
     )
 
 
@@ -66,8 +67,8 @@ def _port(interface: dict[str, Any]) -> str:
         return ""
     first: Any = next(iter(_listed(port.get("id"))), {})
     kind = first.get("type", "") if isinstance(first, dict) else ""
-    own, described = _text(port.get("id")), _text(port.get("descr"))
-    return described if kind in ("mac", "local") and described else own
+    port_id, described = _text(port.get("id")), _text(port.get("descr"))
+    return described if kind in ("mac", "local") and described else port_id
 
 
 def _lldpcli(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
@@ -78,27 +79,32 @@ def _lldpcli(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]
 
 
 def _arista(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
-    found = data["lldpNeighbors"]
-    if isinstance(found, dict):
-        for name, inside in found.items():
-            for item in _listed(inside.get("lldpNeighborInfo") if isinstance(inside, dict) else None):
-                port = item.get("neighborInterfaceInfo", {})
-                own = port.get("interfaceId_v2") or port.get("interfaceId") or ""
-                yield name, str(item.get("systemName", "")), str(own).strip('"'), None
+    neighbours = data["lldpNeighbors"]
+    if isinstance(neighbours, dict):
+        for name, inside in neighbours.items():
+            for neighbour in _listed(inside.get("lldpNeighborInfo") if isinstance(inside, dict) else None):
+                port = neighbour.get("neighborInterfaceInfo", {})
+                port_id = port.get("interfaceId_v2") or port.get("interfaceId") or ""
+                yield name, str(neighbour.get("systemName", "")), str(port_id).strip('"'), None
         return
-    for item in _listed(found):
-        yield str(item.get("port", "")), str(item.get("neighborDevice", "")), str(item.get("neighborPort", "")), None
+    for neighbour in _listed(neighbours):
+        yield (
+            str(neighbour.get("port", "")),
+            str(neighbour.get("neighborDevice", "")),
+            str(neighbour.get("neighborPort", "")),
+            None,
+        )
 
 
 def _nxos(data: dict[str, Any]) -> Iterator[tuple[str, str, str, bool | None]]:
     for table in _listed(data["TABLE_nbor"]):
-        for item in _listed(table.get("ROW_nbor") if isinstance(table, dict) else None):
-            said = str(item.get("system_capability", "")).upper()
+        for neighbour in _listed(table.get("ROW_nbor") if isinstance(table, dict) else None):
+            said = str(neighbour.get("system_capability", "")).upper()
             forwards = any(letter in said for letter in "BR") if said else None
             yield (
-                str(item.get("l_port_id", "")),
-                str(item.get("chassis_id", "")),
-                str(item.get("port_id", "")),
+                str(neighbour.get("l_port_id", "")),
+                str(neighbour.get("chassis_id", "")),
+                str(neighbour.get("port_id", "")),
                 forwards,
             )
 
@@ -138,43 +144,43 @@ def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice,
     Raises:
         InputError: where an entry is no such thing.
     """
-    inside, own = _inner(data), plain_name(local_name(file))
+    inside, device = _inner(data), plain_name(local_name(file))
     reader = next(_FORMS[key] for key in _FORMS if key in inside)
     links, forwarding = [], set()
     try:
-        found = list(reader(inside))
+        rows = list(reader(inside))
     except (AttributeError, TypeError):
         message = "an entry is no neighbour by LLDP"
         raise fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
-    for port, peer, peer_port, forwards in found:
+    for port, peer, peer_port, forwards in rows:
         name = plain_name(peer)
-        links.append(EthernetLink(device=own, port=port, peer=name, peer_port=peer_port, line=1))
+        links.append(EthernetLink(device=device, port=port, peer=name, peer_port=peer_port, line=1))
         if forwards:
             forwarding.add(name)
-    return links, EthernetDevice(own, None), forwarding
+    return links, EthernetDevice(device, None), forwarding
 
 
 def _neighbours(pairs: list[tuple[str, Any]]) -> Any:
     """Return an object of JSON; one that repeats a port, as lldpcli writes of two neighbours at it, as a list."""
-    found = dict(pairs)
-    twice = len(found) < len(pairs) and all(isinstance(value, dict) and "port" in value for _, value in pairs)
-    return [{name: value} for name, value in pairs] if twice else found
+    merged = dict(pairs)
+    twice = len(merged) < len(pairs) and all(isinstance(value, dict) and "port" in value for _, value in pairs)
+    return [{name: value} for name, value in pairs] if twice else merged
 
 
 def parsed(text: str, file: str) -> Any:
-    """Return JSON between whatever prompts stand before and behind it.
+    """Return the JSON between prompts.
 
     Raises:
-        InputError: located, where it is no JSON.
+        InputError: located, if the text is not JSON.
     """
     start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
     if start < 0:
         return None
     try:
-        found, end = json.JSONDecoder(object_pairs_hook=_neighbours).raw_decode(text, start)
+        document, end = json.JSONDecoder(object_pairs_hook=_neighbours).raw_decode(text, start)
         if behind := re.search(r"[{}\[\]\"]", text[end:]):
             raise json.JSONDecodeError("another value follows", text, end + behind.start())
-        return found
+        return document
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise fault(
@@ -194,7 +200,7 @@ def is_lldp_table_line(line: str) -> bool:
 
 def _columns(rule: str) -> list[slice]:
     """Return the places of the columns: a name may hold blanks, and a cell may be empty."""
-    starts = [found.start() for found in re.finditer(r"-+", rule)]
+    starts = [match.start() for match in re.finditer(r"-+", rule)]
     return [slice(start, end) for start, end in zip(starts, [*starts[1:], None], strict=True)]
 
 
@@ -224,7 +230,7 @@ def read_lldp_table(text: str, file: str) -> tuple[list[EthernetLink], EthernetD
     Raises:
         InputError: where a row lacks a neighbour, or there are fewer than the table says.
     """
-    own = plain_name(local_name(file))
+    device = plain_name(local_name(file))
     links, forwarding = [], set()
     for number, cells in _cells(text, file):
         port, peer, peer_port, can, said = [*cells, "", "", "", "", ""][:5]
@@ -232,7 +238,7 @@ def read_lldp_table(text: str, file: str) -> tuple[list[EthernetLink], EthernetD
             raise fault(file, number, "a row without a port and a neighbour", "give the table of `show lldp table`")
         name = plain_name(peer)
         told = said if ADDRESS.match(peer_port) and said else peer_port  # hosts send their address, and a name
-        links.append(EthernetLink(device=own, port=port, peer=name, peer_port=told, line=number))
+        links.append(EthernetLink(device=device, port=port, peer=name, peer_port=told, line=number))
         if set(can) & {"B", "R"}:
             forwarding.add(name)
-    return links, EthernetDevice(own, switch=True), forwarding
+    return links, EthernetDevice(device, switch=True), forwarding

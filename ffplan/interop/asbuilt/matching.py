@@ -47,7 +47,7 @@ class _Votes:
     def __init__(self, built: Ints, designed: Ints) -> None:
         self.built, self.designed = both_ways(built), both_ways(designed)
 
-    def candidates(self, place: Ints, devices: int, asked: Bools | None = None) -> Ints:
+    def candidates(self, place: Ints, devices: int, selected: Bools | None = None) -> Ints:
         """Return (device as built, device of the design, votes) of all that neighbours with a place say, best first.
 
         A neighbour at a known place says that the device at its port is the one that the design has at this port.
@@ -55,16 +55,16 @@ class _Votes:
         Args:
             place: places as far as they are known.
             devices: devices of the design [1].
-            asked: devices as built whose places are asked for, all if None.
+            selected: devices as built whose places are asked for, all if None.
         """
-        built = self.built if asked is None else self.built[asked[self.built[:, 0] // PORTS]]
-        own, peer = built[:, 0] // PORTS, built[:, 1]
+        built = self.built if selected is None else self.built[selected[self.built[:, 0] // PORTS]]
+        device, peer = built[:, 0] // PORTS, built[:, 1]
         at = place[peer // PORTS]
         there = np.where(at >= 0, at * PORTS + peer % PORTS, -1)
         meant = peer_of(self.designed, there)
         told = meant >= 0
         same_port = meant[told] % PORTS == built[told, 0] % PORTS
-        key = own[told] * devices + meant[told] // PORTS
+        key = device[told] * devices + meant[told] // PORTS
         keys, where = np.unique(key, return_inverse=True)
         votes = np.bincount(where.ravel(), weights=1.0 + same_port, minlength=len(keys))
         order = np.argsort(-votes, kind="stable")
@@ -114,9 +114,9 @@ def _spread(place: Ints, votes: _Votes, forwards: list[np.ndarray]) -> None:
     taken[place[place >= 0]] = True
     while (place < 0).any():
         before = int((place >= 0).sum())
-        for own, to, _ in votes.candidates(place, devices, place < 0).tolist():
-            if place[own] < 0 and not taken[to] and forwards[0][own] == forwards[1][to]:
-                place[own], taken[to] = to, True
+        for device, to, _ in votes.candidates(place, devices, place < 0).tolist():
+            if place[device] < 0 and not taken[to] and forwards[0][device] == forwards[1][to]:
+                place[device], taken[to] = to, True
         if int((place >= 0).sum()) == before:
             return
 
@@ -128,24 +128,24 @@ def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[n
     """
     best: dict[int, int] = {}
     taken: set[int] = set()
-    asked = (place >= 0) & forwards[0]
-    asked[list(known)] = False
-    if not asked.any():
+    movable = (place >= 0) & forwards[0]
+    movable[list(known)] = False
+    if not movable.any():
         return False
-    for own, to, _ in votes.candidates(place, len(forwards[1]), asked).tolist():
-        if forwards[1][to] and own not in best and to not in taken:
-            best[own] = to
+    for device, to, _ in votes.candidates(place, len(forwards[1]), movable).tolist():
+        if forwards[1][to] and device not in best and to not in taken:
+            best[device] = to
             taken.add(to)
-    moves = {own: to for own, to in best.items() if place[own] != to}
-    left = {int(place[own]) for own in moves}
+    moves = {device: to for device, to in best.items() if place[device] != to}
+    left = {int(place[device]) for device in moves}
     held = set(place[place >= 0].tolist()) - left
-    moves = {own: to for own, to in moves.items() if to not in held}
+    moves = {device: to for device, to in moves.items() if to not in held}
     if not moves:
         return False
     place[list(moves)] = -1
-    for own, to in moves.items():
-        place[own] = to
-    ends = [own for own in np.flatnonzero(~forwards[0]).tolist() if own not in known]
+    for device, to in moves.items():
+        place[device] = to
+    ends = [device for device in np.flatnonzero(~forwards[0]).tolist() if device not in known]
     place[ends] = -1  # they hang at switches that moved
     _spread(place, votes, forwards)
     return True
@@ -153,13 +153,13 @@ def _settled(place: Ints, known: dict[int, int], votes: _Votes, forwards: list[n
 
 def _features(ends: Ints, forwards: np.ndarray) -> _Features:
     """Describe a switch without names: its ports, the ports at the other ends, and whether those belong to switches."""
-    found: _Features = {}
-    own, peer = ends[:, 0], ends[:, 1]
+    features: _Features = {}
+    near, peer = ends[:, 0], ends[:, 1]
     kinds = forwards[peer // PORTS].astype(np.int64)
-    told = (own % PORTS) * 2 * PORTS + (peer % PORTS) * 2 + kinds
-    for device, feature in zip((own // PORTS).tolist(), told.tolist(), strict=True):
-        found.setdefault(device, Counter())[feature] += 1
-    return found
+    told = (near % PORTS) * 2 * PORTS + (peer % PORTS) * 2 + kinds
+    for device, feature in zip((near // PORTS).tolist(), told.tolist(), strict=True):
+        features.setdefault(device, Counter())[feature] += 1
+    return features
 
 
 def _anchored(
@@ -190,35 +190,36 @@ def _anchored(
 def _singular(built: list[int], designed: list[int], features: tuple[_Features, _Features]) -> list[int]:
     """Pick the switches as built whose wiring matches exactly one of the design, and no other as built.
 
-    Leaves of two pods are wired alike; the ports of the cores tell their spines apart.
+    Leaves of two pods are wired alike; ports of cores distinguish their spines.
     """
     here, there = (
-        {n: frozenset(of.get(n, {}).items()) for n in own} for own, of in zip((built, designed), features, strict=True)
+        {n: frozenset(of.get(n, {}).items()) for n in devices}
+        for devices, of in zip((built, designed), features, strict=True)
     )
-    seen, wanted = Counter(here.values()), Counter(there.values())
-    return [n for n, ports in here.items() if seen[ports] == wanted[ports] == 1]
+    seen, designed_counts = Counter(here.values()), Counter(there.values())
+    return [n for n, ports in here.items() if seen[ports] == designed_counts[ports] == 1]
 
 
 def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:
     """Return which links, from one of their ends, the design has alike, shape (links,)."""
-    own, peer = ends[:, 0], ends[:, 1]
-    at = place[own // PORTS] * PORTS + own % PORTS
+    near, peer = ends[:, 0], ends[:, 1]
+    at = place[near // PORTS] * PORTS + near % PORTS
     there = place[peer // PORTS]
     to = np.where(there >= 0, there * PORTS + peer % PORTS, -2)
-    result: Bools = (place[own // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
+    result: Bools = (place[near // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
     return result
 
 
 def _agreeing(place: Ints, votes: _Votes) -> Ints:
     """Return the links of every device that the design has alike, of 100, shape (devices,)."""
-    own = votes.built[:, 0] // PORTS
-    alike = np.bincount(own, weights=_alike(place, votes.built, votes), minlength=len(place))
-    result: Ints = np.round(100 * alike / np.maximum(np.bincount(own, minlength=len(place)), 1)).astype(np.int64)
+    devices = votes.built[:, 0] // PORTS
+    alike = np.bincount(devices, weights=_alike(place, votes.built, votes), minlength=len(place))
+    result: Ints = np.round(100 * alike / np.maximum(np.bincount(devices, minlength=len(place)), 1)).astype(np.int64)
     return result
 
 
 def _agreement(trial: Ints, before: Ints, votes: _Votes) -> float:
     """Return the part of the links of newly placed devices that the design has alike [1]."""
-    own = votes.built[:, 0] // PORTS
-    fresh = (before[own] < 0) & (trial[own] >= 0)
+    devices = votes.built[:, 0] // PORTS
+    fresh = (before[devices] < 0) & (trial[devices] >= 0)
     return float(_alike(trial, votes.built[fresh], votes).mean()) if fresh.any() else 0.0

@@ -22,7 +22,7 @@ MOST_BYTES = 64 * 2**20
 MOST_STREAMED = 2**30
 """Largest file that is read line by line [byte]; InfiniBand of 500,000 endpoints takes 120 to 600 MB."""
 PORTS = 2**20
-"""More than the ports of any device: end `device * PORTS + port` stands for a port."""
+"""More than the ports of any device: `device * PORTS + port` numbers an end."""
 UNSAID = (0, 0.0)
 """Lanes and rate of a link where a file does not say."""
 
@@ -65,7 +65,7 @@ class AsBuilt:
     remarks: tuple[str, ...] = ()
     """What was passed over, and what the file leaves open, in words."""
     shared: tuple[str, ...] = ()
-    """Descriptions that several devices have, but for those of switches that reduce."""
+    """Descriptions that several devices share, except switches that reduce."""
     undescribed: tuple[tuple[str, int], ...] = ()
     """Devices that others are wired to and that the file does not describe, with the first line that names each."""
 
@@ -79,7 +79,7 @@ def numbered(text: str | Iterable[str]) -> Iterator[tuple[int, str]]:
     """Return the lines of a text with their numbers, counted from 1.
 
     Args:
-        text: the text, or its lines, where it is too large to hold.
+        text: the text, or its lines if too large to hold.
     """
     return enumerate(StringIO(text) if isinstance(text, str) else text, start=1)
 
@@ -104,7 +104,7 @@ def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[st
 
 
 def peer_of(pairs: Ints, ends: Ints) -> Ints:
-    """Return the port at the other end of each port, -1 where it is in no pair.
+    """Return the peer of each port; -1 for a port in no pair.
 
     Args:
         pairs: ports and their peers, shape (pairs, 2); a port stands first in one pair at most.
@@ -158,8 +158,8 @@ def as_built_report(built: AsBuilt, file: str) -> AsBuiltReport:
         switches=of_kind("switch"),
         hosts=of_kind("host"),
         links=tuple(
-            BuiltLink(port_name(names, one), port_name(names, two), rate or None, lanes or None)
-            for (one, two), rate, lanes in zip(
+            BuiltLink(port_name(names, near), port_name(names, far), rate or None, lanes or None)
+            for (near, far), rate, lanes in zip(
                 ends[rows].tolist(), built.gbit_s[rows].tolist(), built.lanes[rows].tolist(), strict=True
             )
         ),

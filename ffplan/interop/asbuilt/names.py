@@ -50,14 +50,14 @@ def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
     """Compile an expression of a map; refuse one that could take forever.
 
     Raises:
-        InputError: located, where it is none, is too long, or repeats too much.
+        InputError: located, if the expression is invalid, too long, or repeats too much.
     """
     shown = f"`~{text[:50]}`"
     if len(text) > _LONGEST:
         raise fault(file, line, f"{shown} has {len(text):,} characters", f"write at most {_LONGEST}")
     if _REPEATED_GROUP.search(text) or len(_REPEAT.findall(text)) > _MOST_REPEATS:
-        words = "repeats a group, or repeats more than four times, which can take for ever"
-        raise fault(file, line, f"{shown} {words}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
+        problem = "repeats a group, or repeats more than four times, which can take for ever"
+        raise fault(file, line, f"{shown} {problem}", "write simple expressions, such as `~rack([0-9]+)-node([0-9]+)`")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -86,14 +86,14 @@ def read_map(text: str, file: str) -> list[NameRule]:
         if len(cells) != 2 or not all(cells):
             message = f"`{','.join(cells)[:50]}` has not two names"
             raise fault(file, number, message, "write the name as built, a comma, and the name in the design")
-        found, designed = cells
+        name, designed = cells
         pattern = None
-        if found.startswith(_PATTERN):
-            pattern = _compiled(found[1:], file, number)
-        if found in seen:
-            raise fault(file, number, f"`{found[:50]}` stands twice, first in line {seen[found]}", "keep one")
-        seen[found] = number
-        rules.append(NameRule(found=found, pattern=pattern, designed=designed, line=number))
+        if name.startswith(_PATTERN):
+            pattern = _compiled(name[1:], file, number)
+        if name in seen:
+            raise fault(file, number, f"`{name[:50]}` stands twice, first in line {seen[name]}", "keep one")
+        seen[name] = number
+        rules.append(NameRule(found=name, pattern=pattern, designed=designed, line=number))
     return rules
 
 
@@ -124,9 +124,9 @@ def _forms_of(name: str) -> list[str]:
 
 
 def _adapter_of(name: str) -> tuple[str, tuple[int, int]] | None:
-    """Return host, and number and port of an adapter from its description; None where it is no such description.
+    """Return host, number and port of an adapter from its description; None for any other description.
 
-    `HCA-1` counts from 1, all others from 0; the ports of an adapter count from 1, and 0 stands for its only one.
+    `HCA-1` counts from 1, all others from 0; the ports of an adapter count from 1, and 0 is its only port.
     """
     match = _ADAPTER.match(name)
     if match is None:
@@ -144,12 +144,12 @@ def _slot(name: str) -> tuple[int, int]:
 
 def _hosts(designed: Sequence[str]) -> dict[str, list[int]]:
     """Return the endpoints of every host of the design, in order, by its name in lower case."""
-    found: dict[str, list[int]] = {}
+    hosts: dict[str, list[int]] = {}
     for number, name in enumerate(designed):
         host, slash, _ = name.partition("/")
         if slash:
-            found.setdefault(host.lower(), []).append(number)
-    return found
+            hosts.setdefault(host.lower(), []).append(number)
+    return hosts
 
 
 def named(
@@ -166,27 +166,31 @@ def named(
     """
     place = {name: number for number, name in enumerate(designed)}
     folded = {name.lower(): number for number, name in enumerate(designed)}
-    hosts, found = _hosts(designed), _by_map(devices, designed, rules, file)
-    taken = set(found.values())
+    hosts, matched = _hosts(designed), _by_map(devices, designed, rules, file)
+    taken = set(matched.values())
     adapters: dict[str, list[_Adapter]] = {}
     for number, device in enumerate(devices):
-        if number in found:
+        if number in matched:
             continue
-        if (own := place.get(device.name)) is not None and own not in taken:
-            found[number] = own
-            taken.add(own)
+        if (target := place.get(device.name)) is not None and target not in taken:
+            matched[number] = target
+            taken.add(target)
         elif device.kind == "host" and (adapter := _adapter_of(device.name)):
-            given = _mapped(adapter[0], rules, file)
-            names = [given.lower()] if given is not None else [form.lower() for form in _forms_of(adapter[0])]
+            designed_name = _mapped(adapter[0], rules, file)
+            names = (
+                [designed_name.lower()]
+                if designed_name is not None
+                else [form.lower() for form in _forms_of(adapter[0])]
+            )
             host = next((name for name in names if name in hosts), None)
             if host is not None:
                 adapters.setdefault(host, []).append((adapter[1], number))
         else:
-            _by_form(number, device, folded, hosts, found, taken)
+            _by_form(number, device, folded, hosts, matched, taken)
     usual = _usual(adapters, hosts)
     for host, items in adapters.items():
-        _by_adapter(items, hosts[host], designed, usual, found, taken)
-    return found
+        _by_adapter(items, hosts[host], designed, usual, matched, taken)
+    return matched
 
 
 def _usual(adapters: dict[str, list[_Adapter]], hosts: dict[str, list[int]]) -> list[tuple[int, int]]:
@@ -208,25 +212,27 @@ def _by_map(
         return {}
     place = {name: number for number, name in enumerate(designed)}
     hosts = _hosts(designed)
-    found: dict[int, int] = {}
+    matched: dict[int, int] = {}
     taken: dict[int, str] = {}
     for number, device in enumerate(devices):
-        given = next((to for form in _forms_of(device.name) if (to := _mapped(form, rules, file)) is not None), None)
-        if given is None:
+        designed_name = next(
+            (to for form in _forms_of(device.name) if (to := _mapped(form, rules, file)) is not None), None
+        )
+        if designed_name is None:
             continue
-        own = place.get(given)
-        alone = hosts.get(given.lower(), [])
-        if own is None and len(alone) == 1:
-            own = alone[0]
-        if own is None:
-            message = f"`{given[:50]}`, for `{device.name[:50]}`, is no device of the design"
+        target = place.get(designed_name)
+        alone = hosts.get(designed_name.lower(), [])
+        if target is None and len(alone) == 1:
+            target = alone[0]
+        if target is None:
+            message = f"`{designed_name[:50]}`, for `{device.name[:50]}`, is no device of the design"
             raise fault(file, 1, message, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
-        if own in taken:
-            message = f"`{taken[own][:50]}` and `{device.name[:50]}` are both led to `{given[:50]}`"
+        if target in taken:
+            message = f"`{taken[target][:50]}` and `{device.name[:50]}` are both led to `{designed_name[:50]}`"
             raise fault(file, 1, message, "lead every device to one of its own")
-        taken[own] = device.name
-        found[number] = own
-    return found
+        taken[target] = device.name
+        matched[number] = target
+    return matched
 
 
 def _by_form(
@@ -234,33 +240,33 @@ def _by_form(
     device: BuiltDevice,
     folded: dict[str, int],
     hosts: dict[str, list[int]],
-    found: dict[int, int],
+    matched: dict[int, int],
     taken: set[int],
 ) -> None:
     """Match a switch, or a host with one NIC, by the forms of its name."""
     for form in _forms_of(device.name):
-        own = folded.get(form.lower())
-        if own is None and device.kind == "host" and len(alone := hosts.get(form.lower(), [])) == 1:
-            own = alone[0]
-        if own is not None and own not in taken:
-            found[number] = own
-            taken.add(own)
+        target = folded.get(form.lower())
+        if target is None and device.kind == "host" and len(alone := hosts.get(form.lower(), [])) == 1:
+            target = alone[0]
+        if target is not None and target not in taken:
+            matched[number] = target
+            taken.add(target)
             return
 
 
 def _by_adapter(
     items: list[_Adapter],
-    own: list[int],
+    endpoints: list[int],
     designed: Sequence[str],
     usual: list[tuple[int, int]],
-    found: dict[int, int],
+    matched: dict[int, int],
     taken: set[int],
 ) -> None:
     """Match the adapters of a host to its NICs: by the numbers that complete hosts have, else by the design's own.
 
     Adapters that neither tells are left to their wiring.
     """
-    ordered = sorted(own, key=lambda endpoint: _slot(designed[endpoint]))
+    ordered = sorted(endpoints, key=lambda endpoint: _slot(designed[endpoint]))
     by_design = {_slot(designed[endpoint]): endpoint for endpoint in ordered}
     place = dict(zip(usual, ordered, strict=True)) if len(usual) == len(ordered) else {}
     if not place or not all(slot in place for slot, _ in items):
@@ -270,7 +276,7 @@ def _by_adapter(
     for slot, device in items:
         endpoint = place.get(slot)
         if endpoint is not None and endpoint not in taken:
-            found[device] = endpoint
+            matched[device] = endpoint
             taken.add(endpoint)
 
 
@@ -302,9 +308,9 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
     taken = set(place[place >= 0].tolist())
     usual = _usual({chosen[name]: groups[name] for name in moved}, hosts)
     for name in sorted(moved):
-        found: dict[int, int] = {}
-        _by_adapter(groups[name], hosts[chosen[name]], designed, usual, found, taken)
-        kept = found if len(found) == len(groups[name]) else {n: int(where.place[n]) for _, n in groups[name]}
+        matched: dict[int, int] = {}
+        _by_adapter(groups[name], hosts[chosen[name]], designed, usual, matched, taken)
+        kept = matched if len(matched) == len(groups[name]) else {n: int(where.place[n]) for _, n in groups[name]}
         for number, at in kept.items():
             place[number] = at
             taken.add(at)

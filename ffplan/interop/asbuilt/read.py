@@ -56,7 +56,7 @@ _WHOLE: dict[str, Callable[[str, str], AsBuilt]] = {
 }
 """Readers of forms that tell of a whole fabric in one file."""
 _DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, JSON, XML))
-"""Forms of Ethernet, of which a fabric may have a file for each device."""
+"""Forms of Ethernet: a fabric may have one file per device."""
 
 
 def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool = False) -> AsBuilt:
@@ -73,21 +73,21 @@ def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool
     """
     texts = [(name, content) for name, content in files if isinstance(content, str)]
     large = [(name, content) for name, content in files if not isinstance(content, str)]
-    found = _read_large(*large[0][::-1], partial=partial) if large else _read(texts, partial=partial)
-    if not len(found.ends) and found.form != NODE_LIST.name:
-        message = f"{plural(len(found.devices), 'device')} of {found.form} and no link between them"
+    built = _read_large(*large[0][::-1], partial=partial) if large else _read(texts, partial=partial)
+    if not len(built.ends) and built.form != NODE_LIST.name:
+        message = f"{plural(len(built.devices), 'device')} of {built.form} and no link between them"
         raise fault(files[0][0], 1, message, "give the output of a fabric that is wired and up")
-    if found.undescribed and not partial:
-        key, line = found.undescribed[0]
+    if built.undescribed and not partial:
+        key, line = built.undescribed[0]
         raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
-    return found
+    return built
 
 
 def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt:
     """Return a fabric as built from a text that is too large to hold, whose start tells its form.
 
     Raises:
-        InputError: located, where it cannot be read, or not line by line.
+        InputError: located, if the text cannot be read, or not line by line.
     """
     start = cleaned(text.start or "")
     form = form_of(unprefixed(start), file)
@@ -121,8 +121,8 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     devices: list[EthernetDevice] = []
     forwarding: set[str] = set()
     for name, content in files:
-        own, here, seen = _device_file(name, content)
-        links += own
+        device_links, here, seen = _device_file(name, content)
+        links += device_links
         devices += here
         forwarding |= seen
     told = {device.name: device for device in sorted(devices, key=lambda device: device.listed)}
@@ -155,7 +155,7 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     """Return the links of a file, the devices whose own links they are, and devices that forward.
 
     Raises:
-        InputError: located, where it is of no form that is known.
+        InputError: located, if the form is unknown.
     """
     form = form_of(text, name)
     if form is not None and form.name in _WHOLE:

@@ -73,10 +73,10 @@ def signalled(gbit_s: float) -> float:
 
 
 def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
-    """Return lanes and rate of links from those of their ends; a value that only one end states holds for both.
+    """Return lanes and rate of links from their ends; a value that only one end states holds for both.
 
     Args:
-        lanes: lanes of each end, those of a link one after the other; 0 where unknown, shape (ends,) [1].
+        lanes: lanes of each end, the two ends of a link in sequence; 0 where unknown, shape (ends,) [1].
         gbit_s: rate of each end, 0 where unknown, shape (ends,) [Gb/s].
         first: place of the first end of each link, shape (links,).
 
@@ -97,8 +97,8 @@ def lesser(lanes: Ints, gbit_s: Floats, first: Ints) -> tuple[Ints, Floats]:
     width, speed, plain = (
         np.minimum.reduceat(values, first) for values in (count, lane, np.where(known, np.inf, rate))
     )
-    found = np.minimum(width * speed, plain)
-    return np.where(np.isfinite(width), width, 0).astype(np.int64), np.where(np.isfinite(found), found, 0.0)
+    rates = np.minimum(width * speed, plain)
+    return np.where(np.isfinite(width), width, 0).astype(np.int64), np.where(np.isfinite(rates), rates, 0.0)
 
 
 def rate_words(lanes: int, gbit_s: float) -> str:

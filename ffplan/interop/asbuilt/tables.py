@@ -1,4 +1,4 @@
-"""InfiniBand fabrics in files of managers: .lst and .db_csv of ibdiagnet, .topo of ibdm, and UFM's topology table."""
+"""InfiniBand fabrics in managers' files: ibdiagnet's .lst and .db_csv, ibdm's .topo, and UFM's topology table."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
         width, speed = _PHY.search(line), _SPEED.search(line)
         lanes = int(width[1]) if width else 0
         lane = signalled(float(speed[1])) if speed and speed[1].count(".") < 2 and speed[1] != "." else 0.0
-        (one, port), (two, peer) = devices
-        builder.end(one, port, two, peer, number, (lanes, lanes * lane))
+        (near, port), (far, peer) = devices
+        builder.end(near, port, far, peer, number, (lanes, lanes * lane))
     return builder.built()
 
 
@@ -78,7 +78,7 @@ def _tables(text: str, file: str) -> dict[str, list[tuple[int, dict[str, str]]]]
     Raises:
         InputError: located, where a row is no CSV.
     """
-    found: dict[str, list[tuple[int, dict[str, str]]]] = {}
+    tables: dict[str, list[tuple[int, dict[str, str]]]] = {}
     name = ""
     heads: list[str] = []
     for number, line in enumerate(StringIO(text), start=1):
@@ -90,10 +90,10 @@ def _tables(text: str, file: str) -> dict[str, list[tuple[int, dict[str, str]]]]
         elif name and line and not line.startswith("#"):
             cells = next(rows_of(line, file, number))[1]
             if heads:
-                found.setdefault(name, []).append((number, dict(zip(heads, cells, strict=False))))
+                tables.setdefault(name, []).append((number, dict(zip(heads, cells, strict=False))))
             else:
                 heads = [head.strip() for head in cells]
-    return found
+    return tables
 
 
 def _whole(row: dict[str, str], name: str) -> int:
@@ -122,9 +122,9 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
         for guid, _ in ends:
             if guid not in builder.ids:
                 raise fault(file, line, f"`{guid}` is in no row of NODES", "give the whole file")
-        (one, port), (two, peer) = ends
-        builder.end(builder.ids[one], port, builder.ids[two], peer, line, rates.get(ends[0], UNSAID))
-        builder.end(builder.ids[two], peer, builder.ids[one], port, line, rates.get(ends[1], UNSAID))
+        (near, port), (far, peer) = ends
+        builder.end(builder.ids[near], port, builder.ids[far], peer, line, rates.get(ends[0], UNSAID))
+        builder.end(builder.ids[far], peer, builder.ids[near], port, line, rates.get(ends[1], UNSAID))
     return builder.built()
 
 
@@ -151,7 +151,7 @@ def _port_number(text: str, file: str, line: int) -> int:
     """Return the number at the end of a port's name, such as `P1`, `L1/P1` or `Port 26`.
 
     Raises:
-        InputError: where it has none.
+        InputError: if the name has no number.
     """
     match = _LAST.search(text.strip())
     if match is None:
@@ -159,8 +159,8 @@ def _port_number(text: str, file: str, line: int) -> int:
     return int(match[1])
 
 
-def _kind(words: str) -> str:
-    return "host" if _HCA.search(words) else "switch" if _SWITCH.search(words) else "host"
+def _kind(description: str) -> str:
+    return "host" if _HCA.search(description) else "switch" if _SWITCH.search(description) else "host"
 
 
 def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
@@ -181,10 +181,10 @@ def read_topo(text: str | Iterable[str], file: str) -> AsBuilt:
         if match := _TOPO_LINK.match(line):
             if current < 0:
                 raise fault(file, number, "a link before any system", "start with a line such as `MQM9700 leaf-01`")
-            own, way, kind, name, peer, more = match.groups()
-            other = builder.device_of(name, name, _kind(kind), number, seen=False)
-            here, there = _port_number(own, file, number), _port_number(peer, file, number)
-            builder.end(current, here, other, there, number, link_rate(f"{way} {more}"))
+            port, way, kind, name, peer, more = match.groups()
+            neighbour = builder.device_of(name, name, _kind(kind), number, seen=False)
+            here, there = _port_number(port, file, number), _port_number(peer, file, number)
+            builder.end(current, here, neighbour, there, number, link_rate(f"{way} {more}"))
         elif match := _TOPO_SYSTEM.match(line):
             current = builder.device_of(match[2], match[2], _kind(match[1]), number, seen=False)
         else:
@@ -217,8 +217,8 @@ def read_ndt(text: str, file: str) -> AsBuilt:
         speed = row[at["Speed"]] if "Speed" in at and at["Speed"] < len(row) else ""
         links.append((start, port, end, peer, speed, line))
     for start, port, end, peer, speed, line in links:
-        one = builder.device_of(start, start, "switch", line, seen=False)
-        two = builder.device_of(end, end, "switch" if end in switches else "host", line, seen=False)
+        near = builder.device_of(start, start, "switch", line, seen=False)
+        far = builder.device_of(end, end, "switch" if end in switches else "host", line, seen=False)
         here, there = _port_number(port, file, line), _port_number(peer, file, line)
-        builder.end(one, here, two, there, line, link_rate(speed))
+        builder.end(near, here, far, there, line, link_rate(speed))
     return builder.built()

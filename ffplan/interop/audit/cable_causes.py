@@ -43,9 +43,9 @@ class _Alike:
 
     links: list[SlowCable]
     device: int = -1
-    """The device that they share; -1 where they share none."""
+    """The device that they share; -1 if none."""
     tiers: tuple[int, int] | None = None
-    """The tiers that they join, where they are most of the links between them."""
+    """The tiers that they join, if they are most of the links between these tiers."""
 
 
 def _between(fabrics: Sides, pair: tuple[int, int]) -> str:
@@ -56,8 +56,8 @@ def _between(fabrics: Sides, pair: tuple[int, int]) -> str:
 def slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for links below their designed width or speed.
 
-    Those that run alike at one device go together, whatever the design has there; so do all that run alike where they
-    are most of the fabric, or most of the links between two tiers.
+    Links that run alike share a finding if they are at one device, whatever its design, or are most of the fabric, or
+    most of the links between two tiers.
     """
     alike: dict[tuple[int, float], list[SlowCable]] = {}
     for link in slow_links(fabrics, differences):
@@ -70,15 +70,15 @@ def slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> Ite
 
 def _tiers(fabrics: Sides, pair: tuple[int, int]) -> tuple[int, int]:
     """Return the tiers that a link joins, the lower first."""
-    one, two = sorted(fabrics.roles_of(end) for end in pair)
-    return one, two
+    lower, upper = sorted(fabrics.roles_of(end) for end in pair)
+    return lower, upper
 
 
 def _slow_groups(fabrics: Sides, right: Counter[tuple[int, int]], links: list[SlowCable]) -> Iterator[_Alike]:
     """Yield slow links that run alike, in the groups that are one finding each.
 
     Args:
-        right: links that are where they should be, between every two tiers.
+        right: correctly placed links between every two tiers.
         links: slow links of one width and speed.
     """
     joined: dict[tuple[int, int], list[SlowCable]] = {}
@@ -110,9 +110,13 @@ def _spread(links: list[SlowCable]) -> bool:
 
 def _slow_steps(fabrics: Sides, part: _Alike) -> tuple[str, ...]:
     """List the steps against slow links."""
-    lanes, one = part.links[0].lanes, len(part.links) == 1
-    why = "lanes are dead, or it is a split port" if 0 < lanes < LANES else f"{'it' if one else 'they'} trained at less"
-    reseat = f"reseat or replace the cable{'' if one else 's'}: {why}"
+    lanes, single = part.links[0].lanes, len(part.links) == 1
+    why = (
+        "lanes are dead, or it is a split port"
+        if 0 < lanes < LANES
+        else f"{'it' if single else 'they'} trained at less"
+    )
+    reseat = f"reseat or replace the cable{'' if single else 's'}: {why}"
     if part.device >= 0:
         return f"check the speed that {fabrics.names[part.device]} is set to, and its firmware", reseat
     if part.tiers is not None:
@@ -206,11 +210,11 @@ def _rewired(fabrics: Sides, have: Capacity, group: CableGroup, kind: str) -> Au
     there, bare, do = group.there, without_cable(fabrics, group), list[str]()
     ends = sorted({end for pair in group.lost for end in pair if end in there})
     if kind == "swapped":
-        one, two = _swapped(group)
-        what = f"the cables in {fabrics.port(one)} and {fabrics.port(two)} are exchanged"
-        nodes = {title_of(fabrics, end // PORTS) for end in (one, two) if not fabrics.roles_of(end)}
+        first, second = _swapped(group)
+        what = f"the cables in {fabrics.port(first)} and {fabrics.port(second)} are exchanged"
+        nodes = {title_of(fabrics, end // PORTS) for end in (first, second) if not fabrics.roles_of(end)}
         more = ", or the names of the two nodes" if len(nodes) == 2 else ""
-        do = [f"exchange the cables in {fabrics.port(one)} and {fabrics.port(two)}{more}"]
+        do = [f"exchange the cables in {fabrics.port(first)} and {fabrics.port(second)}{more}"]
     elif kind == "moved":
         kept, wrong, right = _moved(group)
         what = (
@@ -219,15 +223,15 @@ def _rewired(fabrics: Sides, have: Capacity, group: CableGroup, kind: str) -> Au
         do = [f"move its end from {fabrics.port(wrong)} to {fabrics.port(right)}"]
     elif kind == "shifted" and (shift := shift_of(group)) is not None:
         device, step = shift
-        words = f"{plural(len(group.lost) - len(bare), 'cable')} at {fabrics.names[device]}"
-        what = f"{words} sit {plural(abs(step), 'port')} too {'high' if step > 0 else 'low'}"
+        subject = f"{plural(len(group.lost) - len(bare), 'cable')} at {fabrics.names[device]}"
+        what = f"{subject} sit {plural(abs(step), 'port')} too {'high' if step > 0 else 'low'}"
         do = [f"move each {plural(abs(step), 'port')} {'down' if step > 0 else 'up'} at {fabrics.names[device]}"]
     else:
         ports = first_few((fabrics.port(end) for end in ends), _LISTED)
         what = f"{plural(len(group.lost), 'cable')} are permuted among {ports}"
     if not do:
-        for one, two in group.lost:
-            kept, right = (one, two) if fabrics.roles_of(one) <= fabrics.roles_of(two) else (two, one)
+        for first, second in group.lost:
+            kept, right = (first, second) if fabrics.roles_of(first) <= fabrics.roles_of(second) else (second, first)
             if kept in there:
                 do.append(
                     f"move the cable of {fabrics.port(kept)} from {fabrics.port(there[kept])} to {fabrics.port(right)}"
@@ -257,7 +261,7 @@ def _swapped_rows(fabrics: Sides, have: Capacity, switches: tuple[int, ...], ali
     stray = [pair for group in alike for pair in group.stray]
     uplinks = all(fabrics.roles_of(end) for pair in lost for end in pair)
     ports = [_swapped(group, switches if uplinks else ()) for group in alike]
-    steps = [f"exchange {fabrics.port(one)} and {fabrics.port(two)}" for one, two in ports]
+    steps = [f"exchange {fabrics.port(first)} and {fabrics.port(second)}" for first, second in ports]
     if len(names) == 2 and not uplinks:
         steps.insert(0, "see whether these nodes count their adapters the other way, and name them by a map; else")
     return AuditCause(
@@ -280,23 +284,23 @@ def without_cable(fabrics: Sides, group: CableGroup) -> list[tuple[int, int]]:
     there = group.there
 
     def cabled(pair: tuple[int, int]) -> int:
-        ends = [(there[one], two) for one, two in (pair, pair[::-1]) if one in there]
-        return max((1 + (seen // PORTS == wanted // PORTS) for seen, wanted in ends), default=0)
+        ends = [(there[near], far) for near, far in (pair, pair[::-1]) if near in there]
+        return max((1 + (seen // PORTS == designed // PORTS) for seen, designed in ends), default=0)
 
-    made = []
+    uncabled = []
     for pair in sorted(group.lost, key=cabled, reverse=True):
         device = fabrics.lower(pair)
         if spare[device]:
             spare[device] -= 1
         else:
-            made.append(pair)
-    return made
+            uncabled.append(pair)
+    return uncabled
 
 
 def _moved(group: CableGroup) -> tuple[int, int, int]:
     """Return the end of a moved cable that is right, where its other end is, and where that belongs.
 
-    Of two readings, that in which the cable moved between ports of one device.
+    Of two readings, prefer a move between ports of one device.
     """
     (stray,) = group.stray
     readings = []
@@ -314,9 +318,9 @@ def _swapped(group: CableGroup, switches: tuple[int, ...] = ()) -> tuple[int, in
 
     Args:
         group: two links that are exchanged.
-        switches: switches of which both ports should be.
+        switches: switches that should own both ports.
     """
     pairs = exchangeable(group)
-    wanted = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
-    own = [(one, two) for one, two in pairs if one // PORTS == two // PORTS]
-    return (wanted or own or pairs)[0]
+    across = [pair for pair in pairs if {end // PORTS for end in pair} == set(switches)]
+    same_device = [(first, second) for first, second in pairs if first // PORTS == second // PORTS]
+    return (across or same_device or pairs)[0]

@@ -41,7 +41,7 @@ class CableGroup:
     @property
     def there(self) -> dict[int, int]:
         """The other end of every stray cable, by either."""
-        return {one: two for pair in self.stray for one, two in (pair, pair[::-1])}
+        return {near: far for pair in self.stray for near, far in (pair, pair[::-1])}
 
 
 def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> list[CableGroup]:
@@ -62,17 +62,19 @@ def groups(fabrics: Sides, differences: Differences, explained: set[int]) -> lis
 
 
 def pairs_apart_from(left_out: set[int], rows: Ints) -> list[tuple[int, int]]:
-    """Return links but for those of some devices.
+    """Return links without the links of some devices.
 
     Args:
         left_out: the devices.
         rows: both ends of every link, shape (links, 2).
     """
-    return [(one, two) for one, two in rows.tolist() if one // PORTS not in left_out and two // PORTS not in left_out]
+    return [
+        (near, far) for near, far in rows.tolist() if near // PORTS not in left_out and far // PORTS not in left_out
+    ]
 
 
 def kind_of(group: CableGroup) -> str:
-    """Return what became of a group: missing, extra, moved, swapped, shifted or permuted."""
+    """Classify a group: missing, extra, moved, swapped, shifted or permuted."""
     lost, stray = len(group.lost), len(group.stray)
     if not stray:
         return "missing"
@@ -91,12 +93,12 @@ def shift_of(group: CableGroup) -> tuple[int, int] | None:
     As many cables as ports of the step may have come round to the other end of the row.
     """
     there = group.there
-    found: dict[int, Counter[int]] = {}
-    for one, two in group.lost:
-        for end, other in ((one, two), (two, one)):
-            if end in there and there[end] // PORTS == other // PORTS:
-                found.setdefault(other // PORTS, Counter())[there[end] - other] += 1
-    for device, steps in found.items():
+    shifts: dict[int, Counter[int]] = {}
+    for near, far in group.lost:
+        for end, designed in ((near, far), (far, near)):
+            if end in there and there[end] // PORTS == designed // PORTS:
+                shifts.setdefault(designed // PORTS, Counter())[there[end] - designed] += 1
+    for device, steps in shifts.items():
         ((step, count),) = steps.most_common(1)
         if count > 1 and count >= len(group.lost) - abs(step):
             return device, step
@@ -111,33 +113,33 @@ def exchangeable(group: CableGroup) -> list[tuple[int, int]]:
     """
     first, second = group.lost
     crossed = {frozenset(pair) for pair in group.stray}
-    return [(one, two) for one in first for two in second if frozenset((one, two)) not in crossed]
+    return [(near, far) for near in first for far in second if frozenset((near, far)) not in crossed]
 
 
 def swapped_alike(
     fabrics: Sides, swapped: list[CableGroup], least: int
 ) -> list[tuple[tuple[int, ...], list[CableGroup]]]:
-    """Return pairs of swapped cables by the one or two switches at which many of them are; those of none stand last.
+    """Group pairs of swapped cables by the one or two switches that many of them share; the ungrouped come last.
 
     Uplinks of two leaves to the same spines are exchanged between the leaves, whichever spines these are.
 
     Args:
         least: fewest pairs of cables that go together.
     """
-    left, made = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
+    left, runs = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
     while left:
         at: dict[tuple[int, ...], list[CableGroup]] = {}
         for group in left:
-            for one, two in exchangeable(group):
-                if fabrics.roles_of(one) == fabrics.roles_of(two) > 0:
-                    at.setdefault(tuple(sorted({one // PORTS, two // PORTS})), []).append(group)
-        switches, alike = max(at.items(), key=lambda item: (len(item[1]), -len(item[0])), default=((), left))
+            for near, far in exchangeable(group):
+                if fabrics.roles_of(near) == fabrics.roles_of(far) > 0:
+                    at.setdefault(tuple(sorted({near // PORTS, far // PORTS})), []).append(group)
+        switches, alike = max(at.items(), key=lambda entry: (len(entry[1]), -len(entry[0])), default=((), left))
         if not switches or len(alike) < least:
-            return [*made, ((), left)]
-        made.append((switches, alike))
+            return [*runs, ((), left)]
+        runs.append((switches, alike))
         held = {id(group) for group in alike}
         left = [group for group in left if id(group) not in held]
-    return made
+    return runs
 
 
 def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, list[tuple[int, int]]]]:
@@ -149,26 +151,26 @@ def sharing(pairs: Iterable[tuple[int, int]], least: int) -> list[tuple[int, lis
     """
     every = list(pairs)
     held: dict[int, dict[int, None]] = {}
-    for at, pair in enumerate(every):
+    for index, pair in enumerate(every):
         for end in pair:
-            held.setdefault(end // PORTS, {})[at] = None
-    ranked = [(-len(own), device) for device, own in held.items() if len(own) >= least]
+            held.setdefault(end // PORTS, {})[index] = None
+    ranked = [(-len(indices), device) for device, indices in held.items() if len(indices) >= least]
     heapify(ranked)
     left = dict.fromkeys(range(len(every)))
-    found: list[tuple[int, list[tuple[int, int]]]] = []
+    shares: list[tuple[int, list[tuple[int, int]]]] = []
     while ranked:
         count, device = heappop(ranked)
-        own = list(held[device])
-        if len(own) < -count:  # others took links of it
-            if len(own) >= least:
-                heappush(ranked, (-len(own), device))
+        indices = list(held[device])
+        if len(indices) < -count:  # others took links of it
+            if len(indices) >= least:
+                heappush(ranked, (-len(indices), device))
             continue
-        found.append((device, [every[at] for at in own]))
-        for at in own:
-            del left[at]
-            for end in set(every[at]):
-                held[end // PORTS].pop(at, None)
-    return [*found, *((-1, [every[at]]) for at in left)]
+        shares.append((device, [every[index] for index in indices]))
+        for index in indices:
+            del left[index]
+            for end in set(every[index]):
+                held[end // PORTS].pop(index, None)
+    return [*shares, *((-1, [every[index]]) for index in left)]
 
 
 def parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
@@ -183,13 +185,13 @@ def parts_not_found(fabrics: Sides, gone: set[int]) -> list[set[int]]:
     beside: dict[int, list[int]] = {device: [] for device in gone}
     outside = dict.fromkeys(gone, 0)
     ends = fabrics.ours // PORTS
-    for one, two in ends[np.isin(ends, sorted(gone)).any(axis=1)].tolist():
-        for own, other in ((one, two), (two, one)):
-            if own in gone:
-                if other in gone:
-                    beside[own].append(other)
+    for near, far in ends[np.isin(ends, sorted(gone)).any(axis=1)].tolist():
+        for missing, neighbour in ((near, far), (far, near)):
+            if missing in gone:
+                if neighbour in gone:
+                    beside[missing].append(neighbour)
                 else:
-                    outside[own] += 1
+                    outside[missing] += 1
     parts, left = [], set(switches)
     while left:
         part, edge = set(), [left.pop()]

@@ -59,11 +59,11 @@ def capacity(fabrics: Sides) -> Capacity:
 
 def _charged(fabrics: Sides, pair: tuple[int, int]) -> list[tuple[int, int]]:
     """Return the devices that a link belongs to, with the tier that it leads to: the lower, or both of one tier."""
-    one, two = pair[0] // PORTS, pair[1] // PORTS
-    first, second = int(fabrics.roles[one]), int(fabrics.roles[two])
+    near, far = pair[0] // PORTS, pair[1] // PORTS
+    first, second = int(fabrics.roles[near]), int(fabrics.roles[far])
     if first == second:
-        return [(one, second), (two, first)]
-    return [(one, second)] if first < second else [(two, first)]
+        return [(near, second), (far, first)]
+    return [(near, second)] if first < second else [(far, first)]
 
 
 def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> str:
@@ -80,23 +80,23 @@ def of_losses(have: Capacity, lost: Iterable[tuple[tuple[int, int], float]]) -> 
     for pair, part in lost:
         for device, tier in _charged(have.fabrics, pair):
             if have.fabrics.roles[device]:
-                own = switches.setdefault(tier, {})
-                own[device] = own.get(device, 0.0) + part
+                parts = switches.setdefault(tier, {})
+                parts[device] = parts.get(device, 0.0) + part
             else:
                 hosts.setdefault(host_of(have.fabrics.names[device]), []).append(part)
-    words = _hosts_words(have, hosts)
+    phrases = _hosts_words(have, hosts)
     for tier in sorted(switches):
-        words += _switch_words(have, tier, switches[tier])
-    return "; ".join(words)
+        phrases += _switch_words(have, tier, switches[tier])
+    return "; ".join(phrases)
 
 
 def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
     # Parts are sums of fractions: a lost link counts 1 but for rounding.
     cut = [host for host, parts in hosts.items() if sum(parts) > 0.999 * len(have.ends[host])]
-    words = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
+    phrases = [f"{first_few(cut)} {'is' if len(cut) == 1 else 'are'} off the fabric"] if cut else []
     slowed = {host: parts for host, parts in hosts.items() if host not in cut}
     if slowed:
-        worst, parts = max(slowed.items(), key=lambda item: max(item[1]))
+        worst, parts = max(slowed.items(), key=lambda entry: max(entry[1]))
         gone = [part for part in parts if part > 0.999]
         count = len(have.ends[worst])
         kept = (count - len(gone)) / count if gone else 1 - max(parts)
@@ -106,8 +106,8 @@ def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
             else "its slowest NIC holds the others back"
         )
         names = first_few(slowed)
-        words.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
-    return words
+        phrases.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
+    return phrases
 
 
 def _ported(have: Capacity, host: str) -> bool:
@@ -132,7 +132,7 @@ def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list
 def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterable[tuple[int, int]]) -> str:
     """Describe what cables at wrong ports cost: nothing if the same devices are joined by as many links.
 
-    There are as many cables as designed; what is lost for good is told by `of_losses`.
+    There are as many cables as designed; `of_losses` describes permanent losses.
 
     Args:
         lost: ends of links of the design that are not there.
@@ -140,7 +140,7 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
     """
 
     def joined(pairs: Iterable[tuple[int, int]]) -> Counter[tuple[int, int]]:
-        return Counter((min(a, b), max(a, b)) for a, b in ((one // PORTS, two // PORTS) for one, two in pairs))
+        return Counter((min(a, b), max(a, b)) for a, b in ((near // PORTS, far // PORTS) for near, far in pairs))
 
     before, after = joined(lost), joined(stray)
     names = have.fabrics.names
@@ -151,5 +151,5 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
         hosts = first_few(host_of(names[device]) for device in moved)
         return f"other switches are above {hosts}: traffic that was to stay below one crosses the tier above"
     pair, more = max((after - before).items())
-    words = f"{names[pair[0]]} and {names[pair[1]]}"
-    return f"{words} have {plural(more, 'link')} too many, and others too few: routes pile up on what is left"
+    ends = f"{names[pair[0]]} and {names[pair[1]]}"
+    return f"{ends} have {plural(more, 'link')} too many, and others too few: routes pile up on what is left"

@@ -32,12 +32,12 @@ _BROKEN = 0.25
 def _places(fabrics: Sides) -> Ints:
     """Return (device, place, links that say so, links of the device) of all devices, most links first."""
     theirs = both_ways(fabrics.theirs)
-    own, peer = theirs[:, 0] // PORTS, theirs[:, 1]
+    devices, peer = theirs[:, 0] // PORTS, theirs[:, 1]
     meant = peer_of(both_ways(fabrics.ours), peer)
     told = meant >= 0
-    key = own[told] * len(fabrics.names) + meant[told] // PORTS
+    key = devices[told] * len(fabrics.names) + meant[told] // PORTS
     keys, votes = np.unique(key, return_counts=True)
-    degree = np.bincount(own, minlength=len(fabrics.names))
+    degree = np.bincount(devices, minlength=len(fabrics.names))
     device = keys // len(fabrics.names)
     rows = np.column_stack([device, keys % len(fabrics.names), votes, degree[device]])
     ranked: Ints = rows[np.argsort(-rows[:, 2], kind="stable")]
@@ -81,27 +81,27 @@ def _same_kind(fabrics: Sides, device: int, place: int) -> bool:
 
 
 def _hosts(fabrics: Sides, moved: dict[int, int]) -> dict[int, int]:
-    """Return the moves of endpoints whose hosts have several, most of which moved to one other host.
+    """Return the moves of endpoints on hosts with several, if most moved to one other host.
 
-    The others of such a host, without a cable or at a wrong one, move with it, each to the NIC of its own number.
+    The host's other endpoints, uncabled or miswired, move with it, each to the NIC with the same number.
     """
     ends: dict[str, list[int]] = {}
     for device in [*np.flatnonzero(fabrics.roles == 0).tolist(), *range(fabrics.devices, len(fabrics.names))]:
         ends.setdefault(title_of(fabrics, device), []).append(device)
     kept: dict[int, int] = {}
-    for host, own in ends.items():
-        going = Counter(host_of(fabrics.names[moved[device]]) for device in own if device in moved)
+    for host, adapters in ends.items():
+        going = Counter(host_of(fabrics.names[moved[device]]) for device in adapters if device in moved)
         place, count = going.most_common(1)[0] if going else ("", 0)
-        if len(own) < 2 or place in ("", host) or count <= len(own) / 2:
+        if len(adapters) < 2 or place in ("", host) or count <= len(adapters) / 2:
             continue
         parts = {
             device: moved[device]
-            for device in own
+            for device in adapters
             if device in moved and host_of(fabrics.names[moved[device]]) == place
         }
         free = [device for device in ends[place] if device not in parts.values()]
-        rest = [device for device in own if device not in parts]
-        if len(own) == len(ends[place]):
+        rest = [device for device in adapters if device not in parts]
+        if len(adapters) == len(ends[place]):
             parts |= dict(zip(rest, free, strict=True))
         kept |= parts
     return kept
@@ -127,10 +127,10 @@ def _closed(part: dict[int, int], fabrics: Sides) -> bool:
 
 def _links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
     """Return the links of the design at some devices."""
-    asked = np.zeros(len(fabrics.names), bool)
-    asked[list(devices)] = True
-    hit = asked[fabrics.ours[:, 0] // PORTS] | asked[fabrics.ours[:, 1] // PORTS]
-    return [(one, two) for one, two in fabrics.ours[hit].tolist()]
+    selected = np.zeros(len(fabrics.names), bool)
+    selected[list(devices)] = True
+    hit = selected[fabrics.ours[:, 0] // PORTS] | selected[fabrics.ours[:, 1] // PORTS]
+    return [(near, far) for near, far in fabrics.ours[hit].tolist()]
 
 
 def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
@@ -146,11 +146,13 @@ def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
     for switch in switches:
         near = _links_of(fabrics, {switch})
         below = {end // PORTS for pair in near for end in pair} & gone - {switch}
-        own = {device for device in below if not fabrics.roles[device]}
-        explained |= own
+        endpoints = {device for device in below if not fabrics.roles[device]}
+        explained |= endpoints
         name = fabrics.names[switch]
-        nodes = {host_of(fabrics.names[device]) for device in own}
-        with_it = f", with {plural(len(own), 'endpoint')} of {plural(len(nodes), 'node')} below it" if own else ""
+        nodes = {host_of(fabrics.names[device]) for device in endpoints}
+        with_it = (
+            f", with {plural(len(endpoints), 'endpoint')} of {plural(len(nodes), 'node')} below it" if endpoints else ""
+        )
         yield AuditCause(
             kind="absent-switch",
             what=f"switch {name} was not found{with_it}",
@@ -183,12 +185,12 @@ def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
     )
 
 
-def _absent_host(fabrics: Sides, have: Capacity, host: str, own: list[int]) -> AuditCause:
+def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int]) -> AuditCause:
     """Return the finding of a node without some or all of its NICs."""
-    near = _links_of(fabrics, set(own))
+    near = _links_of(fabrics, set(adapters))
     every = have.ends[host]
     down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())
-    names = tuple(fabrics.names[device] for device in own)
+    names = tuple(fabrics.names[device] for device in adapters)
     ports = first_few(fabrics.port(max(pair, key=lambda end: fabrics.roles[end // PORTS])) for pair in near)
     return AuditCause(
         kind="absent-node" if down else "absent-nic",
@@ -202,7 +204,7 @@ def _absent_host(fabrics: Sides, have: Capacity, host: str, own: list[int]) -> A
 
 
 def ports_used(fabrics: Sides) -> Ints:
-    """Return the highest port that the design uses of every device; 0 of those that it has not."""
+    """Return every device's highest port in the design; 0 for a device outside it."""
     used = np.zeros(len(fabrics.names), np.int64)
     ends = fabrics.ours.ravel()
     np.maximum.at(used, ends // PORTS, ends % PORTS)
@@ -247,14 +249,14 @@ def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
     hosts: dict[str, list[int]] = {}
     for device in sorted(set(range(fabrics.devices, len(fabrics.names))) - placed):
         hosts.setdefault(title_of(fabrics, device), []).append(device)
-    for host, own in hosts.items():
-        links = int(np.isin(ends, own).any(axis=1).sum())
-        name = fabrics.names[own[0]] if len(own) == 1 else f"{host} with {plural(len(own), 'adapter')}"
-        where = " at " + first_few(_far_ends(fabrics, own)) if links else ", wired to nothing"
+    for host, devices in hosts.items():
+        links = int(np.isin(ends, devices).any(axis=1).sum())
+        name = fabrics.names[devices[0]] if len(devices) == 1 else f"{host} with {plural(len(devices), 'adapter')}"
+        where = " at " + first_few(_far_ends(fabrics, devices)) if links else ", wired to nothing"
         yield AuditCause(
             kind="unknown-device",
             what=f"{name} is not in the design{where}",
-            where=tuple(fabrics.names[device] for device in own),
+            where=tuple(fabrics.names[device] for device in devices),
             do=("add it to the design, name it by a map (--map), or unplug it",),
             effect="it takes ports that the design leaves free" if links else "none",
             links=links,
@@ -262,13 +264,13 @@ def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
         )
 
 
-def _far_ends(fabrics: Sides, own: list[int]) -> list[str]:
-    rows = fabrics.theirs[np.isin(fabrics.theirs // PORTS, own).any(axis=1)].tolist()
-    return [fabrics.port(two if one // PORTS in own else one) for one, two in rows]
+def _far_ends(fabrics: Sides, devices: list[int]) -> list[str]:
+    rows = fabrics.theirs[np.isin(fabrics.theirs // PORTS, devices).any(axis=1)].tolist()
+    return [fabrics.port(far if near // PORTS in devices else near) for near, far in rows]
 
 
 def exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator[AuditCause]:
-    """Yield a finding for every group of devices that stand in each other's places, in a ring or a row."""
+    """Yield a finding for every group of devices in each other's places, in a ring or a row."""
     titles = {title_of(fabrics, device): title_of(fabrics, place) for device, place in moved.items()}
     seen: set[str] = set()
     for title in sorted(titles, key=lambda name: (name in titles.values(), name)):  # rows from their start
@@ -279,13 +281,13 @@ def exchanges(fabrics: Sides, moved: dict[int, int], have: Capacity) -> Iterator
             row.append(titles[row[-1]])
         whole = row[-1] in titles
         seen |= set(row)
-        own = [device for device in moved if title_of(fabrics, device) in row]
-        links = int(np.isin(fabrics.theirs // PORTS, own).any(axis=1).sum())
-        yield _ring(row, links) if whole else _row(fabrics, have, row, (links, own, moved))
+        devices = [device for device in moved if title_of(fabrics, device) in row]
+        links = int(np.isin(fabrics.theirs // PORTS, devices).any(axis=1).sum())
+        yield _ring(row, links) if whole else _row(fabrics, have, row, (links, devices, moved))
 
 
 def _ring(row: list[str], links: int) -> AuditCause:
-    """Return the finding of devices that stand in each other's places."""
+    """Return the finding of devices in each other's places."""
     what = f"{' and '.join(row)} are exchanged" if len(row) == 2 else f"{', '.join(row)} are exchanged in a ring"
     return AuditCause(
         kind="exchanged-devices",
@@ -299,13 +301,13 @@ def _ring(row: list[str], links: int) -> AuditCause:
 
 
 def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[int], dict[int, int]]) -> AuditCause:
-    """Report devices each of which is in the place of the next; the place of the first stays empty."""
-    links, own, moved = moves
-    left = [device for device in own if device < fabrics.devices and device not in moved.values()]
+    """Report a row of devices, each in the place of the next; the first one's place stays empty."""
+    links, devices, moved = moves
+    left = [device for device in devices if device < fabrics.devices and device not in moved.values()]
     lost = [(pair, 1.0) for pair in _links_of(fabrics, set(left))] if left else []
-    one = len(row) == 2
+    single = len(row) == 2
     what = f"{row[0]} stands in the place of {row[1]}"
-    if not one:
+    if not single:
         more = ", and so on" if len(row) > 3 else ""
         what = f"{len(row) - 1} devices stand in the places of others: {row[0]} in that of {row[1]}, "
         what += f"{row[1]} in that of {row[2]}{more}"
@@ -315,7 +317,7 @@ def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[
         severity="error",
         what=f"{what}{empty}",
         where=tuple(row),
-        do=(f"name {'it' if one else 'them'} as the design does, or by a map (--map), or move the cables",),
+        do=(f"name {'it' if single else 'them'} as the design does, or by a map (--map), or move the cables",),
         effect=of_losses(have, lost) or "no bandwidth is lost; tables, labels and the order of ranks by name are wrong",
         links=links,
     )
@@ -325,12 +327,12 @@ def shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
     """Yield a finding for the descriptions that several devices have, all in one."""
     if not shared:
         return
-    one = f"several devices call themselves {shared[0]}"
+    single = f"several devices call themselves {shared[0]}"
     many = f"{len(shared):,} names have several devices each: {first_few(shared)}"
     yield AuditCause(
         kind="shared-name",
         severity="warning",
-        what=one if len(shared) == 1 else many,
+        what=single if len(shared) == 1 else many,
         where=shared,
         do=("give each device a description of its own: reports and tables mix them up",),
         effect="none on traffic",

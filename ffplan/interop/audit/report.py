@@ -64,7 +64,7 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
     explained = gone | left | (strangers - set(moved))
     small = _too_small(placed, {moved.get(device, device): count for device, count in (ports or {}).items()})
     others = _apart_from(placed, differences, small)
-    made = [
+    all_causes = [
         *exchanges(fabrics, moved, have),
         *absent(held, have),
         *other_models(placed, have, small, slow_links(placed, differences)),
@@ -77,9 +77,11 @@ def causes(fabrics: Sides, shared: tuple[str, ...] = (), ports: Mapping[int, int
     whole = CableGroup(*(pairs_apart_from(strangers, part) for part in rows))
     lost = [(pair, 1.0) for pair in without_cable(placed, whole)]
     slower = [(link.ends, link.lost) for link in slow_links(placed, differences)]
-    effect = of_losses(have, [*lost, *slower]) if len(made) > 1 else ""
+    effect = of_losses(have, [*lost, *slower]) if len(all_causes) > 1 else ""
     rank = {"error": 0, "warning": 1, "info": 2}
-    return _Audited(sorted(made, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect)
+    return _Audited(
+        sorted(all_causes, key=lambda cause: (rank[cause.severity], -cause.links)), placed, differences, effect
+    )
 
 
 def _too_small(fabrics: Sides, ports: Mapping[int, int]) -> dict[int, int]:
@@ -111,7 +113,7 @@ def _held(fabrics: Sides, moved: dict[int, int]) -> Sides:
     return replace(fabrics, present=present)
 
 
-def placed(wanted: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), file: str = "") -> Matched:
+def placed(designed: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), file: str = "") -> Matched:
     """Match every device as built to one of the design: by name, else by its wiring.
 
     Args:
@@ -121,12 +123,12 @@ def placed(wanted: Designed, built: AsBuilt, rules: Sequence[NameRule] = (), fil
     Raises:
         InputError: where the map leads two devices to one, or to none.
     """
-    known = named(built.devices, wanted.names, rules, file)
+    known = named(built.devices, designed.names, rules, file)
     kinds = [device.kind for device in built.devices]
-    return together(matched(known, built.ends, wanted.ends, kinds, wanted.kinds), built.devices, wanted.names)
+    return together(matched(known, built.ends, designed.ends, kinds, designed.kinds), built.devices, designed.names)
 
 
-def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> DiffReport:
+def audit(designed: Designed, built: AsBuilt, where: Matched, design: str) -> DiffReport:
     """Compare a fabric as built with its design.
 
     A link is miswired where one of its ends is right and the other is not; missing where neither of its ports is in use
@@ -135,21 +137,21 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
     Args:
         where: places of its devices in the design, as `placed` returns them.
     """
-    found = sides(wanted, built, where)
-    made = causes(found, built.shared, _ports(wanted, built, where))
-    there, differences = made.placed, made.differences
+    fabrics = sides(designed, built, where)
+    audited = causes(fabrics, built.shared, _ports(designed, built, where))
+    there, differences = audited.placed, audited.differences
     missing, extra, miswired = _rows(there, differences)
     return DiffReport(
         schema_version=SCHEMA_VERSION,
         design=design,
         form=built.form,
         same=int(differences.same.sum()),
-        causes=tuple(made.causes),
-        effect=made.effect,
+        causes=tuple(audited.causes),
+        effect=audited.effect,
         by_name=where.by_name,
-        by_wiring=_renamed(wanted.names, built, where),
-        absent=tuple(sorted(wanted.names[n] for n in np.flatnonzero(~found.present & _visible(found)).tolist())),
-        unknown=tuple(sorted(found.names[found.devices :])),
+        by_wiring=_renamed(designed.names, built, where),
+        absent=tuple(sorted(designed.names[n] for n in np.flatnonzero(~fabrics.present & _visible(fabrics)).tolist())),
+        unknown=tuple(sorted(fabrics.names[fabrics.devices :])),
         missing=missing,
         extra=extra,
         miswired=miswired,
@@ -158,14 +160,14 @@ def audit(wanted: Designed, built: AsBuilt, where: Matched, design: str) -> Diff
     )
 
 
-def _ports(wanted: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
+def _ports(designed: Designed, built: AsBuilt, where: Matched) -> dict[int, int]:
     """Return the ports of the matched devices as built, where the file states them.
 
     A chassis that is taken as one switch has the ports of the cards that are in it, which may be fewer than it takes.
     """
     rows = zip(built.devices, where.place.tolist(), strict=True)
     return {
-        at: device.ports for device, at in rows if 0 <= at < len(wanted.names) and device.ports and not device.cards
+        at: device.ports for device, at in rows if 0 <= at < len(designed.names) and device.ports and not device.cards
     }
 
 
@@ -188,12 +190,12 @@ def _open(built: AsBuilt) -> list[str]:
 
 def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed, ...]:
     """Return the devices that were told by what they are wired to."""
-    found = []
+    renamed = []
     known = where.known
     for number, (device, at) in enumerate(zip(built.devices, where.place.tolist(), strict=True)):
         if at >= 0 and number not in known:
-            found.append(Renamed(device.name, names[at], int(where.confidence[number]) / 100))
-    return tuple(sorted(found, key=lambda item: item.designed))
+            renamed.append(Renamed(device.name, names[at], int(where.confidence[number]) / 100))
+    return tuple(sorted(renamed, key=lambda row: row.designed))
 
 
 def _rows(
@@ -205,17 +207,17 @@ def _rows(
     free = (at < 0).all(axis=1)
     stray = (peer_of(both_ways(fabrics.ours), theirs) < 0).all(axis=1)
     miswired = []
-    for (one, two), (at_one, at_two) in zip(ours[~free].tolist(), at[~free].tolist(), strict=True):
-        for end, other, there in ((one, two, at_one), (two, one, at_two)):
+    for (near, far), (at_one, at_two) in zip(ours[~free].tolist(), at[~free].tolist(), strict=True):
+        for end, designed_end, there in ((near, far, at_one), (far, near, at_two)):
             if there >= 0:
-                miswired.append(Miswired(*(fabrics.full(item) for item in (end, other, there))))
+                miswired.append(Miswired(*(fabrics.full(port) for port in (end, designed_end, there))))
 
     def pairs(ends: np.ndarray) -> tuple[tuple[str, str], ...]:
         return tuple(
             sorted((min(pair), max(pair)) for pair in ((fabrics.full(a), fabrics.full(b)) for a, b in ends.tolist()))
         )
 
-    return pairs(ours[free]), pairs(theirs[stray]), tuple(sorted(miswired, key=lambda item: item.port))
+    return pairs(ours[free]), pairs(theirs[stray]), tuple(sorted(miswired, key=lambda row: row.port))
 
 
 def _slow_links(fabrics: Sides, differences: Differences) -> tuple[SlowLink, ...]:

@@ -55,14 +55,14 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
     titles, k, first = names.devices(), network.links, len(network.switches)
     kept = inside[k.a] & inside[k.b]
     a, a_port, b, b_port = (column[kept].astype(np.int64) for column in (k.a, k.a_port, k.b, k.b_port))
-    own = np.where(a >= first, 1, a_port + 1)
+    near_port = np.where(a >= first, 1, a_port + 1)
     wired = np.unique(np.concatenate([a, b]))
     place = np.zeros(len(titles), np.int64)
     place[wired] = np.arange(len(wired))
     roles = np.where(wired < first, network.switches.role[np.minimum(wired, first - 1)].astype(np.int64) + 1, 0)
     return Designed(
         names=[titles[number] for number in wired.tolist()],
-        ends=np.column_stack([place[a] * PORTS + own, place[b] * PORTS + b_port + 1]),
+        ends=np.column_stack([place[a] * PORTS + near_port, place[b] * PORTS + b_port + 1]),
         gbit_s=8.0 * k.gbyte_s[kept].astype(np.float64),
         roles=roles,
     )
@@ -70,12 +70,12 @@ def designed(network: Network, names: Names, inside: Bools) -> Designed:
 
 @record
 class Sides:
-    """Both fabrics in one numbering: devices of the design first, then those that it has not."""
+    """Both fabrics in one numbering: devices of the design first, then all others."""
 
     names: list[str]
-    """Names; those of the design for devices that it has."""
+    """Names; the design's name for each device in the design."""
     roles: Ints
-    """Tier of every device of the design, shape (devices of the design,)."""
+    """Tier of every designed device, shape (designed devices,)."""
     present: Bools
     """True of devices of the design that were found, shape (devices of the design,)."""
     ours: Ints
@@ -103,7 +103,7 @@ class Sides:
         return port_name(self.names, end)
 
     def roles_of(self, end: int) -> int:
-        """Return the tier of the device of a port; -1 of devices that the design has not."""
+        """Return the tier of a port's device; -1 for a device outside the design."""
         device = end // PORTS
         return int(self.roles[device]) if device < self.devices else -1
 
@@ -131,27 +131,27 @@ def title_of(fabrics: Sides, device: int) -> str:
     return name.partition(" ")[0]
 
 
-def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
+def sides(designed: Designed, built: AsBuilt, matched: Matched) -> Sides:
     """Return a design and a fabric as built in one numbering.
 
-    Where the files list the links of some devices alone, the design's links are those that touch these devices.
+    If the files list the links of some devices alone, only the design's links at these devices count.
 
     Args:
         matched: places of its devices in the design.
     """
-    count = len(wanted.names)
+    count = len(designed.names)
     place = np.where(matched.place >= 0, matched.place, count + np.cumsum(matched.place < 0) - 1)
-    names = [*wanted.names, *(d.name for d, at in zip(built.devices, matched.place.tolist(), strict=True) if at < 0)]
+    names = [*designed.names, *(d.name for d, at in zip(built.devices, matched.place.tolist(), strict=True) if at < 0)]
     present = np.zeros(count, bool)
     present[matched.place[matched.place >= 0]] = True
-    kept = _visible(wanted, built, matched)
+    kept = _visible(designed, built, matched)
     plain = simulated(built)
     return Sides(
         names=names,
-        roles=wanted.roles,
+        roles=designed.roles,
         present=present,
-        ours=wanted.ends[kept],
-        ours_gbit_s=wanted.gbit_s[kept],
+        ours=designed.ends[kept],
+        ours_gbit_s=designed.gbit_s[kept],
         theirs=renumbered(built.ends, place),
         theirs_gbit_s=np.zeros_like(built.gbit_s) if plain else built.gbit_s,
         theirs_lanes=np.zeros_like(built.lanes) if plain else built.lanes,
@@ -159,20 +159,20 @@ def sides(wanted: Designed, built: AsBuilt, matched: Matched) -> Sides:
 
 
 def simulated(built: AsBuilt) -> bool:
-    """Return whether every link stands at 4x SDR, as ibsim has links whose netlist gives no speed."""
+    """Return whether every link runs at 4x SDR, ibsim's default for a netlist without speeds."""
     return len(built.gbit_s) > 1 and bool((built.gbit_s == _IBSIM_GBIT_S).all())
 
 
-def _visible(wanted: Designed, built: AsBuilt, matched: Matched) -> Bools:
+def _visible(designed: Designed, built: AsBuilt, matched: Matched) -> Bools:
     """Return the links of the design that the files could show, shape (links,)."""
     listed = np.array([device.seen for device in built.devices], bool)
-    everything = np.ones(len(wanted.ends), bool)
+    everything = np.ones(len(designed.ends), bool)
     if not listed.any() or listed.all():
         return everything
     at = matched.place[listed]
-    shown = np.zeros(len(wanted.names), bool)
+    shown = np.zeros(len(designed.names), bool)
     shown[at[at >= 0]] = True
-    result: Bools = shown[wanted.ends // PORTS].any(axis=1)
+    result: Bools = shown[designed.ends // PORTS].any(axis=1)
     return result
 
 
@@ -228,8 +228,8 @@ def slow_links(fabrics: Sides, differences: Differences) -> list[SlowCable]:
     """Return the links that run below their designed rate, or on one lane where the rate is unknown."""
     rows = np.flatnonzero(differences.same)
     at = differences.at[rows]
-    rate, lanes, wanted = fabrics.theirs_gbit_s[at], fabrics.theirs_lanes[at], fabrics.ours_gbit_s[rows]
-    below = ((rate > 0) & (rate < _SLOWER * wanted)) | ((rate == 0) & (lanes == 1))
-    columns = (fabrics.ours[rows], lanes, rate, wanted)
-    made = zip(*(column[below].tolist() for column in columns), strict=True)
-    return [SlowCable((one, two), width, seen, meant) for (one, two), width, seen, meant in made]
+    rate, lanes, designed = fabrics.theirs_gbit_s[at], fabrics.theirs_lanes[at], fabrics.ours_gbit_s[rows]
+    below = ((rate > 0) & (rate < _SLOWER * designed)) | ((rate == 0) & (lanes == 1))
+    columns = (fabrics.ours[rows], lanes, rate, designed)
+    links = zip(*(column[below].tolist() for column in columns), strict=True)
+    return [SlowCable((near, far), width, seen, meant) for (near, far), width, seen, meant in links]

@@ -33,9 +33,9 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
     """Return the copies of nvbandwidth [GB/s], one for each pair; between GPUs the least of each row.
 
     Raises:
-        InputError: where it is none.
+        InputError: if the content is no output of nvbandwidth.
     """
-    host, found = stem(file), []
+    host, measured = stem(file), []
     for case in loaded["nvbandwidth"].get("testcases") or []:
         name = case.get("name", "") if isinstance(case, dict) else ""
         check = _COPIES.get(name)
@@ -51,15 +51,17 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
             rates = [(gpu, number_of(text, file, 1, "bandwidth")) for gpu, text in cells]
             values = [rate for _, rate in rates]
             if check == "nvlink-copy" and values:
-                found.append(Measured(check=check, value=min(values), host=host, part=f"GPU {at}", file=file, line=1))
+                measured.append(
+                    Measured(check=check, value=min(values), host=host, part=f"GPU {at}", file=file, line=1)
+                )
             elif check != "nvlink-copy":
-                found += [
+                measured += [
                     Measured(check=check, value=value, host=host, part=f"GPU {gpu}", file=file, line=1)
                     for gpu, value in rates
                 ]
-    if not found:
+    if not measured:
         refuse(file, 1, "no copy that the sheet knows", f"run {', '.join(sorted(_COPIES))}")
-    return found
+    return measured
 
 
 def is_stream(text: str) -> bool:
@@ -105,10 +107,10 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
         loaded: the content; of several documents, the last.
 
     Raises:
-        InputError: where it has no job, or one that failed.
+        InputError: if the output has no job, or a failed job.
     """
-    clients = [item for item in loaded.get("client_stats") or [] if isinstance(item, dict)]
-    jobs = [item for item in clients if item.get("jobname") != "All clients"] or loaded.get("jobs") or []
+    clients = [client for client in loaded.get("client_stats") or [] if isinstance(client, dict)]
+    jobs = [client for client in clients if client.get("jobname") != "All clients"] or loaded.get("jobs") or []
     sums: dict[tuple[str, str, str], float] = {}
     doubts: dict[tuple[str, str, str], str] = {}
     common = loaded.get("global options") or {}
@@ -160,10 +162,10 @@ def read_ior(text: str, file: str) -> list[Measured]:
     """
     nodes = int(match[1]) if (match := _NODES.search(text)) else 0
     rows = []
-    for line, words in enumerate(text.splitlines(), 1):
-        if words.startswith("Summary of all tests"):
+    for line, row in enumerate(text.splitlines(), 1):
+        if row.startswith("Summary of all tests"):
             break
-        cells = words.split()
+        cells = row.split()
         if len(cells) < 8 or cells[0] not in ("read", "write") or cells[1] == "-":
             continue
         rate = number_of(cells[1], file, line, "rate") * _MIB / 1e9

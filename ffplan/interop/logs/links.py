@@ -13,7 +13,7 @@ from ffplan.interop.logs.measured import refuse, stem
 from ffplan.results.acceptance import Measured
 
 _END = r"\{\s*(CA|SW)\b((?:[^{}]|\{[^{}]{0,200}\}){0,600})\}"
-"""An end of a link: newer versions put the node's name in braces of its own between the GUIDs and `LID`."""
+"""An end of a link: newer versions put the node's name in separate braces between the GUIDs and `LID`."""
 _LST = re.compile(rf"{_END}\s*{_END}\s*PHY=([0-9]{{1,3}})x\s+LOG=(\w+)\s+SPD=([0-9.]{{1,12}})")
 _NAME = re.compile(r"\{\s*([^{}]{1,200}?)\s*\}")
 _GUID = re.compile(r"NodeGUID:(?:0x)?([0-9a-fA-F]+)")
@@ -39,7 +39,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
     The current generation falls to 1 on an idle GPU and says nothing; the current width does not.
 
     Raises:
-        InputError: where it is no such XML.
+        InputError: if the text is not such XML.
     """
     parser = expat.ParserCreate()
     path: list[str] = []
@@ -55,9 +55,9 @@ def read_smi(text: str, file: str) -> list[Measured]:
             values.clear()
             state.update(gpu=attributes.get("id", ""), line=parser.CurrentLineNumber)
 
-    def data(words: str) -> None:
+    def data(content: str) -> None:
         if path:
-            values[path[-1]] = values.get(path[-1], "") + words.strip()
+            values[path[-1]] = values.get(path[-1], "") + content.strip()
 
     def end(tag: str) -> None:
         path.pop()
@@ -108,8 +108,8 @@ def read_ibdiagnet_lst(text: str, file: str) -> list[Measured]:
         InputError: at a line with a speed that no link has.
     """
     rows = []
-    for line, words in enumerate(text.splitlines(), 1):
-        match = _LST.search(words)
+    for line, content in enumerate(text.splitlines(), 1):
+        match = _LST.search(content)
         if match is None or match[6].upper() not in ("ACT", "ACTIVE"):
             continue
         rate = signalled(float(match[7])) if match[7].replace(".", "", 1).isdigit() else 0.0
@@ -151,8 +151,8 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     assert head is not None
     first = text.count("\n", 0, head.end()) + 1
     rows: list[Measured] = []
-    for line, words in enumerate(text.splitlines()[first:], first + 1):
-        row = _stage(words, file, line)
+    for line, content in enumerate(text.splitlines()[first:], first + 1):
+        row = _stage(content, file, line)
         if row is not None:
             rows.append(row)
         elif rows:
@@ -162,13 +162,13 @@ def read_ibdiagnet_log(text: str, file: str) -> list[Measured]:
     return rows
 
 
-def _stage(words: str, file: str, line: int) -> Measured | None:
+def _stage(content: str, file: str, line: int) -> Measured | None:
     """Read a row of the summary; return None for any other line."""
-    match = _STAGE.match(words)
+    match = _STAGE.match(content)
     if match is not None:
         warnings, errors = int(match[2]), int(match[3])
         doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
-    elif (match := _UNCOUNTED.match(words)) is not None:
+    elif (match := _UNCOUNTED.match(content)) is not None:
         errors, doubt = 0, f"no count of its errors, but `{match[3]}`"
     else:
         return None
@@ -215,8 +215,8 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
     for _, row in _section(text, "LINKS", file):
-        one, two = ((row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2))
-        peers |= {one: two, two: one}
+        near, far = ((row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2))
+        peers |= {near: far, far: near}
     ports = _active_ports(text, file)
     measured = []
     for port, (line, lanes, lane) in ports.items():
@@ -228,9 +228,9 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
                 if peer in ports:
                     continue  # the NIC's own port has it
                 shown, check = peer, "nic-link"
-        _, other, slower = ports.get(peer or port, (line, lanes, lane))
+        _, peer_lanes, slower = ports.get(peer or port, (line, lanes, lane))
         host = nodes.get(shown[0], {}).get("NodeDesc", shown[0] or "unknown").strip('"') or "unknown"
-        value = min(lanes, other) * min(lane, slower) / _GBYTE
+        value = min(lanes, peer_lanes) * min(lane, slower) / _GBYTE
         measured.append(Measured(check=check, value=value, host=host, part=f"port {shown[1]}", file=file, line=line))
     if not measured:
         refuse(file, 1, "no active port", "give the file of a fabric that is up")
@@ -243,7 +243,7 @@ def _active_ports(text: str, file: str) -> dict[tuple[str, str], tuple[int, int,
     Raises:
         InputError: at a row with a width or a speed that no link has.
     """
-    found = {}
+    ports = {}
     for line, row in _section(text, "PORTS", file):
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
@@ -253,5 +253,5 @@ def _active_ports(text: str, file: str) -> dict[tuple[str, str], tuple[int, int,
         if lanes is None or name is None:
             message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
             refuse(file, line, message, "give the file as ibdiagnet wrote it")
-        found[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, LANE_GBIT_S[name])
-    return found
+        ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, LANE_GBIT_S[name])
+    return ports

@@ -24,12 +24,12 @@ def number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRIT
 
     Args:
         text: as written.
-        line: where it stands.
+        line: line of the log, from 1.
         what: what it is, for messages.
         remedy: what would be right.
 
     Raises:
-        InputError: where it is none, or none that can be measured.
+        InputError: if the text is not a number, or not a measurable one.
     """
     try:
         value = float(text)

@@ -33,7 +33,7 @@ _WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32"
 _WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
 """Bytes of an element by type [byte]."""
 _CLOSE = 0.05
-"""Part by which a printed bus bandwidth may differ from the one that the operation makes of its time [1]."""
+"""Largest difference between the printed bus bandwidth and the one computed from the time, as a part of it [1]."""
 _RANK = re.compile(
     r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})(?:\s+\[[^\]]{0,40}\]\s*(.{0,80}))?"
 )
@@ -77,8 +77,8 @@ class _Run:
         by_host: dict[str, list[int]] = {}
         for rank in self.ranks:
             by_host.setdefault(rank.host, []).append(rank.device)
-        own = {tuple(sorted(devices)) for devices in by_host.values()}
-        alike = own.pop() if len(own) == 1 else ()
+        sets = {tuple(sorted(devices)) for devices in by_host.values()}
+        alike = sets.pop() if len(sets) == 1 else ()
         return alike if -1 not in alike and len(set(alike)) == len(alike) else ()
 
 
@@ -106,7 +106,7 @@ def is_nccl_tests(text: str) -> bool:
 
 
 def _operation(name: str | None, file: str, line: int) -> str:
-    known = ", ".join(f"{item}_perf" for item in _OPERATIONS)
+    known = ", ".join(f"{operation}_perf" for operation in _OPERATIONS)
     if name is None:
         remedy = f"name the file after the program, such as all_reduce_perf.txt (known: {known})"
         refuse(file, line, "nothing says which operation was measured", remedy)
@@ -116,19 +116,19 @@ def _operation(name: str | None, file: str, line: int) -> str:
 
 
 def _of_name(file: str) -> str | None:
-    """Return the operation that a file's name has: the longest of which it holds the whole words."""
+    """Return the operation in a file's name: the longest whose whole words the name holds."""
     name = file.rpartition("/")[2].lower().replace("-", "_")
     known = sorted(_OPERATIONS, key=len, reverse=True)
     if (program := _COMMAND.search(name)) is not None:
-        return next((item for item in known if f"_{program[1]}".endswith(f"_{item}")), program[1])
-    return next((item for item in known if re.search(rf"(?<![a-z]){item}(?![a-z])", name)), None)
+        return next((operation for operation in known if f"_{program[1]}".endswith(f"_{operation}")), program[1])
+    return next((operation for operation in known if re.search(rf"(?<![a-z]){operation}(?![a-z])", name)), None)
 
 
 def _other(text: str) -> str:
     """Say why a run did not measure single calls; empty if it did."""
-    for name, words in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
-        if any(int(found) > _SINGLE[name] for found in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
-            return words
+    for name, doubt in (("agg iters", "calls were aggregated"), ("graph", "calls ran in a CUDA graph")):
+        if any(int(count) > _SINGLE[name] for count in re.findall(rf"\b{name}:\s*(\d{{1,9}})", text)):
+            return doubt
     return ""
 
 
@@ -152,9 +152,9 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     time, algbw, busbw = (number_of(text, file, line, "number") for text in usable[0][:3])
     ranks = len(run.ranks)
     factor = _bus_factor(operation, ranks)
-    made = algbw * factor
+    expected = algbw * factor
     # A rate below 1 GB/s is printed with two places: its last one may be half of it.
-    if abs(busbw - made) > _CLOSE * max(made, busbw) + 0.011 * (1 + factor):
+    if abs(busbw - expected) > _CLOSE * max(expected, busbw) + 0.011 * (1 + factor):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {ranks} ranks has it"
         refuse(file, line, message, "the operation, or the number of ranks, is another")
     width = _WIDTHS.get(cells[2])
@@ -162,7 +162,7 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
         message = f"{size:.0f} bytes are not {count:.0f} elements of {cells[2]}, nor of {ranks} ranks"
         refuse(file, line, message, "give the log as the program wrote it")
-    hosts, each = run.hosts, Counter(rank.host for rank in run.ranks).values()
+    hosts, ranks_per_host = run.hosts, Counter(rank.host for rank in run.ranks).values()
     host = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}"
     return Measured(
         check=operation,
@@ -177,8 +177,8 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
         nodes=len(hosts),
         size_bytes=size,
         doubt="wrong results" if wrong else "",
-        fewest_ranks=min(each),
-        most_ranks=max(each),
+        fewest_ranks=min(ranks_per_host),
+        most_ranks=max(ranks_per_host),
         devices=run.devices,
         accelerators=tuple(dict.fromkeys(rank.accelerator for rank in run.ranks if rank.accelerator)),
     )
@@ -191,10 +191,10 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
         InputError: at a line that cannot be.
     """
     run = _Run(None, _of_name(file), [])
-    other = _other(text)
+    doubt = _other(text)
     measured: list[Measured] = []
-    for line, words in enumerate(text.splitlines(), 1):
-        stripped = words.strip()
+    for line, content in enumerate(text.splitlines(), 1):
+        stripped = content.strip()
         starting = _STARTING.search(stripped)
         if starting:
             run = _Run(starting[1], None, [])
@@ -214,7 +214,7 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
             if len(run.ranks) < 2:
                 refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
             row = _row(cells, run, operation, file, line)
-            measured.append(replace(row, doubt=row.doubt or other))
+            measured.append(replace(row, doubt=row.doubt or doubt))
         elif run.operation is None and (call := _CALL.search(stripped)):
             run = _Run(call[1], run.named, run.ranks)
     if not measured:
@@ -223,7 +223,7 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
 
 
 def _merged(rows: list[Measured]) -> list[Measured]:
-    """Return rows with those of one operation, ranks, host and size as their mean."""
+    """Average the rows with the same operation, ranks, host and size."""
     groups: dict[tuple[object, ...], list[Measured]] = {}
     for row in rows:
         ranks = (row.nodes, row.fewest_ranks, row.most_ranks, row.devices, row.accelerators)
@@ -242,21 +242,21 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
     """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
 
     Raises:
-        InputError: where it is none.
+        InputError: if the content is no JSON from nccl-tests.
     """
     devices = loaded.get("devices") or []
-    ranks = [_Rank(str(item.get("hostname", stem(file))), -1, "") for item in devices if isinstance(item, dict)]
+    ranks = [_Rank(str(device.get("hostname", stem(file))), -1, "") for device in devices if isinstance(device, dict)]
     command = _COMMAND.search(" ".join(map(str, loaded.get("args") or []))) if loaded.get("args") else None
     operation = _operation(command[1] if command else _of_name(file), file, 1)
     if len(ranks) < 2:
         refuse(file, 1, "the file lists no two devices", "keep its `devices`: they count the ranks")
     run, measured = _Run(operation, None, ranks), []
-    for item in loaded.get("results") or []:
+    for result in loaded.get("results") or []:
         try:
-            half = item.get("out_of_place") or item["in_place"]
+            half = result.get("out_of_place") or result["in_place"]
             wrong = half.get("nwrong")
             texts = (half["time"], half["alg_bw"], half["bus_bw"], 0 if wrong in (None, "N/A") else wrong)
-            first = (item["size"], item["count"], item["type"], item.get("redop"), item.get("root"))
+            first = (result["size"], result["count"], result["type"], result.get("redop"), result.get("root"))
         except (KeyError, TypeError, AttributeError):
             refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
         cells = [str(cell) for cell in (*first, *texts)]

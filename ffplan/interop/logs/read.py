@@ -25,7 +25,7 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
         name: id of the file.
         date: day of the measurement, as the user states it.
     """
-    usable = [item for item in measured if item.gpus and not item.doubt]
+    usable = [measurement for measurement in measured if measurement.gpus and not measurement.doubt]
     if not usable:
         return None
     lines = [
@@ -36,13 +36,13 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
         f"source: {{title: {scalar('nccl-tests on our cluster')}, date: {scalar(date)}, grade: measured, status: V}}",
         "collectives:",
     ]
-    for operation in dict.fromkeys(item.check for item in usable):
-        own = [item for item in usable if item.check == operation]
-        for gpus in sorted({item.gpus for item in own}):
+    for operation in dict.fromkeys(measurement.check for measurement in usable):
+        measurements = [measurement for measurement in usable if measurement.check == operation]
+        for gpus in sorted({measurement.gpus for measurement in measurements}):
             rows: dict[float, list[float]] = {}
-            for item in own:
-                if item.gpus == gpus:
-                    rows.setdefault(item.size_bytes, []).append(item.value)
+            for measurement in measurements:
+                if measurement.gpus == gpus:
+                    rows.setdefault(measurement.size_bytes, []).append(measurement.value)
             sizes = sorted(rows)
             values = ", ".join(f"{median(rows[size]):.6g}" for size in sizes)
             lines += [
@@ -156,7 +156,7 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
 
 
 def _read_one(text: str, file: str) -> list[Measured]:
-    """Read a log of one program; refuse output of several, since the values of all but one would be lost.
+    """Read a log of one program; refuse several, since all values but one program's would be lost.
 
     Raises:
         InputError: where no known program wrote it, or several did.

@@ -54,7 +54,7 @@ class Unreadable:
 
 
 def _hex(text: str) -> str:
-    """Return the digits of a hexadecimal number in small letters; empty where it is none."""
+    """Return the digits of a hexadecimal number in small letters; empty for any other text."""
     digits = text.strip().lower().removeprefix("0x")
     return digits if _HEX.fullmatch(digits) else ""
 
@@ -73,7 +73,7 @@ def pci_id(element: Element, unreadable: Unreadable) -> str:
     """Return vendor:device; empty where either is missing, unreadable, or a placeholder, as clouds write.
 
     Args:
-        unreadable: takes note of what is no number.
+        unreadable: collects values that are not numbers.
     """
     parts = []
     for name in ("vendor", "device"):
@@ -108,21 +108,21 @@ def is_gpu(element: Element, *, graphics: bool) -> bool:
     Args:
         graphics: whether VGA controllers of makers of GPUs count.
     """
-    found = pci_class(element)[:_SHORT]
-    if not found:
-        own = f"{_vendor_of(element)}:{_hex(element.attributes.get('device', ''))}"
-        return not element.named("pci") and own[:_SHORT] in _GPU_VENDORS and own not in _SWITCHES
-    return found in _GPUS or (
-        graphics and found == _DISPLAY and _vendor_of(element) in ("", "0000", "ffff", *_GPU_VENDORS)
+    category = pci_class(element)[:_SHORT]
+    if not category:
+        pci_id = f"{_vendor_of(element)}:{_hex(element.attributes.get('device', ''))}"
+        return not element.named("pci") and pci_id[:_SHORT] in _GPU_VENDORS and pci_id not in _SWITCHES
+    return category in _GPUS or (
+        graphics and category == _DISPLAY and _vendor_of(element) in ("", "0000", "ffff", *_GPU_VENDORS)
     )
 
 
 def is_nic(element: Element) -> bool:
     """Return whether a PCI element without a NIC element is a NIC: by its class, or without one by its vendor."""
-    found = pci_class(element)[:_SHORT]
-    if not found:
+    category = pci_class(element)[:_SHORT]
+    if not category:
         return not element.named("pci") and _vendor_of(element) in _NIC_VENDORS
-    return found in _NICS
+    return category in _NICS
 
 
 RATES = {1: 2.5, 2: 5.0, 3: 8.0, 4: 16.0, 5: 32.0, 6: 64.0}
@@ -134,7 +134,7 @@ _SPEED = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?) ?(?:GT/s)?(?: PCIe)?", re.IG
 _NAMED = re.compile(r"(?:PCIe ?)?gen ?([1-6])", re.IGNORECASE)
 _WIDTH = re.compile("x?([0-9]{1,3})")
 _LANES = (1, 2, 4, 8, 12, 16, 32)
-"""Lanes that a link may have; systems write 0, 63 or 255 where they do not know."""
+"""Lanes that a link may have; systems write 0, 63 or 255 for unknown."""
 _UNKNOWN = re.compile("|0|0?[.]0|<?unknown.*", re.IGNORECASE)
 
 
@@ -155,7 +155,7 @@ class PcieRate:
 
 
 def _generation(text: str) -> int | None:
-    """Return the generation of a speed, such as `16.0 GT/s PCIe`, `16GT/s` or `Gen4`; None where it is none."""
+    """Return the generation of a speed, such as `16.0 GT/s PCIe`, `16GT/s` or `Gen4`; None for any other text."""
     if match := _NAMED.fullmatch(text):
         return int(match[1])
     match = _SPEED.fullmatch(text)
@@ -163,10 +163,10 @@ def _generation(text: str) -> int | None:
 
 
 def link_of(element: Element, unreadable: Unreadable) -> PcieRate | None:
-    """Return the PCIe link of an element; None where it does not say, as virtual machines do not.
+    """Return the PCIe link of an element; None if unstated, as in virtual machines.
 
     Args:
-        unreadable: takes note of a rate or a width that is no such thing.
+        unreadable: collects rates and widths that cannot be read.
     """
     speed = element.attributes.get("link_speed", "").strip()
     width = element.attributes.get("link_width", "").strip()

@@ -82,7 +82,7 @@ class ServerTopology:
     warnings: tuple[str, ...]
     """What the file says oddly, in words."""
     hosts: int = 1
-    """Servers that share its scale-up network, of which this is the first [1]."""
+    """Servers that share its scale-up network, this one first [1]."""
 
     @property
     def gpus(self) -> tuple[PciDevice, ...]:
@@ -101,7 +101,7 @@ GPU servers with four sockets of Intel are rare; recalled."""
 _MOST_SOCKET_NODES = 4
 """Most NUMA nodes of a socket with AMD EPYC (NPS4), for Rome and later; AMD's tuning guides."""
 _APU = ("AuthenticAMD:175:144", "AuthenticAMD:25:144")
-"""CPUs that are one package with a GPU, MI300A, of which a server has up to four; recalled. NCCL adds 16 times the
+"""CPUs that share a package with a GPU: MI300A, up to four in a server; recalled. NCCL adds 16 times the
 extended family to the base family, and so writes family 25 as 175."""
 _CLUSTERED = 2
 """NUMA nodes from which a server may have clusters within a socket."""
@@ -139,12 +139,12 @@ def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[
     Args:
         nodes: the NUMA nodes, in the order of the file.
     """
-    each = _nodes_per_socket(nodes)
+    size = _nodes_per_socket(nodes)
     x86 = _is_x86(nodes)
     highest = max(node.number for node in nodes)
-    numbers = range(highest // each + 1) if x86 or highest <= 1 else sorted({node.number for node in nodes})
-    held = [[node for node in nodes if node.number // each == place] for place in numbers]
-    found = tuple(
+    numbers = range(highest // size + 1) if x86 or highest <= 1 else sorted({node.number for node in nodes})
+    held = [[node for node in nodes if node.number // size == place] for place in numbers]
+    sockets = tuple(
         SocketFound(
             cpu=nodes[0].cpu if not inside else inside[0].cpu,
             cpuid=nodes[0].cpuid if not inside else inside[0].cpuid,
@@ -153,22 +153,22 @@ def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[
         )
         for inside in held
     )
-    if each == 1 and not x86 and nodes[0].cpuid not in _APU and len(nodes) > _CLUSTERED:
-        words = (
+    if size == 1 and not x86 and nodes[0].cpuid not in _APU and len(nodes) > _CLUSTERED:
+        warning = (
             f"{len(nodes)} NUMA nodes are taken for as many sockets: with sub-NUMA clusters there are fewer; correct it"
         )
-        return found, [words]
-    if each == 1:
-        return found, []
-    words = (
-        f"{plural(len(nodes), 'NUMA node')} are taken for {plural(len(found), 'socket')}, {each} to a socket: servers "
-        "with GPUs have two sockets of AMD or Intel, rarely one or four; correct it where this one has"
+        return sockets, [warning]
+    if size == 1:
+        return sockets, []
+    warning = (
+        f"{plural(len(nodes), 'NUMA node')} are taken for {plural(len(sockets), 'socket')}, {size} to a socket: "
+        "servers with GPUs have two sockets of AMD or Intel, rarely one or four; correct it where this one has"
     )
-    return found, [words]
+    return sockets, [warning]
 
 
 def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
-    """Return a warning for every GPU whose PCIe link is slower than that of others."""
+    """Return a warning for every GPU whose PCIe link is slower than other GPUs'."""
     known = [(gpu, gpu.link) for gpu in gpus if gpu.link is not None]
     best = max((link.gbyte_s for _, link in known), default=0.0)
     fastest = next((link for _, link in known if link.gbyte_s == best), None)
@@ -183,14 +183,14 @@ def slow_links(gpus: Iterable[PciDevice]) -> list[str]:
 
 def slow_ports(nics: Iterable[PciDevice]) -> list[str]:
     """Return a warning for NICs whose PCIe link is slower than their port, one for each pair of rates."""
-    found: dict[tuple[float, str, float], list[PciDevice]] = {}
+    slow: dict[tuple[float, str, float], list[PciDevice]] = {}
     for nic in nics:
         if nic.link and nic.gbyte_s and nic.link.generation > 1 and nic.link.gbyte_s < 0.99 * nic.gbyte_s:
-            found.setdefault((nic.gbyte_s, str(nic.link), nic.link.gbyte_s), []).append(nic)
+            slow.setdefault((nic.gbyte_s, str(nic.link), nic.link.gbyte_s), []).append(nic)
     return [
         f"line {same[0].line}: {plural(len(same), 'NIC')} ({first_few(nic.name or nic.bus for nic in same)}) "
         f"with {8 * port:,.0f} Gb/s at the port and {8 * rate:,.0f} Gb/s of PCIe {link} behind it: PCIe binds"
-        for (port, link, rate), same in found.items()
+        for (port, link, rate), same in slow.items()
     ]
 
 
@@ -213,17 +213,17 @@ def partitions(gpus: Iterable[PciDevice]) -> list[str]:
     ]
 
 
-def unused(found: Mapping[str, Sequence[Element]]) -> list[str]:
+def unused(elements: Mapping[str, Sequence[Element]]) -> list[str]:
     """Return a warning for the PCI devices that a file lists without saying that NCCL uses them.
 
     Args:
-        found: devices of the class of a GPU or a NIC, by the element that they lack: `gpu` or `net`.
+        elements: devices of the class of a GPU or a NIC, by the element that they lack: `gpu` or `net`.
     """
     titles = {"gpu": "GPU", "net": "NIC"}
     return [
         f"line {devices[0].line}: {plural(len(devices), 'device')} of the class of a {titles[name]} "
         f"({first_few(device.attributes.get('busid', '?')[:20] for device in devices)}) without a `{name}` element, "
         "which others have: NCCL did not use them, and they are left out"
-        for name, devices in found.items()
+        for name, devices in elements.items()
         if devices
     ]

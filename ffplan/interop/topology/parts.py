@@ -32,24 +32,24 @@ def known_parts(catalog: Catalog) -> KnownParts:
     Raises:
         InputError: where a part's file is wrong.
     """
-    found = KnownParts(accelerators={}, nics={}, cpus={}, arches={})
+    parts = KnownParts(accelerators={}, nics={}, cpus={}, arches={})
     for name in catalog.ids_of("accelerator"):
         part = catalog.entry(name).part
         assert isinstance(part, Accelerator)
         for pci in part.pci_ids:
-            found.accelerators.setdefault(pci, []).append(part)
+            parts.accelerators.setdefault(pci, []).append(part)
     for name in catalog.ids_of("nic"):
         part = catalog.entry(name).part
         assert isinstance(part, Nic)
         for pci in part.pci_ids:
-            found.nics.setdefault(pci, []).append(part)
+            parts.nics.setdefault(pci, []).append(part)
     for name in catalog.ids_of("cpu"):
         part = catalog.entry(name).part
         assert isinstance(part, Cpu)
-        found.arches[part.id] = part.arch
+        parts.arches[part.id] = part.arch
         for cpuid in part.cpuid:
-            found.cpus.setdefault(cpuid, []).append(part)
-    return found
+            parts.cpus.setdefault(cpuid, []).append(part)
+    return parts
 
 
 def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
@@ -60,19 +60,19 @@ def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
 def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
     """Return the NICs that a card may be: by PCI id, narrowed down by the rate of its ports if one fits.
 
-    A card of two ports of 200 Gb/s is one of 400 Gb/s, where there is such a part.
+    A card with two ports of 200 Gb/s counts as 400 Gb/s, if the catalogue has such a part.
     """
-    found = parts.nics.get(nic.pci_id, [])
+    candidates = parts.nics.get(nic.pci_id, [])
     if nic.gbyte_s is None:
-        return found
+        return candidates
     for rate in (nic.ports * nic.gbyte_s, nic.gbyte_s):
-        if of_rate := [part for part in found if abs(part.rate.value - rate) < 0.05 * rate]:
+        if of_rate := [part for part in candidates if abs(part.rate.value - rate) < 0.05 * rate]:
             return of_rate
-    return found
+    return candidates
 
 
 def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
-    """Return the CPUs that a socket may hold: those of its family and model."""
+    """Return the CPUs with a socket's family and model."""
     return parts.cpus.get(socket.cpuid, [])
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 _MOST_NODES = 64
 """More NUMA nodes than a server has."""
 _MANAGEMENT_GBYTE_S = 10 / 8
-"""Rate up to which a NIC is taken for management, not for the fabric [GB/s]."""
+"""Highest rate of a management NIC; faster NICs serve the fabric [GB/s]."""
 _SPEED = re.compile(r"-[0-9]{1,9}|[0-9]{1,9}(?:\.[0-9]{1,6})?")
 _DEVICES = ("pci", "gpu", "nic")
 
@@ -53,10 +53,10 @@ class _Walk:
 
     def __init__(self, root: Element, gpus: frozenset[str], nics: frozenset[str]) -> None:
         self.gpus, self.nics = gpus, nics
-        """Bus ids that the caller knows as those of GPUs and of NICs."""
+        """Bus ids that the caller knows as GPUs and as NICs."""
         tags = {element.tag for element in root.below()}
         self.listed = "gpu" in tags
-        """True where GPUs are elements of their own; without them PCI classes tell."""
+        """True if GPUs have separate elements; otherwise PCI classes identify them."""
         self.netted = "net" in tags
         self.names = {element.attributes.get("name", "") for element in root.below() if element.tag == "net"}
         self.graphics = has_graphics(root)
@@ -116,35 +116,35 @@ class _Walk:
         )
 
     def _gpu(self, element: Element, gpu: Element | None, link: PcieRate | None) -> PciDevice:
-        found = self._device(element, link)
+        device = self._device(element, link)
         if gpu is None:
-            return found
-        own = links_of(gpu, found.bus)
-        self.links += own
-        self.coherent |= bool(gpu.named("c2c")) or any(link.cpu for link in own)
-        return replace(found, number=integer(gpu.attributes.get("dev", "")))
+            return device
+        links = links_of(gpu, device.bus)
+        self.links += links
+        self.coherent |= bool(gpu.named("c2c")) or any(link.cpu for link in links)
+        return replace(device, number=integer(gpu.attributes.get("dev", "")))
 
     def _nic(self, nic: Element, card: Element | None, link: PcieRate | None) -> list[PciDevice]:
-        """Return the card of a NIC with the rate of its fastest port; nothing where it serves management alone.
+        """Return the card of a NIC with the rate of its fastest port; nothing for a management NIC.
 
         Ports without a card, as virtual machines have them, are as many NICs as they have guids; one that NCCL fuses of
         several is as many as its name joins.
         """
-        found = (
+        device = (
             self._device(card, link)
             if card
             else PciDevice(bus="", pci_id="", name="", number=None, link=None, line=nic.line)
         )
         cards: dict[str, list[tuple[float | None, Element]]] = {}
         for net in nic.named("net"):
-            own = "" if card else net.attributes.get("guid") or net.attributes.get("name", "")
-            cards.setdefault(own, []).append((self._rate(net), net))
+            card_key = "" if card else net.attributes.get("guid") or net.attributes.get("name", "")
+            cards.setdefault(card_key, []).append((self._rate(net), net))
         kept: list[PciDevice] = []
         for ports in cards.values() or [[(None, nic)]]:
             known = [rate for rate, _ in ports if rate is not None]
             first = next(net for rate, net in ports if not known or rate == max(known))
             device = replace(
-                found,
+                device,
                 name=first.attributes.get("name", ""),
                 number=integer(first.attributes.get("dev", "")),
                 gbyte_s=max(known) if known else None,
@@ -155,8 +155,8 @@ class _Walk:
             if len(fused) > 1 and self.names.issuperset(fused):
                 continue  # its parts stand by themselves, with their cards
             rate = device.gbyte_s / len(fused) if device.gbyte_s else None
-            made = [replace(device, name=name, gbyte_s=rate) for name in fused]
-            (self.management if slow or (card is None and not known) else kept).extend(made)
+            fused_nics = [replace(device, name=name, gbyte_s=rate) for name in fused]
+            (self.management if slow or (card is None and not known) else kept).extend(fused_nics)
         return kept
 
     def _rate(self, net: Element) -> float | None:
@@ -172,7 +172,9 @@ class _Walk:
 def _equal_ports(ports: Sequence[tuple[float | None, Element]], rate: float | None) -> int:
     """Return the ports that run at the rate of the fastest [1]; one that the file lists twice, as for SHARP, is one."""
     fastest = [
-        net.attributes for own, net in ports if rate is not None and own == rate and "coll" not in net.attributes
+        net.attributes
+        for port_rate, net in ports
+        if rate is not None and port_rate == rate and "coll" not in net.attributes
     ]
     return max(1, len({(net.get("guid"), net["port"]) for net in fastest if net.get("port")}))
 
@@ -182,12 +184,12 @@ def _cpu_words(cpu: Element) -> tuple[str, str]:
     vendor, family, model = (cpu.attributes.get(name, "") for name in ("vendor", "familyid", "modelid"))
     arch = "" if vendor else cpu.attributes.get("arch", "")
     told = (("", vendor), ("family", family), ("model", model), ("", arch))
-    words = " ".join(f"{name} {text}".strip() for name, text in told if text)
-    return words[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
+    description = " ".join(f"{name} {text}".strip() for name, text in told if text)
+    return description[:80], f"{vendor}:{family}:{model}" if vendor and family and model else ""
 
 
 def _first_host(root: Element) -> tuple[list[Element], int, list[str]]:
-    """Return the `cpu` elements of the first host, the hosts of the file, and a remark where there are several."""
+    """Return the `cpu` elements of the first host, the number of hosts, and a remark if there are several."""
     cpus = root.named("cpu")
     hosts = list(dict.fromkeys(cpu.attributes["host_hash"] for cpu in cpus if "host_hash" in cpu.attributes))
     loose = [child for child in root.children if child.tag in _DEVICES]
@@ -196,15 +198,15 @@ def _first_host(root: Element) -> tuple[list[Element], int, list[str]]:
     if len(hosts) < 2:
         return cpus, 1, []
     mine = [cpu for cpu in cpus if cpu.attributes.get("host_hash", hosts[0]) == hosts[0]]
-    words = f"the file joins {len(hosts)} hosts, as NCCL writes of a scale-up domain over several; the first is read"
-    return mine, len(hosts), [words]
+    remark = f"the file joins {len(hosts)} hosts, as NCCL writes of a scale-up domain over several; the first is read"
+    return mine, len(hosts), [remark]
 
 
 def _numa(cpu: Element, position: int, walk: _Walk, file: str) -> NumaNode:
     """Return a NUMA node with what hangs at it.
 
     Raises:
-        InputError: located, where its number is beyond those of any server.
+        InputError: located, if its number exceeds any server's.
     """
     message, cpuid = _cpu_words(cpu)
     ports = [walk.port(child) for child in cpu.children]
@@ -230,7 +232,7 @@ def read_server(data: bytes, file: str, gpus: Iterable[str] = (), nics: Iterable
         nics: bus ids of devices that are NICs, where the file does not say.
 
     Raises:
-        InputError: located, where it is no such file, tells of no GPU, or has no device of a bus id.
+        InputError: located, if the file is no topology, has no GPU, or no device with a bus id given.
     """
     root, remarks = system_of(data, file)
     walk = _Walk(root, named_devices(root, gpus, file), named_devices(root, nics, file))

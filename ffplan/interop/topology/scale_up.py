@@ -93,32 +93,32 @@ def _resolved(links: Iterable[ScaleUpLink], gpus: list[str]) -> list[ScaleUpLink
 
     A target without a class is a switch if it is no GPU and several GPUs lead to it.
     """
-    own = {place(bus): bus for bus in gpus}
-    given = [replace(link, target=own.get(place(link.target), link.target)) for link in links]
+    buses = {place(bus): bus for bus in gpus}
+    resolved = [replace(link, target=buses.get(place(link.target), link.target)) for link in links]
     led: dict[str, set[str]] = defaultdict(set)
-    for link in given:
+    for link in resolved:
         led[link.target].add(link.gpu)
     known = set(gpus)
     return [
         replace(link, switch=True) if link.unsaid and link.target not in known and len(led[link.target]) > 1 else link
-        for link in given
+        for link in resolved
     ]
 
 
 def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound:
     """Return the structure of a scale-up network.
 
-    A switch joins all GPUs where links lead to one; a mesh joins every two by a link of their own; pairs join every
+    A switch joins all GPUs if links lead to one; a mesh joins every two by a direct link; pairs join every
     GPU to one other at most; anything else is a list of links.
     """
     all_gpus = list(gpus)
-    given = _resolved(links, all_gpus)
+    resolved = _resolved(links, all_gpus)
     known, faults, counted = set(all_gpus), [], dict.fromkeys(all_gpus, 0)
     ends: dict[tuple[str, str], int] = {}
-    switched, own, lost = False, [], []
-    for link in given:
+    switched, loops, lost = False, [], []
+    for link in resolved:
         if link.target == link.gpu:
-            own.append(link)
+            loops.append(link)
             continue
         if link.cpu:
             continue
@@ -132,15 +132,15 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
         switched |= link.switch
         if not link.switch:
             ends[link.gpu, link.target] = ends.get((link.gpu, link.target), 0) + link.count
-    if own:
-        gpus_of = first_few(link.gpu for link in own)
-        faults.append(f"line {own[0].line}: links of {gpus_of} lead to themselves; they are left out")
+    if loops:
+        gpus_of = first_few(link.gpu for link in loops)
+        faults.append(f"line {loops[0].line}: links of {gpus_of} lead to themselves; they are left out")
     if lost:
         gpus_of = first_few(dict.fromkeys(link.gpu for link in lost))
         ends_of = first_few(dict.fromkeys(f"`{link.target}`" for link in lost))
-        words = f"links of {gpus_of} lead to {ends_of}, no GPU of this file; they are left out"
-        faults.append(f"line {lost[0].line}: {words}")
-    names = {_NAMES[link.kind] for link in given}
+        fault = f"links of {gpus_of} lead to {ends_of}, no GPU of this file; they are left out"
+        faults.append(f"line {lost[0].line}: {fault}")
+    names = {_NAMES[link.kind] for link in resolved}
     faults += _one_sided(ends)
     most = max(counted.values(), default=0)
     fewer = {gpu: count for gpu, count in counted.items() if count < most and len(counted) == len(all_gpus)}
@@ -166,12 +166,12 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
 def _one_sided(ends: dict[tuple[str, str], int]) -> list[str]:
     """List the pairs of GPUs whose two ends state different links."""
     said = []
-    for (one, two), count in sorted(ends.items()):
-        back = ends.get((two, one), 0)
+    for (near, far), count in sorted(ends.items()):
+        back = ends.get((far, near), 0)
         if not back:
-            said.append(f"the links between {one} and {two} stand at {one} alone; they are taken as there")
+            said.append(f"the links between {near} and {far} stand at {near} alone; they are taken as there")
         elif count < back:
-            said.append(f"{one} has {count} links to {two}, and {two} has {back} back; the fewer are taken")
+            said.append(f"{near} has {count} links to {far}, and {far} has {back} back; the fewer are taken")
     return said
 
 

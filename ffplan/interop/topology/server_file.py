@@ -67,8 +67,8 @@ class _Writer:
 
     def fill(self, field: str, what: str) -> str:
         """Return the mark of a value to fill in, and note it."""
-        if (words := f"{field}: {what}") not in self.todo:
-            self.todo.append(words)
+        if (entry := f"{field}: {what}") not in self.todo:
+            self.todo.append(entry)
         return _TODO
 
     def taken(self, value: Any) -> str:
@@ -78,38 +78,40 @@ class _Writer:
 
     def cpu_of(self, socket: SocketFound) -> tuple[str, str]:
         """Return the CPU of a socket, and a comment."""
-        words = socket.cpu or "the file does not say which"
+        description = socket.cpu or "the file does not say which"
         if self.cpu is not None:
-            return self.cpu, words
+            return self.cpu, description
         may, arch = [part.id for part in of_socket(self.parts, socket)], arch_of(socket)
         if self.basis is not None:
-            own = self.basis.server.sockets[0].cpu
-            if not (may and own not in may) and arch in ("", self.parts.arches.get(own, arch)):
-                return own, words
-            self.warn(f"the CPUs are {words}, those of `{self.basis.server.id}` are `{own}`: name them")
+            cpu = self.basis.server.sockets[0].cpu
+            if not (may and cpu not in may) and arch in ("", self.parts.arches.get(cpu, arch)):
+                return cpu, description
+            self.warn(f"the CPUs are {description}, those of `{self.basis.server.id}` are `{cpu}`: name them")
         known = f"{' or '.join(may)}, or another of this family" if may else "no catalogued CPU is known to be one"
-        if arch == socket.cpu and (alike := sorted(name for name, own in self.parts.arches.items() if own == arch)):
+        if arch == socket.cpu and (
+            alike := sorted(name for name, cpu_arch in self.parts.arches.items() if cpu_arch == arch)
+        ):
             known = f"of this kind the catalogue has {first_few(f'`{name}`' for name in alike)}"
-        return self.fill("cpu", f"catalogue id of the CPU ({words}): {known}"), words
+        return self.fill("cpu", f"catalogue id of the CPU ({description}): {known}"), description
 
-    def warn(self, words: str) -> None:
+    def warn(self, warning: str) -> None:
         """Note something odd, once."""
-        if words not in self.warnings:
-            self.warnings.append(words)
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
     def sockets(self) -> list[str]:
         """Return the lines of the sockets."""
         lines = ["sockets:"]
         for number, socket in enumerate(self.topology.sockets):
-            cpu, words = self.cpu_of(socket)
-            lines += [f"  - id: cpu{number}", f"    cpu: {scalar(cpu)}  # {comment(words)}", *self.memory(number)]
+            cpu, description = self.cpu_of(socket)
+            lines += [f"  - id: cpu{number}", f"    cpu: {scalar(cpu)}  # {comment(description)}", *self.memory(number)]
             lines += ["    root_ports:"] if socket.ports else []
             for position, port in enumerate(socket.ports):
                 lines.append(f"      - {{id: cpu{number}-rp{position}, pcie_switch: {str(port.switched).lower()}}}")
         return lines
 
     def memory(self, number: int) -> list[str]:
-        """Return the lines of a socket's memory; all sockets have that of the first."""
+        """Return the lines of a socket's memory; all sockets repeat the first."""
         if number:
             return ["    memory: *memory"]
         if self.basis is not None:
@@ -136,28 +138,28 @@ class _Writer:
             for position, port in enumerate(socket.ports):
                 devices = port.gpus if kind == "gpu" else port.nics
                 rows += [(names[id(device)], f"cpu{number}-rp{position}", device) for device in devices]
-        return sorted(rows, key=lambda item: (len(item[0]), item[0]))
+        return sorted(rows, key=lambda row: (len(row[0]), row[0]))
 
     def accelerator(self) -> str:
         """Return the catalogue id of the GPUs, with a comment."""
         ids = sorted({gpu.pci_id for gpu in self.topology.gpus})
         may = sorted({part.id for gpu in self.topology.gpus for part in of_gpu(self.parts, gpu)})
-        words = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
+        pci = f"PCI id {', '.join(ids)}" if any(ids) else "the file has no PCI id"
         if len(ids) > 1 and (len(may) > 1 or any(not of_gpu(self.parts, gpu) for gpu in self.topology.gpus)):
             self.warn(f"the GPUs have several PCI ids ({', '.join(ids)}); a server file has one kind")
             may = []
         if len(may) == 1:
-            return f"{may[0]}  # {words}"
-        own = self.basis.server.accelerator if self.basis is not None else None
-        if own is not None and not any(ids):
-            self.warn(f"the file has no PCI ids: the GPUs are taken for `{own}`, those of the server given")
-            return f"{own}  # {words}"
+            return f"{may[0]}  # {pci}"
+        accelerator = self.basis.server.accelerator if self.basis is not None else None
+        if accelerator is not None and not any(ids):
+            self.warn(f"the file has no PCI ids: the GPUs are taken for `{accelerator}`, those of the server given")
+            return f"{accelerator}  # {pci}"
         known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
         if ids and set(ids) <= set(_HALVES):
             known = (
                 "a card of MI250 or MI250X is two of them, and `mi250x` of the catalogue is a whole card: name a half"
             )
-        return f"{self.fill('accelerator', f'catalogue id of the GPUs ({words}): {known}')}  # {words}"
+        return f"{self.fill('accelerator', f'catalogue id of the GPUs ({pci}): {known}')}  # {pci}"
 
     def kind(self) -> Accelerator | None:
         """Return the accelerator, where its PCI id tells."""
@@ -175,19 +177,19 @@ class _Writer:
             return []
         usual = links.most_common(1)[0][0]
         link = next(gpu.link for gpu in self.topology.gpus if str(gpu.link) == usual)
-        own = PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
-        if link is None or link.generation == 1 or link.gbyte_s > 0.99 * own.gbyte_s:
+        rated = PcieRate(int(part.pcie.generation.value), int(part.pcie.lanes.value))
+        if link is None or link.generation == 1 or link.gbyte_s > 0.99 * rated.gbyte_s:
             return []
-        rate = part.pcie.bandwidth.value * link.gbyte_s / own.gbyte_s
+        rate = part.pcie.bandwidth.value * link.gbyte_s / rated.gbyte_s
         self.warn(
-            f"the GPUs run at PCIe {link}; `{part.id}` has {own}: copies to hosts and NICs reach {rate:.3g} GB/s in "
+            f"the GPUs run at PCIe {link}; `{part.id}` has {rated}: copies to hosts and NICs reach {rate:.3g} GB/s in "
             f"place of {part.pcie.bandwidth.value:g} GB/s"
         )
-        note = quoted(f"PCIe {link}, of {own}: the practical rate of the part, scaled")
+        note = quoted(f"PCIe {link}, of {rated}: the practical rate of the part, scaled")
         return [f"accelerator_pcie: {{value: {rate:.4g} GB/s, source: xml, grade: derived, status: D, note: {note}}}"]
 
     def nic_lines(self) -> list[str]:
-        """Return the lines of the NICs: those that share a switch with a GPU carry the fabric of the GPUs."""
+        """Return the lines of the NICs: a NIC that shares a switch with a GPU carries the GPUs' fabric."""
         lines = ["nics:"] if self.topology.nics else []
         beside = {
             id(nic) for socket in self.topology.sockets for port in socket.ports if port.gpus for nic in port.nics
@@ -196,9 +198,9 @@ class _Writer:
         for name, port, nic in self.placed("nic"):
             network = "both" if not apart else "compute" if id(nic) in beside else "storage"
             rate = f", {nic.rate_words}" if nic.gbyte_s else ""
-            words = comment(f"{nic.name or nic.bus}{rate}")
+            title = comment(f"{nic.name or nic.bus}{rate}")
             lines.append(
-                f"  - {{id: {name}, part: {self.nic_part(nic)}, root_port: {port}, network: {network}}}  # {words}"
+                f"  - {{id: {name}, part: {self.nic_part(nic)}, root_port: {port}, network: {network}}}  # {title}"
             )
         for (rate, has), alike in self.other_rates.items():
             shown = first_few(nic.name or nic.bus for nic in alike)
@@ -224,36 +226,36 @@ class _Writer:
         if self.basis is not None and not nic.pci_id and nic.bus and self.basis.server.nics:
             self.warn(f"the file has no PCI ids of NICs: they are taken for `{self.basis.server.nics[0].part}`")
             return scalar(self.basis.server.nics[0].part)
-        words = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
+        pci = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
         rate = f", {'port of ' if nic.ports == 1 else ''}{nic.rate_words}" if nic.gbyte_s else ""
         known = f": one of {', '.join(part.id for part in may)}" if may else ""
-        return self.fill("nics[].part", f"catalogue id of the NIC ({words}{rate}){known}")
+        return self.fill("nics[].part", f"catalogue id of the NIC ({pci}{rate}){known}")
 
     def same_gpus(self) -> bool:
         """Tell whether the basis has the same number of GPUs, and the same kind if the file states it."""
         assert self.basis is not None
-        part, own = self.kind(), self.basis.server
+        part, server = self.kind(), self.basis.server
         alike = part is None and not any(gpu.pci_id for gpu in self.topology.gpus)
-        return len(own.accelerators) == len(self.topology.gpus) and (
-            alike or (part is not None and part.id == own.accelerator)
+        return len(server.accelerators) == len(self.topology.gpus) and (
+            alike or (part is not None and part.id == server.accelerator)
         )
 
     def scale_up(self) -> list[str]:
         """Return the line of the scale-up network."""
         network = self.topology.scale_up
-        each = f"  # {network.links_per_gpu} links of a GPU" if network.links_per_gpu else ""
+        links_note = f"  # {network.links_per_gpu} links of a GPU" if network.links_per_gpu else ""
         name = f", name: {scalar(network.name)}" if network.name not in ("", "NVLink") else ""
         if network.kind == "switch":
-            own = self.basis.server.nvlink if self.basis is not None and self.same_gpus() else None
+            nvlink = self.basis.server.nvlink if self.basis is not None and self.same_gpus() else None
             nodes = self.topology.hosts
-            if nodes == 1 and own is not None and own.switched:
-                nodes = own.nodes
+            if nodes == 1 and nvlink is not None and nvlink.switched:
+                nodes = nvlink.nodes
             part = self.kind()
             if nodes == 1 and part is not None and part.id.startswith(_RACKS):
                 self.warn("NVLink of this GPU joins several nodes: write `nodes`, such as 18 of an NVL72 rack")
-            return [f"nvlink: {{switched: true{f', nodes: {nodes}' if nodes > 1 else ''}{name}}}{each}"]
+            return [f"nvlink: {{switched: true{f', nodes: {nodes}' if nodes > 1 else ''}{name}}}{links_note}"]
         if network.kind == "mesh":
-            return [f"nvlink: {{mesh: true{name}}}{each}"]
+            return [f"nvlink: {{mesh: true{name}}}{links_note}"]
         if network.kind in ("pairs", "links"):
             bus = {gpu.bus: self.gpus[id(gpu)] for gpu in self.topology.gpus}
             joined = sorted(
@@ -262,10 +264,10 @@ class _Writer:
             shown = ", ".join(f"[{', '.join(pair)}]" for pair, _ in joined)
             equal = network.kind == "pairs" or set(network.counts) == {1}
             counts = "" if equal else f", counts: [{', '.join(str(count) for _, count in joined)}]"
-            return [f"nvlink: {{{network.kind}: [{shown}]{counts}{name}}}{each}"]
-        own = self.basis.data.get("nvlink") if self.basis is not None else None
-        if own is not None and self.same_gpus() and not own.get("pairs"):
-            return [f"nvlink: {self.taken(own)}"]
+            return [f"nvlink: {{{network.kind}: [{shown}]{counts}{name}}}{links_note}"]
+        nvlink = self.basis.data.get("nvlink") if self.basis is not None else None
+        if nvlink is not None and self.same_gpus() and not nvlink.get("pairs"):
+            return [f"nvlink: {self.taken(nvlink)}"]
         part = self.kind()
         if len(self.topology.gpus) > 1 and (part is None or part.nvlink is not None):
             self.warn("the file lists no links between GPUs; where they have some, write `nvlink: {switched: true}`")
@@ -288,15 +290,15 @@ class _Writer:
 def _numbered(devices: list[PciDevice], prefix: str) -> dict[int, str]:
     """Return a name of every device: by its own number where all have one, else by its place in the file."""
     numbers = [device.number for device in devices]
-    own = None not in numbers and len(set(numbers)) == len(numbers) and prefix == "gpu"
-    return {id(device): f"{prefix}{device.number if own else place}" for place, device in enumerate(devices)}
+    numbered = None not in numbers and len(set(numbers)) == len(numbers) and prefix == "gpu"
+    return {id(device): f"{prefix}{device.number if numbered else place}" for place, device in enumerate(devices)}
 
 
 def _sources(value: Any) -> set[str]:
     if isinstance(value, dict):
         named = {value["source"]} if isinstance(value.get("source"), str) else set()
-        return named.union(*(_sources(item) for item in value.values()))
-    return set().union(*(_sources(item) for item in value)) if isinstance(value, list) else set()
+        return named.union(*(_sources(part) for part in value.values()))
+    return set().union(*(_sources(part) for part in value)) if isinstance(value, list) else set()
 
 
 def server_file(
@@ -315,7 +317,7 @@ def server_file(
         name: id of the server.
         file: the topology file, named as the source.
         date: day on which it was read, as YYYY-MM-DD.
-        cpu: catalogue id of the CPUs, where it is known.
+        cpu: catalogue id of the CPUs, if known.
         basis: a server that supplies what the file does not have.
     """
     writer = _Writer(topology, parts, basis, cpu)
@@ -335,12 +337,12 @@ def server_file(
     title = quoted(f"topology file {file} of NCCL or RCCL")
     sources = [f'  xml: {{title: {title}, date: "{date}", grade: measured, status: V}}']
     if basis is None:
-        words = "filled in by hand; name a data sheet, with grade and status, where there is one"
-        sources.append(f'  filled: {{title: "{words}", date: "{date}", grade: estimate, status: R}}')
+        source_title = "filled in by hand; name a data sheet, with grade and status, where there is one"
+        sources.append(f'  filled: {{title: "{source_title}", date: "{date}", grade: estimate, status: R}}')
     else:
         sources += [f"  {key}: {flow(basis.data['sources'][key])}" for key in sorted(writer.sources)]
     head = [f"# {len(writer.todo)} values to fill in; they are marked {_TODO}:"] if writer.todo else []
-    head += [f"#   {number}. {comment(item)}" for number, item in enumerate(writer.todo, start=1)]
+    head += [f"#   {number}. {comment(entry)}" for number, entry in enumerate(writer.todo, start=1)]
     lines = [
         *head,
         "kind: server",

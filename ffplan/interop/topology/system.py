@@ -28,11 +28,11 @@ def _blank(text: str) -> str:
 
 
 def _without_comments(text: str) -> str:
-    parts, at = [], 0
-    while (start := text.find("<!--", at)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
-        parts += [text[at:start], _blank(text[start : end + 3])]
-        at = end + 3
-    return "".join([*parts, text[at:]])
+    parts, position = [], 0
+    while (start := text.find("<!--", position)) >= 0 and (end := text.find("-->", start + 4)) >= 0:
+        parts += [text[position:start], _blank(text[start : end + 3])]
+        position = end + 3
+    return "".join([*parts, text[position:]])
 
 
 def _cut_out(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
@@ -83,19 +83,19 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     """Return the `system` element of a file, and what was passed over, in words.
 
     Raises:
-        InputError: located, if it is no XML, or XML of another kind.
+        InputError: located, if the data are not XML, or XML of another kind.
     """
-    if (other := _TYPED.search(data[:2000])) is not None:
-        line = data[: other.start()].count(b"\n") + 1
-        raise fault(file, (line, 1), _TYPES[other[1].decode()], _GIVE)
+    if (typed := _TYPED.search(data[:2000])) is not None:
+        line = data[: typed.start()].count(b"\n") + 1
+        raise fault(file, (line, 1), _TYPES[typed[1].decode()], _GIVE)
     remarks: tuple[str, ...] = ()
     try:
         root = parse(data, file)
     except InputError:
-        found = _cut_out(data)
-        if found is None:
+        cut_out = _cut_out(data)
+        if cut_out is None:
             raise
-        cut, remarks = found
+        cut, remarks = cut_out
         root = parse(cut, file)
     inside = [element for element in root.below() if element.tag == "system"]
     if not inside or root.tag in _NOT_THIS:
@@ -118,20 +118,20 @@ def no_gpu(root: Element, file: str) -> InputError:
     return fault(file, root, what, remedy)
 
 
-def named_devices(root: Element, wanted: Iterable[str], file: str) -> frozenset[str]:
+def named_devices(root: Element, bus_ids: Iterable[str], file: str) -> frozenset[str]:
     """Return bus ids as the file has them.
 
     Args:
-        wanted: bus ids, in any of the ways in which they are written.
+        bus_ids: bus ids, in any notation.
 
     Raises:
         InputError: located, where no device has one.
     """
-    own = {place(element.attributes.get("busid", "").lower()): place_of(element) for element in root.below()}
-    found = []
-    for bus in wanted:
-        if place(bus.strip().lower()) not in own or not bus.strip():
-            known = first_few(f"`{name}`" for name in own.values() if name)
+    names = {place(element.attributes.get("busid", "").lower()): place_of(element) for element in root.below()}
+    devices = []
+    for bus in bus_ids:
+        if place(bus.strip().lower()) not in names or not bus.strip():
+            known = first_few(f"`{name}`" for name in names.values() if name)
             raise fault(file, root, f"no device has the bus id `{bus.strip()[:40]}`", f"it has {known}")
-        found.append(own[place(bus.strip().lower())])
-    return frozenset(found)
+        devices.append(names[place(bus.strip().lower())])
+    return frozenset(devices)

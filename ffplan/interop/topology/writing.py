@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _GPU_CLASS = {"nvlink": "0x030200", "xgmi": "0x120000"}
 """PCI class of a GPU by the element of its links."""
 _NVSWITCH = "ffff:fe:00.0"
-"""Bus id that stands for the switches of a scale-up network."""
+"""Bus id of all switches of a scale-up network."""
 
 
 @record
@@ -34,7 +34,7 @@ class Inside:
 
 
 def _remark(text: str) -> str:
-    """Return a text that can stand in a comment of XML, which two hyphens would end."""
+    """Return a text for a comment of XML, which two hyphens would end."""
     return re.sub("-(?=-)", "- ", escape(comment(text)))
 
 
@@ -77,8 +77,8 @@ class _Writer:
             targets = [self.buses[b if a == gpu else a] for a, b in joined if gpu in (a, b)]
             kind = _GPU_CLASS[element]
         if scale_up.counts:
-            own = [n for pair, n in zip(scale_up.links, scale_up.counts, strict=True) if gpu in pair]
-            return [_link(element, *link, kind) for link in zip(targets, own, strict=True)]
+            counts = [n for pair, n in zip(scale_up.links, scale_up.counts, strict=True) if gpu in pair]
+            return [_link(element, *link, kind) for link in zip(targets, counts, strict=True)]
         held = part.collectives.links if part.collectives else None
         count = int(held.value) if held and (scale_up.switched or len(targets) == 1) else 1
         return [_link(element, target, count, kind) for target in targets]
@@ -92,11 +92,11 @@ class _Writer:
             f'{indent}<pci busid="{self.buses[slot]}" class="{kind}" {self.ids(part.pci_ids)}{self.width}> '
             f"<!-- {_remark(f'{slot}: {part.id}')} -->"
         )
-        own = f'<gpu dev="{place}" rank="{place}" gdr="1"'
+        opening = f'<gpu dev="{place}" rank="{place}" gdr="1"'
         if links:
-            self.lines += [f"{indent}  {own}>", *(f"{indent}    {link}" for link in links), f"{indent}  </gpu>"]
+            self.lines += [f"{indent}  {opening}>", *(f"{indent}    {link}" for link in links), f"{indent}  </gpu>"]
         else:
-            self.lines.append(f"{indent}  {own}/>")
+            self.lines.append(f"{indent}  {opening}/>")
         self.lines.append(f"{indent}</pci>")
 
     def nic(self, slot: str, part_id: str, place: int, indent: str) -> None:

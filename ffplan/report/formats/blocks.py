@@ -80,11 +80,11 @@ def barred(block: Grid, width: int) -> Grid:
         pairs = zip(row[first:], bars, strict=True)
         return (*row[:first], *(cell for pair in pairs for cell in pair))
 
-    made = tuple(
+    barred_rows = tuple(
         woven(row, [drawn(value) for value in values]) for row, values in zip(block.rows, block.bars, strict=True)
     )
     header = woven(block.header, [""] * count) if block.header else ()
-    return replace(block, rows=made, header=header, bars=())
+    return replace(block, rows=barred_rows, header=header, bars=())
 
 
 def sparked(block: Matrix) -> Matrix:
@@ -98,6 +98,6 @@ def sparked(block: Matrix) -> Matrix:
 
     rows = list(block.rows)
     for before, label, columns in block.sparks:
-        place = next((at for at, (name, _) in enumerate(rows, 1) if name == before), len(rows))
+        place = next((number for number, (name, _) in enumerate(rows, 1) if name == before), len(rows))
         rows.insert(place, (label, tuple(map(cell, columns))))
     return replace(block, rows=tuple(rows), sparks=())

@@ -1,4 +1,4 @@
-"""Text with styles for terminals, through rich; and text of any letters, some of which take two columns or none."""
+"""Text with styles for terminals, through rich; and text with letters that take two columns or none."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ class _Cell(Text):
         lines = TextLines()
         for line in self.split(allow_blank=True):
             indent, places = hanging(line.plain, width)
-            for at, part in enumerate(line.divide(places)):
+            for number, part in enumerate(line.divide(places)):
                 part.rstrip()
-                part.pad_left(indent if at else 0)
+                part.pad_left(indent if number else 0)
                 lines.append(part)
         if justify := options.get("justify"):
             lines.justify(console, width, justify=justify, overflow="ignore")
@@ -64,7 +64,7 @@ def _real() -> Console:
     return Console()
 
 
-def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
+def _print(renderables: list[RenderableType], *, terminal: bool, width: int) -> str:
     """Return rich renderables as text, in the width of the terminal or the width given."""
     stream = io.StringIO()
     if terminal:
@@ -80,17 +80,17 @@ def _print(items: list[RenderableType], *, terminal: bool, width: int) -> str:
         )
     else:
         console = Console(file=stream, width=width, no_color=True, color_system=None, highlight=False)
-    for item in items:
+    for renderable in renderables:
         console.width = width
-        if isinstance(item, Table):
-            least = item.__rich_measure__(console, console.options.update(width=_MOST)).minimum
+        if isinstance(renderable, Table):
+            least = renderable.__rich_measure__(console, console.options.update(width=_MOST)).minimum
             console.width = max(width, least)  # a number that does not fit is better too far right than broken
-        console.print(item)
+        console.print(renderable)
     return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
 
 
 def _lines(block: Lines, width: int) -> Table:
-    """Return labelled lines; a label wraps where it would leave its text too little room."""
+    """Return labelled lines; a label wraps if its text would have too little room."""
     labels = max((Text(label).cell_len for label, _ in block.lines), default=0)
     if labels + 3 + max((longest_piece(text) for _, text in block.lines), default=0) > width:
         rows = tuple((f"  {label or '-'}", text) for label, text in block.lines)

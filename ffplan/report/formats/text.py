@@ -64,7 +64,7 @@ def _narrow(text: str) -> str:
     """Return a text of letters that take one column each.
 
     Raises:
-        _WideError: where it has others.
+        _WideError: if other letters occur.
     """
     if not (text.isascii() or _NARROW.fullmatch(text)):
         raise _WideError
@@ -77,7 +77,7 @@ def _folded(text: str, width: int) -> list[str]:
     if len(text) <= width:
         return [text]
     places = folds(text, width)
-    return [text[one:two] for one, two in zip((0, *places), (*places, len(text)), strict=True)]
+    return [text[start:end] for start, end in zip((0, *places), (*places, len(text)), strict=True)]
 
 
 def _fitted(text: str, width: int) -> list[str]:
@@ -95,7 +95,7 @@ def _fitted(text: str, width: int) -> list[str]:
 def _side_by_side(cells: Sequence[list[str]], widths: Sequence[int], *, header: bool = False) -> Iterator[str]:
     """Yield the lines of a row, from the lines of its cells and the widths of its columns, gaps included.
 
-    Titles of columns stand at the foot of their row, all other cells at the top.
+    Titles of columns align at the foot of their row, all other cells at the top.
     """
     if all(len(cell) == 1 for cell in cells):
         yield "".join([cell[0].ljust(width) for cell, width in zip(cells, widths, strict=True)])

@@ -62,11 +62,11 @@ def longest_piece(text: str) -> int:
 
 @lru_cache(maxsize=4096)
 def breaks(text: str, width: int) -> tuple[int, ...]:
-    """Return where to break a line so that it fits: between words, and within those that are longer than a line.
+    """Find the breaks of a line: between words, and within words longer than a line.
 
     Figures in brackets stay together: a difference and its ratio, or the ends of a range.
 
-    A part of a name that is longer than the width is broken only where it holds no digit.
+    A part of a name longer than the width is broken only if it has no digit.
 
     Args:
         text: one line, without a line feed.
@@ -90,9 +90,9 @@ def breaks(text: str, width: int) -> tuple[int, ...]:
 
 @lru_cache(maxsize=4096)
 def folds(text: str, width: int) -> tuple[int, ...]:
-    """Return where to break a sentence: between words, and anywhere within those that are longer than a line.
+    """Find the breaks of a sentence: between words, and anywhere within words longer than a line.
 
-    What stands in brackets stays together as in a cell; a sentence has no hyphens to break at.
+    Text in brackets stays together as in a cell; a sentence has no hyphens to break at.
 
     Args:
         text: one line, without a line feed.
@@ -121,13 +121,13 @@ def hung(text: str, width: int) -> list[str]:
         return [text]
     start = len(text) - len(text.lstrip())
     more = " " * (start + 2)
-    words = text[start:]
-    first = (*folds(words, width - start), len(words))[0]
-    rest = words[first:]
+    body = text[start:]
+    first = (*folds(body, width - start), len(body))[0]
+    rest = body[first:]
     places = (0, *folds(rest, width - len(more)), len(rest))
     return [
         text[: start + first].rstrip(),
-        *(more + rest[one:two].rstrip() for one, two in pairwise(places) if rest[one:two].strip()),
+        *(more + rest[begin:end].rstrip() for begin, end in pairwise(places) if rest[begin:end].strip()),
     ]
 
 
@@ -157,7 +157,7 @@ def column_widths(columns: list[list[str]], whole: int, width: int) -> list[int]
 
 
 def hanging(text: str, width: int) -> tuple[int, list[int]]:
-    """Return the indent of a cell, which its lines after the first have too, and where they break.
+    """Return the indent of a cell, repeated on its later lines, and its breaks.
 
     Args:
         text: one line.

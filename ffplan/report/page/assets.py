@@ -1,4 +1,4 @@
-"""Style and script of a page; both stand in it, so that it needs no network."""
+"""Style and script of a page, both inline, so that the page needs no network."""
 
 from __future__ import annotations
 

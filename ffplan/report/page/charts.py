@@ -36,12 +36,12 @@ Curves = tuple[MeasuredCurve, ...]
 def _cost(named: Named) -> Chart | None:
     points = [
         Point(name, total, series=kind)
-        for name, found in named
-        if (cost := found.cost) is not None
+        for name, assessment in named
+        if (cost := assessment.cost) is not None
         for kind in dict.fromkeys(line.category for line in cost.lines)
         if (total := sum(line.total for line in cost.lines if line.category == kind))
     ]
-    currencies = {found.cost.currency for _, found in named if found.cost}
+    currencies = {assessment.cost.currency for _, assessment in named if assessment.cost}
     if not points or len(currencies) > 1:
         return None
     return Chart(
@@ -55,8 +55,8 @@ def _cost(named: Named) -> Chart | None:
 
 def _power(named: Named) -> Chart:
     points = []
-    for name, found in named:
-        power = found.power
+    for name, assessment in named:
+        power = assessment.power
         points += [Point(name, n.training_w * n.count / 1e3, series=f"{n.role} nodes") for n in power.nodes]
         points.append(Point(name, power.network_kw, series="network"))
         points.append(Point(name, power.facility_kw - power.it_kw, series="cooling and losses"))
@@ -108,11 +108,11 @@ def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
     return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note)
 
 
-def compare_charts(found: Comparison, measured: Curves = ()) -> list[Chart | None]:
+def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a comparison."""
-    named = tuple(zip(found.labels, found.designs, strict=True))
+    named = tuple(zip(comparison.labels, comparison.designs, strict=True))
     charts: list[Chart | None] = []
-    money = found.money
+    money = comparison.money
     if money is not None:
         runs = [(side.label, side.run) for side in money.sides]
         charts.append(
@@ -124,28 +124,30 @@ def compare_charts(found: Comparison, measured: Curves = ()) -> list[Chart | Non
             )
         )
         charts.append(_bands("Days of the run", "days", [(name, run.days if run else None) for name, run in runs], ""))
-        for item in money.differences:
-            title = f"What drives the difference: {item.label} less {item.against}"
-            charts.append(_swings(title, f"{money.currency} a million tokens", item.difference.likely, item.tornado))
-    if found.training is not None:
-        size = next(item for item in found.training.sizes if item.batch == found.training.batch)
-        charts.append(_parts([(name, side.parts) for name, side in zip(found.labels, size.sides, strict=True)]))
+        for difference in money.differences:
+            title = f"What drives the difference: {difference.label} less {difference.against}"
+            charts.append(
+                _swings(title, f"{money.currency} a million tokens", difference.difference.likely, difference.tornado)
+            )
+    if comparison.training is not None:
+        size = next(job_size for job_size in comparison.training.sizes if job_size.batch == comparison.training.batch)
+        charts.append(_parts([(name, side.parts) for name, side in zip(comparison.labels, size.sides, strict=True)]))
     charts += [_cost(named), _power(named), scale_chart(named, measured)]
-    charts += [_bound(name, item.communication[0]) for name, item in named if item.communication]
+    charts += [_bound(name, assessment.communication[0]) for name, assessment in named if assessment.communication]
     return charts
 
 
-def design_charts(found: Assessment, measured: Curves = ()) -> list[Chart | None]:
+def design_charts(assessment: Assessment, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a design."""
-    named = ((found.design.name, found),)
-    bounds = [_bound(found.design.name, report) for report in found.communication]
+    named = ((assessment.design.name, assessment),)
+    bounds = [_bound(assessment.design.name, report) for report in assessment.communication]
     return [scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
-def train_charts(found: TrainReport) -> list[Chart | None]:
+def train_charts(report: TrainReport) -> list[Chart | None]:
     """Return the charts of a training job."""
-    rows = found.rows[:8]
-    places = [f"#{at} on " if found.searched else "" for at in range(1, len(rows) + 1)]
+    rows = report.rows[:8]
+    places = [f"#{number} on " if report.searched else "" for number in range(1, len(rows) + 1)]
     names = [f"{place}{row.plan.gpus:,} GPUs" for place, row in zip(places, rows, strict=True)]
     first = rows[0]
     gains = Chart(
@@ -156,9 +158,9 @@ def train_charts(found: TrainReport) -> list[Chart | None]:
         note="The longest binds.",
     )
     memory = [
-        Point(f"stage {stage.stage + 1}", value, series=words)
+        Point(f"stage {stage.stage + 1}", value, series=label)
         for stage in first.stages
-        for words, value in (
+        for label, value in (
             ("weights", stage.weights_gib),
             ("gradients", stage.gradients_gib),
             ("optimizer", stage.optimizer_gib),
@@ -172,68 +174,68 @@ def train_charts(found: TrainReport) -> list[Chart | None]:
     return [_parts([(name, row.parts) for name, row in zip(names, rows, strict=True)]), gains, held]
 
 
-def cost_charts(found: CostStudy) -> list[Chart | None]:
+def cost_charts(study: CostStudy) -> list[Chart | None]:
     """Return the charts of a cost study."""
     charts: list[Chart | None] = []
-    if found.run is not None and found.uncertainty is not None:
-        band = found.run.cost_per_million_tokens
+    if study.run is not None and study.uncertainty is not None:
+        band = study.run.cost_per_million_tokens
         if band is not None:
-            rows = [(found.design.name, band)]
-            charts.append(_bands("A million tokens", found.currency, rows, "The line is P10 to P90."))
-    if found.uncertainty is not None and found.tco is not None:
-        token = found.run.cost_per_million_tokens if found.run else None
-        base = (token or found.tco.per_accelerator_hour).likely
+            rows = [(study.design.name, band)]
+            charts.append(_bands("A million tokens", study.currency, rows, "The line is P10 to P90."))
+    if study.uncertainty is not None and study.tco is not None:
+        token = study.run.cost_per_million_tokens if study.run else None
+        base = (token or study.tco.per_accelerator_hour).likely
         what = "a million tokens" if token else "an accelerator-hour"
-        charts.append(_swings(f"What decides {what}", found.currency, base, found.uncertainty.tornado))
-    charts += [_bill(found), _year(found), _cash(found), _site_power(found)]
+        charts.append(_swings(f"What decides {what}", study.currency, base, study.uncertainty.tornado))
+    charts += [_bill(study), _year(study), _cash(study), _site_power(study)]
     return charts
 
 
-def _bill(found: CostStudy) -> Chart | None:
+def _bill(study: CostStudy) -> Chart | None:
     """Return the bill of materials as steps that add up to the total."""
-    if found.bom is None or not found.bom.total:
+    if study.bom is None or not study.bom.total:
         return None
     sums: dict[str, float] = {}
-    for line in found.bom.lines:
+    for line in study.bom.lines:
         sums[line.kind] = sums.get(line.kind, 0.0) + line.total
-    small = sum(value for value in sums.values() if abs(value) < SMALL * found.bom.total)
-    kept = {kind: value for kind, value in sums.items() if abs(value) >= SMALL * found.bom.total}
+    small = sum(value for value in sums.values() if abs(value) < SMALL * study.bom.total)
+    kept = {kind: value for kind, value in sums.items() if abs(value) >= SMALL * study.bom.total}
     points, at = [], 0.0
     for kind, value in {**kept, **({"smaller lines": small} if small else {})}.items():
         points.append(Point(kind, value, series="line", low=at, high=at + value))
         at += value
     points.append(Point("total", at, series="total", low=0.0, high=at))
     note = "Each bar begins where the one before ended."
-    return Chart(title="Bill of materials", kind="waterfall", unit=found.currency, points=tuple(points), note=note)
+    return Chart(title="Bill of materials", kind="waterfall", unit=study.currency, points=tuple(points), note=note)
 
 
-def _year(found: CostStudy) -> Chart | None:
-    if found.tco is None:
+def _year(study: CostStudy) -> Chart | None:
+    if study.tco is None:
         return None
-    points = tuple(Point(found.design.name, row.amount, series=row.label) for row in found.tco.yearly)
-    return Chart(title="A year", kind="stack", unit=f"{found.currency} a year", points=points)
+    points = tuple(Point(study.design.name, row.amount, series=row.label) for row in study.tco.yearly)
+    return Chart(title="A year", kind="stack", unit=f"{study.currency} a year", points=points)
 
 
-def _cash(found: CostStudy) -> Chart | None:
-    if found.tco is None:
+def _cash(study: CostStudy) -> Chart | None:
+    if study.tco is None:
         return None
-    flow = found.tco.cash_flow
+    flow = study.tco.cash_flow
     step = max(1, len(flow) // 24)
     points = [Point(f"month {row.month}", row.cumulative, x=float(row.month)) for row in [*flow[:-1:step], flow[-1]]]
     return Chart(
         title="Money spent so far",
         kind="lines",
-        unit=found.currency,
+        unit=study.currency,
         points=tuple(points),
         x_title="months since the order",
     )
 
 
-def _site_power(found: CostStudy) -> Chart:
+def _site_power(study: CostStudy) -> Chart:
     points = [
-        Point(part.name, value, series=words)
-        for part in found.power.parts
-        for words, value in (("idle", part.idle_kw), ("training", part.training_kw), ("rated", part.rated_kw))
+        Point(part.name, value, series=state)
+        for part in study.power.parts
+        for state, value in (("idle", part.idle_kw), ("training", part.training_kw), ("rated", part.rated_kw))
     ]
     return Chart(title="Power by kind", kind="bars", unit="kW", points=tuple(points))
 

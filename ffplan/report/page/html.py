@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.report.document import Block, Document
 
 LEAST = 0.85
-"""Part of its width that a chart keeps on a narrow screen, where it scrolls from there on [1]."""
+"""Part of its width that a chart keeps on a narrow screen; below, it scrolls [1]."""
 _WIDTH = re.compile(r'<svg [^>]*?width="([0-9.]+)"')
 _ID = re.compile(r'\bid="([^"]+)"|url\(#([^)]+)\)')
 
@@ -44,8 +44,8 @@ def _row(cells: Iterable[str], *, head: bool = False, tips: Sequence[str] = (), 
         heads = "".join(f'<th scope="col">{_text(cell)}</th>' for cell in cells)
         return f"<tr>{heads}</tr>"
     first, *rest = [worded(cell) for cell in cells]
-    each = zip((*tips[1:], *[""] * (len(rest) - len(tips[1:]))), rest, strict=True)
-    said = [f' title="{_text_lines(tip)}"' if tip and cell else "" for tip, cell in each]
+    pairs = zip((*tips[1:], *[""] * (len(rest) - len(tips[1:]))), rest, strict=True)
+    said = [f' title="{_text_lines(tip)}"' if tip and cell else "" for tip, cell in pairs]
     others = "".join(f"<td{tip}>{cell}</td>" for tip, cell in zip(said, rest, strict=True))
     tip = f' title="{_text_lines(tips[0])}"' if tips and tips[0] else ""
     return f'<tr><th scope="row"{tip}>{first}{note}</th>{others}</tr>'
@@ -60,7 +60,7 @@ def _table(header: Sequence[str], rows: Sequence[str], title: str) -> str:
 
 
 def _region(kind: str, inside: str, title: str) -> str:
-    """Return what may be wider than a screen in a region that scrolls, by key too."""
+    """Wrap wide content in a region that scrolls, by key too."""
     return f'<div class="{kind}" tabindex="0" role="region" aria-label="{_text(title)}">{inside}</div>'
 
 
@@ -77,15 +77,15 @@ def _list(texts: Iterable[str], notes: Notes) -> str:
 
 
 def _block(block: Block, notes: Notes) -> str:
-    found = laid_out(block)
-    if not isinstance(found, Table):
-        return _list(found, notes)
+    table = laid_out(block)
+    if not isinstance(table, Table):
+        return _list(table, notes)
     rows = []
-    for row in found.rows:
+    for row in table.rows:
         cells, paths = zip(*map(read_marks, row), strict=True)
         tips, note = notes.row(cells[0], paths)
         rows.append(_row(cells, tips=tips, note=note))
-    return _table([without_marks(cell) for cell in found.header], rows, _title(block))
+    return _table([without_marks(cell) for cell in table.header], rows, _title(block))
 
 
 def _title(block: Block) -> str:
@@ -96,14 +96,14 @@ def _title(block: Block) -> str:
 def _own_ids(svg: str, prefix: str) -> str:
     """Return an SVG whose ids are its own, since a page holds several."""
 
-    def named(found: re.Match[str]) -> str:
-        return f'id="{prefix}{found[1]}"' if found[1] else f"url(#{prefix}{found[2]})"
+    def named(match: re.Match[str]) -> str:
+        return f'id="{prefix}{match[1]}"' if match[1] else f"url(#{prefix}{match[2]})"
 
     return _ID.sub(named, svg)
 
 
-def _figure(chart: Chart, at: int) -> str:
-    svg = _own_ids(to_svg(chart), f"c{at}-")
+def _figure(chart: Chart, index: int) -> str:
+    svg = _own_ids(to_svg(chart), f"c{index}-")
     width = _WIDTH.search(svg)
     least = f' style="min-width:{LEAST * float(width[1]):.0f}px"' if width else ""
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{_text(chart.title)}"{least} ', 1)
@@ -131,24 +131,28 @@ def _folded(summary: str, inside: str) -> str:
 
 
 def _drawings(extras: Extras) -> str:
-    found = []
-    for item in extras.drawings:
-        data = b64encode(item.svg.encode()).decode()
-        picture = f'<img alt="{_text(item.title)}" src="data:image/svg+xml;base64,{data}">'
-        found.append(f"<figure><h3>{_text(item.title)}</h3>{_region('picture', picture, item.title)}</figure>")
-    return "".join(found)
+    figures = []
+    for drawing in extras.drawings:
+        data = b64encode(drawing.svg.encode()).decode()
+        picture = f'<img alt="{_text(drawing.title)}" src="data:image/svg+xml;base64,{data}">'
+        figures.append(f"<figure><h3>{_text(drawing.title)}</h3>{_region('picture', picture, drawing.title)}</figure>")
+    return "".join(figures)
 
 
 def _provenance(extras: Extras, notes: Notes) -> str:
     parts = [_folded(f"Headline figures ({len(notes)})", notes.text())] if len(notes) else []
     if extras.meanings:
-        rows = [_row((item.path, item.value, item.meaning)) for item in extras.meanings]
+        rows = [_row((meaning.path, meaning.value, meaning.meaning)) for meaning in extras.meanings]
         table = _table(("path in JSON", "value", "meaning and unit"), rows, "figures")
         parts.append(_folded(f"Every figure of this result ({len(rows):,})", table))
     if extras.sources:
-        found = [_row((f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date)) for s in extras.sources]
+        source_rows = [
+            _row((f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date)) for s in extras.sources
+        ]
         header = ("figure", "value", "grade", "status", "source", "date")
-        parts.append(_folded(f"Every catalogue figure behind it ({len(found):,})", _table(header, found, "sources")))
+        parts.append(
+            _folded(f"Every catalogue figure behind it ({len(source_rows):,})", _table(header, source_rows, "sources"))
+        )
         letters = "Status: V seen in its source, VS second-hand, DG digitised, D derived, R recalled."
         parts.append(f'<p class="soft">{letters}</p>')
     return "".join(parts)
@@ -176,7 +180,7 @@ def render(document: Document) -> str:
             break
         verdict += block.lines
         blocks.remove(block)
-    words = "".join(_sentence(line, "p", notes) for line in verdict)
+    sentences = "".join(_sentence(line, "p", notes) for line in verdict)
     tables = "".join(
         (f"<h3>{_text(title)}</h3>" if (title := _title(block)) else "") + _block(block, notes) for block in blocks
     )
@@ -188,11 +192,11 @@ def render(document: Document) -> str:
         ("provenance", "Where the numbers come from", _provenance(extras, notes)),
         ("files", "Design files", _files(extras)),
     ]
-    shown = [item for item in sections if item[2]]
+    shown = [section for section in sections if section[2]]
     links = "".join(f'<a href="#{name}">{_text(title)}</a>' for name, title, _ in shown)
     inside = "".join(f'<section id="{name}"><h2>{_text(title)}</h2>{part}</section>' for name, title, part in shown)
     title = without_marks(body.title)
-    said = f'<div class="verdict">{words}</div>' if verdict else ""
+    said = f'<div class="verdict">{sentences}</div>' if verdict else ""
     script = b64encode(sha256(SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{script}'; img-src data:"
     return (

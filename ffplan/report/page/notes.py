@@ -83,7 +83,7 @@ class Notes:
         return len(self._found)
 
     def _cell(self, paths: Paths) -> list[str]:
-        """Return lines on the figures of a cell: the first taken apart, the others named."""
+        """Return lines on the figures of a cell: the first in parts, the others by name."""
         if self._origin is None or not paths:
             return []
         first, *others = (self._origin(path) for path in paths)
@@ -92,11 +92,11 @@ class Notes:
     def _add(self, label: str, groups: list[list[str]]) -> str:
         """Keep a note, and return the link to it."""
         self._found.append((label, groups))
-        at = len(self._found)
-        return f'<sup><a href="#note-{at}" aria-label="note {at}">{at}</a></sup>'
+        number = len(self._found)
+        return f'<sup><a href="#note-{number}" aria-label="note {number}">{number}</a></sup>'
 
     def row(self, label: str, cells: Sequence[Paths]) -> tuple[list[str], str]:
-        """Return what each cell of a row says when it is pointed at, and the link to the note of the row.
+        """Return the tooltip of each cell of a row, and the link to the row's note.
 
         Args:
             label: label of the row.
@@ -107,7 +107,7 @@ class Notes:
         return ["\n".join(map(_short, lines)) for lines in said], self._add(label, groups) if groups else ""
 
     def sentence(self, text: str, paths: Paths) -> tuple[str, str]:
-        """Return what a sentence says when it is pointed at, and the link to its note.
+        """Return the tooltip of a sentence, and the link to its note.
 
         Args:
             text: the sentence.
@@ -121,7 +121,7 @@ class Notes:
     def text(self) -> str:
         """Return all notes as a numbered list."""
         items = []
-        for at, (label, groups) in enumerate(self._found):
+        for number, (label, groups) in enumerate(self._found):
             inner = "".join(f"<p>{'<br>'.join(map(safe, lines))}</p>" for lines in groups)
-            items.append(f'<li id="note-{at + 1}"><b>{safe(label)}</b>{inner}</li>')
+            items.append(f'<li id="note-{number + 1}"><b>{safe(label)}</b>{inner}</li>')
         return f'<ol class="notes">{"".join(items)}</ol>'

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[Point]:
-    """Return the points of the lines: those of the result, and what the engine expects where something is measured."""
+    """Return the points of the lines: the result's, and the engine's prediction for each measurement."""
     more = {(curve.design, curve.library): curve.expected for curve in measured}
     return [
         Point(
@@ -22,8 +22,8 @@ def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
             series=f"{name}, {report.library}" if len(named) > 1 else report.library,
             x=float(gpus),
         )
-        for at, (name, found) in enumerate(named)
-        for report in found.communication
+        for at, (name, assessment) in enumerate(named)
+        for report in assessment.communication
         for gpus, rate in sorted(
             [(row.gpus, row.algbw_gbyte_s) for row in report.scales] + list(more.get((at, report.library), ()))
         )
@@ -32,23 +32,23 @@ def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
 
 def _marks(measured: tuple[MeasuredCurve, ...]) -> list[Point]:
     """Return a mark for each measurement; one of two designs is drawn once, filled where either has its server."""
-    found: dict[tuple[object, ...], Point] = {}
+    points: dict[tuple[object, ...], Point] = {}
     for curve in measured:
-        for item in curve.points:
-            series = f"measured, {curve.library}, {item.server}"
-            key = (series, item.gpus, item.case)
-            if item.same_server or key not in found:
-                found[key] = Point(
-                    f"{item.gpus:,} GPUs, measured",
-                    item.gbyte_s,
+        for measurement in curve.points:
+            series = f"measured, {curve.library}, {measurement.server}"
+            key = (series, measurement.gpus, measurement.case)
+            if measurement.same_server or key not in points:
+                points[key] = Point(
+                    f"{measurement.gpus:,} GPUs, measured",
+                    measurement.gbyte_s,
                     series=series,
-                    low=item.low,
-                    high=item.high,
-                    x=float(item.gpus),
-                    mark="filled" if item.same_server else "hollow",
-                    source=item.source,
+                    low=measurement.low,
+                    high=measurement.high,
+                    x=float(measurement.gpus),
+                    mark="filled" if measurement.same_server else "hollow",
+                    source=measurement.source,
                 )
-    return sorted(found.values(), key=lambda point: point.series)
+    return sorted(points.values(), key=lambda point: point.series)
 
 
 def _note(measured: tuple[MeasuredCurve, ...], marks: list[Point]) -> str:

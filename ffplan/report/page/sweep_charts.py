@@ -45,8 +45,8 @@ def _front(r: SweepReport) -> Chart | None:
     if len(r.directions) < 2 or not r.front:
         return None
     first, second = list(r.directions)[:2]
-    own = {point.number for point in r.front}
-    rows = [(OTHERS, point) for point in r.sample if point.number not in own]
+    front = {point.number for point in r.front}
+    rows = [(OTHERS, point) for point in r.sample if point.number not in front]
     rows += [(FRONT, point) for point in r.front if not point.knee] + [(KNEE, p) for p in r.front if p.knee]
     points = tuple(
         Point(_told(point), point.metrics[second], series=kind, x=point.metrics[first])
@@ -78,7 +78,7 @@ def _part(point: SweepPoint, path: str, low: float, width: float) -> float | Non
 def _parts(r: SweepReport) -> list[tuple[str, Callable[[SweepPoint], float | None]]]:
     """Return name and place of a point, from 0 to 1, of each axis and metric that differs."""
     every = (*r.sample, *r.front)
-    found: list[tuple[str, Callable[[SweepPoint], float | None]]] = []
+    lines: list[tuple[str, Callable[[SweepPoint], float | None]]] = []
     for axis in r.axes:
         values = dict.fromkeys(point.values[axis.path] for point in every)
         try:
@@ -87,19 +87,19 @@ def _parts(r: SweepReport) -> list[tuple[str, Callable[[SweepPoint], float | Non
             order = list(values)
         if len(order) > 1:
             place = {value: at / (len(order) - 1) for at, value in enumerate(order)}
-            found.append((f"{axis.path} ({order[0]} to {order[-1]})", partial(_at, path=axis.path, places=place)))
+            lines.append((f"{axis.path} ({order[0]} to {order[-1]})", partial(_at, path=axis.path, places=place)))
     for metric in r.metrics:
         low, width = metric.least, metric.most - metric.least
         if width > 0:
             part = partial(_part, path=metric.path, low=low, width=width)
-            found.append((f"{metric.path} ({metric.least:.4g} to {metric.most:.4g})", part))
-    return found
+            lines.append((f"{metric.path} ({metric.least:.4g} to {metric.most:.4g})", part))
+    return lines
 
 
 def _parallel(r: SweepReport) -> Chart | None:
     parts = _parts(r)
-    own = {point.number for point in r.front}
-    rows = [(OTHERS, point) for point in r.sample if point.number not in own]
+    front = {point.number for point in r.front}
+    rows = [(OTHERS, point) for point in r.sample if point.number not in front]
     rows += [(FRONT, point) for point in r.front]
     if len(parts) < 2:
         return None
@@ -118,10 +118,10 @@ def _parallel(r: SweepReport) -> Chart | None:
     )
 
 
-def sweep_charts(found: SweepReport) -> list[Chart | None]:
+def sweep_charts(report: SweepReport) -> list[Chart | None]:
     """Return the charts of a sweep.
 
     Args:
-        found: the sweep.
+        report: the sweep.
     """
-    return [_front(found), _heat(found), _parallel(found)]
+    return [_front(report), _heat(report), _parallel(report)]

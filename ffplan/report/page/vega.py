@@ -90,10 +90,10 @@ def _colour(chart: Chart) -> dict[str, Any]:
 
 
 def _value(chart: Chart, field: str = "value", *, zero: bool = True, stack: bool = False) -> dict[str, Any]:
-    found: dict[str, Any] = {"field": field, "type": "quantitative", "title": chart.unit, "scale": {"zero": zero}}
+    encoding: dict[str, Any] = {"field": field, "type": "quantitative", "title": chart.unit, "scale": {"zero": zero}}
     if max((abs(point.value) for point in chart.points), default=0.0) >= MILLION:
-        found["axis"] = {"labelExpr": LARGE}
-    return {**found, "stack": "zero" if stack else None}
+        encoding["axis"] = {"labelExpr": LARGE}
+    return {**encoding, "stack": "zero" if stack else None}
 
 
 def _stack(chart: Chart) -> dict[str, Any]:
@@ -145,7 +145,7 @@ def _lines(chart: Chart) -> dict[str, Any]:
 
 
 def _marks(chart: Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the marks beside the lines of a chart, and the ranges of those that have one."""
+    """Return the marks beside the lines of a chart, with their ranges if any."""
     names = list(dict.fromkeys(point.series for point in chart.points if point.mark))
     if not names:
         return []
@@ -207,7 +207,7 @@ def _waterfall(chart: Chart) -> dict[str, Any]:
 
 
 def _scatter(chart: Chart) -> dict[str, Any]:
-    """Points of several kinds; those of the last kind lie on top."""
+    """Points of several kinds; the last kind lies on top."""
     layers = [
         {
             "transform": [{"filter": {"field": "series", "equal": name}}],
@@ -293,7 +293,7 @@ def specification(chart: Chart) -> dict[str, Any]:
         chart: what is shown.
     """
     several = chart.kind == "bars" and len(chart.points) > len(_labels(chart))
-    made = KINDS[chart.kind](chart)
+    marks = KINDS[chart.kind](chart)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "width": WIDTH,
@@ -301,7 +301,7 @@ def specification(chart: Chart) -> dict[str, Any]:
         "padding": {"left": 30, "right": 12, "top": 4, "bottom": 4},
         "data": {"values": [_row(point) for point in chart.points]},
         "config": CONFIG,
-        **made,
+        **marks,
     }
 
 
@@ -322,7 +322,7 @@ def to_svg(chart: Chart) -> str:
     return visible(_SYMBOL.sub(_with_tip, svg))
 
 
-def _with_tip(found: re.Match[str]) -> str:
-    shown = "; ".join(part for part in found["words"].split("; ") if not part.startswith(("order:", "undefined")))
-    close = f"</{found['tag']}>" if found["end"] else ""
-    return f"<{found['tag']}{found['rest']}><title>{shown}</title>{close}"
+def _with_tip(match: re.Match[str]) -> str:
+    shown = "; ".join(part for part in match["words"].split("; ") if not part.startswith(("order:", "undefined")))
+    close = f"</{match['tag']}>" if match["end"] else ""
+    return f"<{match['tag']}{match['rest']}><title>{shown}</title>{close}"
