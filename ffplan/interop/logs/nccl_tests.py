@@ -138,7 +138,7 @@ def _halves(cells: list[str]) -> list[list[str]]:
     if len(rest) in (10, 18) and ":" in rest[-1]:  # a time stamp of two words
         rest = rest[:-2]
     width = 8 if len(rest) == 16 else 4
-    return [rest[at : at + width] for at in range(0, len(rest) - 3, width)]
+    return [rest[start : start + width] for start in range(0, len(rest) - 3, width)]
 
 
 def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> Measured:
