@@ -90,7 +90,7 @@ def _bus_factor(operation: str, ranks: int) -> float:
         ranks: ranks of the run [1].
 
     Equation:
-        2 (n - 1) / n of allreduce; (n - 1) / n of `IN_PIECES`; 1 of the others
+        2 (n - 1) / n for allreduce; (n - 1) / n for `_IN_PIECES`; 1 otherwise
 
     Source:
         NVIDIA/nccl-tests, doc/PERFORMANCE.md.
