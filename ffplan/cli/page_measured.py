@@ -38,7 +38,7 @@ def measured_curves(
             MeasuredCurve(
                 design=position,
                 library=report.library,
-                wanted=_requirements(design.compute.accelerator.id, report),
+                requirements=_requirements(design.compute.accelerator.id, report),
                 points=tuple(_mark(point, {**known, **more}) for point in points),
                 expected=tuple(more.items()),
             )

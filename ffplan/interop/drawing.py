@@ -146,27 +146,27 @@ def _draw_pod(
     """Draw a pod; return its height."""
     x, y = place
     most = max(pod.down, pod.endpoints)
-    at, middle, start = y + 18, x + width / 2, len(canvas.items)
+    bottom, middle, start = y + 18, x + width / 2, len(canvas.items)
     if name:
-        canvas.text(x + PAD, at, name)
-        at += 18
+        canvas.text(x + PAD, bottom, name)
+        bottom += 18
     if pod.spines:
-        canvas.text(x + PAD, at, _switches(pod.spines, "spine"), "s")
-        at += 6 + canvas.squares(x + PAD, at + 6, pod.spines, "spine")
-        canvas.bundle(middle, at, middle, at + 30, pod.down, most)
-        canvas.text(middle + 12, at + 18, plural(pod.down, "link"), "s")
-        at += 44
-    canvas.text(x + PAD, at, _switches(pod.leaves, "leaf"), "s")
-    at += 6 + canvas.squares(x + PAD, at + 6, pod.leaves, "leaf")
-    canvas.bundle(middle, at, middle, at + 30, pod.endpoints, most)
-    canvas.text(middle + 12, at + 18, plural(pod.endpoints, "endpoint"), "s")
-    at += 32
+        canvas.text(x + PAD, bottom, _switches(pod.spines, "spine"), "s")
+        bottom += 6 + canvas.squares(x + PAD, bottom + 6, pod.spines, "spine")
+        canvas.bundle(middle, bottom, middle, bottom + 30, pod.down, most)
+        canvas.text(middle + 12, bottom + 18, plural(pod.down, "link"), "s")
+        bottom += 44
+    canvas.text(x + PAD, bottom, _switches(pod.leaves, "leaf"), "s")
+    bottom += 6 + canvas.squares(x + PAD, bottom + 6, pod.leaves, "leaf")
+    canvas.bundle(middle, bottom, middle, bottom + 30, pod.endpoints, most)
+    canvas.text(middle + 12, bottom + 18, plural(pod.endpoints, "endpoint"), "s")
+    bottom += 32
     for position, count, ports in pod.nodes:
-        canvas.nodes(x + PAD, at, min(count, int((width - 2 * PAD + GAP) // (SQUARE + GAP))))
-        canvas.text(x + PAD, at + 22, _node_words(design, position, count, ports), "s")
-        at += 32
-    canvas.box(x, y, width, at - y, under=start)
-    return at - y
+        canvas.nodes(x + PAD, bottom, min(count, int((width - 2 * PAD + GAP) // (SQUARE + GAP))))
+        canvas.text(x + PAD, bottom + 22, _node_words(design, position, count, ports), "s")
+        bottom += 32
+    canvas.box(x, y, width, bottom - y, under=start)
+    return bottom - y
 
 
 def _draw_zone(
@@ -185,32 +185,32 @@ def _draw_zone(
     widths = [_pod_width(design, pod) for pod, _ in shown]
     left = [x + inner + sum(widths[:number]) + number * PAD for number in range(len(shown))]
     width = left[-1] + widths[-1] - x - inner
-    at = y
+    bottom = y
     if title:
         canvas.text(x + PAD, y + 20, title, "h")
-        at += 32
+        bottom += 32
     if core:
         columns = max(1, int((width - 2 * PAD) // (SQUARE + GAP)))
         rows = -(-core // columns) * (SQUARE + GAP)
-        canvas.box(x + inner, at, width, rows + 34)
-        canvas.text(x + inner + PAD, at + 18, _switches(core, "core"), "s")
-        canvas.squares(x + inner + PAD, at + 25, core, "core", columns)
-        at += rows + 34
+        canvas.box(x + inner, bottom, width, rows + 34)
+        canvas.text(x + inner + PAD, bottom + 18, _switches(core, "core"), "s")
+        canvas.squares(x + inner + PAD, bottom + 25, core, "core", columns)
+        bottom += rows + 34
         most = max(pod.up for pod, _ in shown)
         for (pod, _), first, wide in zip(shown, left, widths, strict=True):
-            canvas.bundle(first + wide / 2, at, first + wide / 2, at + 40, pod.up, most)
-            canvas.text(first + wide / 2 + 12, at + 24, plural(pod.up, "link"), "s")
-        at += 40
+            canvas.bundle(first + wide / 2, bottom, first + wide / 2, bottom + 40, pod.up, most)
+            canvas.text(first + wide / 2 + 12, bottom + 24, plural(pod.up, "link"), "s")
+        bottom += 40
     heights = [
-        _draw_pod(canvas, (first, at), wide, design, pod, name)
+        _draw_pod(canvas, (first, bottom), wide, design, pod, name)
         for (pod, name), first, wide in zip(shown, left, widths, strict=True)
     ]
-    at += max(heights)
+    bottom += max(heights)
     if len(shown) < len(pods):
-        canvas.text(x + inner, at + 20, f"and {len(pods) - len(shown)} pods more, wired alike, before the last")
-        at += 26
+        canvas.text(x + inner, bottom + 20, f"and {len(pods) - len(shown)} pods more, wired alike, before the last")
+        bottom += 26
     if title:
-        canvas.box(x, y, width + 2 * inner, at - y + PAD, under=start, kind="z")
+        canvas.box(x, y, width + 2 * inner, bottom - y + PAD, under=start, kind="z")
     return width + 2 * inner
 
 

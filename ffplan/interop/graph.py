@@ -131,8 +131,8 @@ def _grouped(network: Network, names: Names, shown: Ints) -> tuple[Ints, list[tu
         group[shown] = np.arange(len(shown))
         return group, [(names.switch(n), ROLES[s.role[n]]) for n in shown.tolist()]
     keys = np.column_stack([s.plane, s.zone, s.pod, s.role])[shown]
-    groups, at, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-    group[shown] = at.ravel()
+    groups, inverse, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    group[shown] = inverse.ravel()
     titles = []
     for (plane, zone, pod, role), count in zip(groups.tolist(), counts.tolist(), strict=True):
         place = f"p{plane + 1}-" * (names.planes > 1) + f"z{zone + 1}-" * (names.zones > 1 and zone >= 0)

@@ -73,8 +73,8 @@ def policy(network: Network, names: Names, inside: Bools) -> Iterator[str]:
     yield "# Names are descriptions of nodes: `host/port` for each NIC, port 1 of it.\n"
     yield "port-groups\n    port-group\n        name: storage\n        use: storage servers\n"
     ports = ["{}/{}/P1".format(*names.endpoint(number)) for number in endpoints]
-    for at in range(0, len(ports), _LINE):
-        yield f"        port-name: {', '.join(ports[at : at + _LINE])}\n"
+    for first in range(0, len(ports), _LINE):
+        yield f"        port-name: {', '.join(ports[first : first + _LINE])}\n"
     yield "    end-port-group\nend-port-groups\n"
     yield _POLICY
 

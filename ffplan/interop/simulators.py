@@ -158,8 +158,8 @@ def simai(wired: Exported) -> Iterator[str]:
         if a >= first:
             if a - first not in place:
                 continue
-            at = a - first
-            host, port = hosts[int(e.group[at]), int(e.node[at])], int(e.port[at])
+            endpoint = a - first
+            host, port = hosts[int(e.group[endpoint]), int(e.node[endpoint])], int(e.port[endpoint])
             near = host * gpus_per_node + port * gpus_per_node // rails
         lines.append(f"{near} {base + b} {8 * gbyte_s:g}Gbps {_LATENCY_MS:.6f}ms {_ERROR}\n")
     yield f"{gpus + chips + first} {gpus_per_node} {chips} {first} {len(lines)} {part.id}\n"
@@ -197,8 +197,11 @@ def infragraph(wired: Exported) -> Iterator[str]:
     yield f"- {{name: switch, device: switch, count: {first}}}\nedges:\n"
     for a, p, b, q, gbyte_s in k.rows(np.arange(len(k)), "a", "a_port", "b", "b_port", "gbyte_s"):
         if a >= first:
-            at, group_number = a - first, int(e.group[a - first])
-            near = (f"{names.roles[group_number]}-{group_number}[{int(e.node[at])}]", f"nic[{int(e.port[at])}]")
+            endpoint, group_number = a - first, int(e.group[a - first])
+            near = (
+                f"{names.roles[group_number]}-{group_number}[{int(e.node[endpoint])}]",
+                f"nic[{int(e.port[endpoint])}]",
+            )
         else:
             near = (f"switch[{a}]", f"port[{p}]")
         ends = f"ep1: {{instance: '{near[0]}', component: '{near[1]}'}}, "

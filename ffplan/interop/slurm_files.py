@@ -108,7 +108,7 @@ def _of_yaml(reader: Reader, text: str) -> list[SlurmTopology]:
             reader.remarks.append(f"{plural(len(others), 'further ConfigMap')} with a topology: the first is read")
         lines = text.splitlines()
         starts = {name: document.place((*place, name))[0] for name in held}
-        files = {name: (at + bool(_BLOCK.search(lines[at - 1])), held[name]) for name, at in starts.items()}
+        files = {name: (line + bool(_BLOCK.search(lines[line - 1])), held[name]) for name, line in starts.items()}
         return _topologies(reader, held[key], files[key][0], Includes(reader.file, files))
     if maps:
         raise fault(reader.file, 1, "the ConfigMap holds no topology.conf")

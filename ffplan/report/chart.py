@@ -95,7 +95,7 @@ class MeasuredCurve:
     design: int
     """Position of the design in the result."""
     library: str
-    wanted: str
+    requirements: str
     """Accelerator, library and message that a measurement must have."""
     points: tuple[MeasuredMark, ...]
     expected: tuple[tuple[int, float], ...]

@@ -291,10 +291,10 @@ def _recommend_blocks(r: RecommendReport) -> list[Block]:
         near = tuple(
             (
                 row[0],
-                _breaks(item, r),
+                _breaks(design, r),
                 *row[1:],
             )
-            for row, item in zip(_rows(r.near, r), r.near, strict=True)
+            for row, design in zip(_rows(r.near, r), r.near, strict=True)
         )
         blocks.append(Grid("Near", near, ("design", "breaks", *_HEADER[1:]), style="plain"))
     if r.left_out:

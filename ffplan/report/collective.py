@@ -55,7 +55,7 @@ def _spells(report: CollectiveTable) -> list[tuple[str, str]]:
 
 
 def _slower(report: CollectiveTable) -> list[tuple[str, str]]:
-    """Return the row in which the library's choice loses most to another, if a tenth or more."""
+    """Return the row with the largest loss of the library's choice, if a tenth or more."""
     worst = max(report.rows, key=lambda row: row.time_s / row.fastest_time_s)
     loss = worst.time_s / worst.fastest_time_s
     if loss < _LOSS:

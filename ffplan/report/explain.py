@@ -42,8 +42,8 @@ def _change(value: float | None) -> str:
 
 def _row(influence: Influence) -> tuple[str, ...]:
     less, more = (
-        f"{_change(change)} at {at}"
-        for change, at in ((influence.less, influence.at_less), (influence.more, influence.at_more))
+        f"{_change(change)} at {value}"
+        for change, value in ((influence.less, influence.at_less), (influence.more, influence.at_more))
     )
     return influence.input, influence.value, less, more, influence.status
 

@@ -83,7 +83,10 @@ def _steps(report: TrainReport) -> Grid:
 def _columns(report: TrainReport) -> list[tuple[list[str], tuple[TrainRow, ...]]]:
     """Return rows with their names, in groups that fit one table: accelerators, or places in a search."""
     names = _all_names(report)
-    return [(names[at : at + COLUMNS], report.rows[at : at + COLUMNS]) for at in range(0, len(report.rows), COLUMNS)]
+    return [
+        (names[first : first + COLUMNS], report.rows[first : first + COLUMNS])
+        for first in range(0, len(report.rows), COLUMNS)
+    ]
 
 
 def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
@@ -151,7 +154,7 @@ def _bars(report: TrainReport) -> Grid:
 
 def _all_names(report: TrainReport) -> list[str]:
     if report.searched:
-        return [f"#{at + 1}" for at in range(len(report.rows))]
+        return [f"#{place + 1}" for place in range(len(report.rows))]
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
@@ -192,8 +195,10 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
 
 
 def _search(report: TrainReport) -> list[Grid]:
-    lost = tuple((f"#{at + 1}", "the fastest" if row.lost is None else row.lost) for at, row in enumerate(report.rows))
-    idle = [(f"#{at + 1}", f"leaves {row.idle:,} idle") for at, row in enumerate(report.rows) if row.idle]
+    lost = tuple(
+        (f"#{place + 1}", "the fastest" if row.lost is None else row.lost) for place, row in enumerate(report.rows)
+    )
+    idle = [(f"#{place + 1}", f"leaves {row.idle:,} idle") for place, row in enumerate(report.rows) if row.idle]
     refused = tuple((f"{refusal.plans:,}", refusal.label) for refusal in report.refused)
     title = f"{report.searched:,} plans, {report.timed:,} timed, {report.feasible:,} can run; the others"
     return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]

@@ -173,7 +173,7 @@ def parsed(text: str, file: str) -> Any:
     Raises:
         InputError: located, if the text is not JSON.
     """
-    start = min((at for at in (text.find("{"), text.find("[")) if at >= 0), default=-1)
+    start = min((start for start in (text.find("{"), text.find("[")) if start >= 0), default=-1)
     if start < 0:
         return None
     try:

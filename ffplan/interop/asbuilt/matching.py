@@ -59,8 +59,8 @@ class _Votes:
         """
         built = self.built if selected is None else self.built[selected[self.built[:, 0] // PORTS]]
         device, peer = built[:, 0] // PORTS, built[:, 1]
-        at = place[peer // PORTS]
-        there = np.where(at >= 0, at * PORTS + peer % PORTS, -1)
+        far = place[peer // PORTS]
+        there = np.where(far >= 0, far * PORTS + peer % PORTS, -1)
         meant = peer_of(self.designed, there)
         told = meant >= 0
         same_port = meant[told] % PORTS == built[told, 0] % PORTS
@@ -203,10 +203,10 @@ def _singular(built: list[int], designed: list[int], features: tuple[_Features, 
 def _alike(place: Ints, ends: Ints, votes: _Votes) -> Bools:
     """Return which links, from one of their ends, the design has alike, shape (links,)."""
     near, peer = ends[:, 0], ends[:, 1]
-    at = place[near // PORTS] * PORTS + near % PORTS
+    designed = place[near // PORTS] * PORTS + near % PORTS
     there = place[peer // PORTS]
     to = np.where(there >= 0, there * PORTS + peer % PORTS, -2)
-    result: Bools = (place[near // PORTS] >= 0) & (peer_of(votes.designed, at) == to)
+    result: Bools = (place[near // PORTS] >= 0) & (peer_of(votes.designed, designed) == to)
     return result
 
 

@@ -113,8 +113,8 @@ def peer_of(pairs: Ints, ends: Ints) -> Ints:
     if not len(pairs):
         return np.full(ends.shape, -1, np.int64)
     ranked = pairs[np.argsort(pairs[:, 0])]
-    at = np.minimum(np.searchsorted(ranked[:, 0], ends), len(ranked) - 1)
-    result: Ints = np.where(ranked[at, 0] == ends, ranked[at, 1], -1)
+    row = np.minimum(np.searchsorted(ranked[:, 0], ends), len(ranked) - 1)
+    result: Ints = np.where(ranked[row, 0] == ends, ranked[row, 1], -1)
     return result
 
 

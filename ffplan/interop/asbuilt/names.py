@@ -294,7 +294,9 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
             groups.setdefault(adapter[0], []).append((adapter[1], number))
     chosen: dict[str, str] = {}
     for name, items in groups.items():
-        told = Counter(designed[at].partition("/")[0].lower() for _, n in items if (at := int(where.place[n])) >= 0)
+        told = Counter(
+            designed[endpoint].partition("/")[0].lower() for _, n in items if (endpoint := int(where.place[n])) >= 0
+        )
         best = told.most_common(1)
         if len(items) > 1 and best and best[0][1] > len(items) / 2:  # a tie would move adapters at random
             chosen[name] = best[0][0]
@@ -311,7 +313,7 @@ def together(where: Matched, devices: Sequence[BuiltDevice], designed: Sequence[
         matched: dict[int, int] = {}
         _by_adapter(groups[name], hosts[chosen[name]], designed, usual, matched, taken)
         kept = matched if len(matched) == len(groups[name]) else {n: int(where.place[n]) for _, n in groups[name]}
-        for number, at in kept.items():
-            place[number] = at
-            taken.add(at)
+        for number, endpoint in kept.items():
+            place[number] = endpoint
+            taken.add(endpoint)
     return replace(where, place=place)

@@ -204,17 +204,17 @@ def read_ndt(text: str, file: str) -> AsBuilt:
     names = ("StartDevice", "StartPort", "EndDevice", "EndPort")
     if missing := [name for name in names if name not in heads]:
         raise fault(file, 1, f"the column {missing[0]} is missing", "give the table as UFM writes it")
-    at = {name: heads.index(name) for name in (*names, "Speed") if name in heads}
+    column = {name: heads.index(name) for name in (*names, "Speed") if name in heads}
     switches: set[str] = set()
     links = []
     for line, row in rows:
         if not row or not any(row):
             continue
-        if len(row) <= max(at[name] for name in names):
+        if len(row) <= max(column[name] for name in names):
             raise fault(file, line, "a row with too few columns", "give the table as UFM writes it")
-        start, port, end, peer = (row[at[name]].strip() for name in names)
+        start, port, end, peer = (row[column[name]].strip() for name in names)
         switches.add(start)
-        speed = row[at["Speed"]] if "Speed" in at and at["Speed"] < len(row) else ""
+        speed = row[column["Speed"]] if "Speed" in column and column["Speed"] < len(row) else ""
         links.append((start, port, end, peer, speed, line))
     for start, port, end, peer, speed, line in links:
         near = builder.device_of(start, start, "switch", line, seen=False)

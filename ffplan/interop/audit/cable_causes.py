@@ -56,8 +56,8 @@ def _between(fabrics: Sides, pair: tuple[int, int]) -> str:
 def slow_cables(fabrics: Sides, differences: Differences, have: Capacity) -> Iterator[AuditCause]:
     """Yield a finding for links below their designed width or speed.
 
-    Links that run alike share a finding if they are at one device, whatever its design, or are most of the fabric, or
-    most of the links between two tiers.
+    Links that run alike share a finding if they are at one device, whatever the design has there, or are most of the
+    fabric, or most of the links between two tiers.
     """
     alike: dict[tuple[int, float], list[SlowCable]] = {}
     for link in slow_links(fabrics, differences):
@@ -170,11 +170,11 @@ def cable_faults(fabrics: Sides, differences: Differences, have: Capacity, expla
     for device, pairs in sharing(alone["missing"], _SHARED):
         yield _missing(fabrics, have, device, pairs)
     for device, pairs in sharing(alone["extra"], _SHARED):
-        at = f" at {fabrics.names[device]}" if device >= 0 else ""
+        site = f" at {fabrics.names[device]}" if device >= 0 else ""
         shown = first_few((_between(fabrics, pair) for pair in pairs), _LISTED)
         yield AuditCause(
             kind="extra-cable",
-            what=f"{plural(len(pairs), 'cable')}{at} that the design has not: {shown}",
+            what=f"{plural(len(pairs), 'cable')}{site} that the design has not: {shown}",
             where=tuple(fabrics.full(end) for pair in pairs for end in pair),
             do=("unplug, or add to the design",),
             effect="they take ports that the design leaves free",
@@ -190,11 +190,11 @@ def _steps(do: list[str]) -> tuple[str, ...]:
 
 def _missing(fabrics: Sides, have: Capacity, device: int, pairs: list[tuple[int, int]]) -> AuditCause:
     shown = first_few((_between(fabrics, pair) for pair in pairs), _LISTED)
-    at = f" at {fabrics.names[device]}" if device >= 0 else ""
+    site = f" at {fabrics.names[device]}" if device >= 0 else ""
     every = device >= 0 and len(pairs) == have.degree[device]
     return AuditCause(
         kind="missing-cable",
-        what=f"{plural(len(pairs), 'cable')}{at} not found: {shown}",
+        what=f"{plural(len(pairs), 'cable')}{site} not found: {shown}",
         where=tuple(fabrics.full(end) for pair in pairs for end in pair),
         do=(f"check {fabrics.names[device]} itself: no link of it is up",)
         if every

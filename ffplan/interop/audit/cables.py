@@ -128,12 +128,14 @@ def swapped_alike(
     """
     left, runs = list(swapped), list[tuple[tuple[int, ...], list[CableGroup]]]()
     while left:
-        at: dict[tuple[int, ...], list[CableGroup]] = {}
+        sharing_switches: dict[tuple[int, ...], list[CableGroup]] = {}
         for group in left:
             for near, far in exchangeable(group):
                 if fabrics.roles_of(near) == fabrics.roles_of(far) > 0:
-                    at.setdefault(tuple(sorted({near // PORTS, far // PORTS})), []).append(group)
-        switches, alike = max(at.items(), key=lambda entry: (len(entry[1]), -len(entry[0])), default=((), left))
+                    sharing_switches.setdefault(tuple(sorted({near // PORTS, far // PORTS})), []).append(group)
+        switches, alike = max(
+            sharing_switches.items(), key=lambda entry: (len(entry[1]), -len(entry[0])), default=((), left)
+        )
         if not switches or len(alike) < least:
             return [*runs, ((), left)]
         runs.append((switches, alike))

@@ -167,7 +167,9 @@ def _ports(designed: Designed, built: AsBuilt, where: Matched) -> dict[int, int]
     """
     rows = zip(built.devices, where.place.tolist(), strict=True)
     return {
-        at: device.ports for device, at in rows if 0 <= at < len(designed.names) and device.ports and not device.cards
+        number: device.ports
+        for device, number in rows
+        if 0 <= number < len(designed.names) and device.ports and not device.cards
     }
 
 
@@ -192,9 +194,9 @@ def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed,
     """Return the devices that were told by what they are wired to."""
     renamed = []
     known = where.known
-    for number, (device, at) in enumerate(zip(built.devices, where.place.tolist(), strict=True)):
-        if at >= 0 and number not in known:
-            renamed.append(Renamed(device.name, names[at], int(where.confidence[number]) / 100))
+    for number, (device, place) in enumerate(zip(built.devices, where.place.tolist(), strict=True)):
+        if place >= 0 and number not in known:
+            renamed.append(Renamed(device.name, names[place], int(where.confidence[number]) / 100))
     return tuple(sorted(renamed, key=lambda row: row.designed))
 
 
@@ -203,12 +205,12 @@ def _rows(
 ) -> tuple[tuple[tuple[str, str], ...], tuple[tuple[str, str], ...], tuple[Miswired, ...]]:
     """Return missing, extra and miswired links by their ports."""
     ours, theirs = fabrics.ours[differences.lost], fabrics.theirs[differences.stray]
-    at = peer_of(both_ways(fabrics.theirs), ours)
-    free = (at < 0).all(axis=1)
+    peers = peer_of(both_ways(fabrics.theirs), ours)
+    free = (peers < 0).all(axis=1)
     stray = (peer_of(both_ways(fabrics.ours), theirs) < 0).all(axis=1)
     miswired = []
-    for (near, far), (at_one, at_two) in zip(ours[~free].tolist(), at[~free].tolist(), strict=True):
-        for end, designed_end, there in ((near, far, at_one), (far, near, at_two)):
+    for (near, far), (near_peer, far_peer) in zip(ours[~free].tolist(), peers[~free].tolist(), strict=True):
+        for end, designed_end, there in ((near, far, near_peer), (far, near, far_peer)):
             if there >= 0:
                 miswired.append(Miswired(*(fabrics.full(port) for port in (end, designed_end, there))))
 

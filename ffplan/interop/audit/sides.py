@@ -141,7 +141,10 @@ def sides(designed: Designed, built: AsBuilt, matched: Matched) -> Sides:
     """
     count = len(designed.names)
     place = np.where(matched.place >= 0, matched.place, count + np.cumsum(matched.place < 0) - 1)
-    names = [*designed.names, *(d.name for d, at in zip(built.devices, matched.place.tolist(), strict=True) if at < 0)]
+    names = [
+        *designed.names,
+        *(d.name for d, number in zip(built.devices, matched.place.tolist(), strict=True) if number < 0),
+    ]
     present = np.zeros(count, bool)
     present[matched.place[matched.place >= 0]] = True
     kept = _visible(designed, built, matched)
@@ -169,9 +172,9 @@ def _visible(designed: Designed, built: AsBuilt, matched: Matched) -> Bools:
     everything = np.ones(len(designed.ends), bool)
     if not listed.any() or listed.all():
         return everything
-    at = matched.place[listed]
+    places = matched.place[listed]
     shown = np.zeros(len(designed.names), bool)
-    shown[at[at >= 0]] = True
+    shown[places[places >= 0]] = True
     result: Bools = shown[designed.ends // PORTS].any(axis=1)
     return result
 
@@ -186,7 +189,7 @@ class Differences:
     """Links of the design that are not there, rows of `Sides.ours`."""
     stray: Ints
     """Links as built that the design has not, rows of `Sides.theirs`."""
-    at: Ints
+    built_rows: Ints
     """Row of `Sides.theirs` of every link that is as designed, -1 of others, shape (links of the design,)."""
 
 
@@ -196,13 +199,13 @@ def compare(fabrics: Sides) -> Differences:
     order = np.argsort(theirs[:, 0], kind="stable")
     peers = peer_of(both_ways(theirs), ours[:, 0])
     same = peers == ours[:, 1]
-    at = np.full(len(ours), -1, np.int64)
+    rows = np.full(len(ours), -1, np.int64)
     if len(theirs):
         position = np.minimum(np.searchsorted(theirs[order, 0], ours[:, 0]), len(theirs) - 1)
-        at[same] = order[position[same]]
+        rows[same] = order[position[same]]
     stray = np.ones(len(theirs), bool)
-    stray[at[same]] = False
-    return Differences(same=same, lost=np.flatnonzero(~same), stray=np.flatnonzero(stray), at=at)
+    stray[rows[same]] = False
+    return Differences(same=same, lost=np.flatnonzero(~same), stray=np.flatnonzero(stray), built_rows=rows)
 
 
 @record
@@ -227,8 +230,12 @@ class SlowCable:
 def slow_links(fabrics: Sides, differences: Differences) -> list[SlowCable]:
     """Return the links that run below their designed rate, or on one lane where the rate is unknown."""
     rows = np.flatnonzero(differences.same)
-    at = differences.at[rows]
-    rate, lanes, designed = fabrics.theirs_gbit_s[at], fabrics.theirs_lanes[at], fabrics.ours_gbit_s[rows]
+    built_rows = differences.built_rows[rows]
+    rate, lanes, designed = (
+        fabrics.theirs_gbit_s[built_rows],
+        fabrics.theirs_lanes[built_rows],
+        fabrics.ours_gbit_s[rows],
+    )
     below = ((rate > 0) & (rate < _SLOWER * designed)) | ((rate == 0) & (lanes == 1))
     columns = (fabrics.ours[rows], lanes, rate, designed)
     links = zip(*(column[below].tolist() for column in columns), strict=True)

@@ -44,7 +44,7 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
         status = str(case.get("status", "Passed"))
         if status not in ("Passed", "Waived"):
             refuse(file, 1, f"the test `{name}` ended with `{status}`", "give the file of a run that passed")
-        for at, row in enumerate(case.get("bandwidth_matrix") or []):
+        for number, row in enumerate(case.get("bandwidth_matrix") or []):
             if not isinstance(row, list):
                 refuse(file, 1, f"`bandwidth_matrix` of `{name}` is no matrix", "give the file as it was written")
             cells = [(gpu, str(cell)) for gpu, cell in enumerate(row) if str(cell) not in _ABSENT]
@@ -52,7 +52,7 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
             values = [rate for _, rate in rates]
             if check == "nvlink-copy" and values:
                 measured.append(
-                    Measured(check=check, value=min(values), host=host, part=f"GPU {at}", file=file, line=1)
+                    Measured(check=check, value=min(values), host=host, part=f"GPU {number}", file=file, line=1)
                 )
             elif check != "nvlink-copy":
                 measured += [

@@ -194,12 +194,12 @@ def _section(text: str, name: str, file: str) -> list[tuple[int, dict[str, str]]
         return []
     head = next(csv.reader([lines[first]]))
     rows = []
-    for at in range(first + 1, last):
-        cells = next(csv.reader([lines[at]]), [])
+    for number in range(first + 1, last):
+        cells = next(csv.reader([lines[number]]), [])
         if len(cells) != len(head):
             message = f"a row of {len(cells)} columns under a heading of {len(head)}"
-            refuse(file, at + 1, message, "give the file as ibdiagnet wrote it")
-        rows.append((at + 1, dict(zip(head, cells, strict=True))))
+            refuse(file, number + 1, message, "give the file as ibdiagnet wrote it")
+        rows.append((number + 1, dict(zip(head, cells, strict=True))))
     return rows
 
 
@@ -215,7 +215,7 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
     for _, row in _section(text, "LINKS", file):
-        near, far = ((row.get(f"NodeGuid{at}", ""), row.get(f"PortNum{at}", "")) for at in (1, 2))
+        near, far = ((row.get(f"NodeGuid{side}", ""), row.get(f"PortNum{side}", "")) for side in (1, 2))
         peers |= {near: far, far: near}
     ports = _active_ports(text, file)
     measured = []

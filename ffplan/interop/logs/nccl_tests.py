@@ -90,7 +90,7 @@ def _bus_factor(operation: str, ranks: int) -> float:
         ranks: ranks of the run [1].
 
     Equation:
-        2 (n - 1) / n of allreduce; (n - 1) / n of `IN_PIECES`; 1 of the others
+        2 (n - 1) / n for allreduce; (n - 1) / n for `_IN_PIECES`; 1 otherwise
 
     Source:
         NVIDIA/nccl-tests, doc/PERFORMANCE.md.
@@ -138,7 +138,7 @@ def _halves(cells: list[str]) -> list[list[str]]:
     if len(rest) in (10, 18) and ":" in rest[-1]:  # a time stamp of two words
         rest = rest[:-2]
     width = 8 if len(rest) == 16 else 4
-    return [rest[at : at + width] for at in range(0, len(rest) - 3, width)]
+    return [rest[start : start + width] for start in range(0, len(rest) - 3, width)]
 
 
 def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> Measured:

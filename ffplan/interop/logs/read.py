@@ -72,10 +72,10 @@ def _json(text: str, file: str) -> list[Measured] | None:
     if start < 0:
         return None
     loaded: Any = None
-    decoder, at = json.JSONDecoder(), start
-    while at >= 0:  # several documents one after another: the last is the end of the run
+    decoder, position = json.JSONDecoder(), start
+    while position >= 0:  # several documents one after another: the last is the end of the run
         try:
-            loaded, end = decoder.raw_decode(text, at)
+            loaded, end = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
             if loaded is None:
                 line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
@@ -84,7 +84,7 @@ def _json(text: str, file: str) -> list[Measured] | None:
                     refuse(file, line, message, "give the file as it was written")
                 return None
             break
-        at = text.find("{", end)
+        position = text.find("{", end)
     if nccl_tests.is_nccl_tests_json(loaded):
         return nccl_tests.read_nccl_tests_json(loaded, file)
     if benchmarks.is_nvbandwidth(loaded):
@@ -96,24 +96,24 @@ def _sheet(text: str, file: str) -> list[Measured]:
     """Return the rows of an acceptance sheet that were filled in: columns check, measured, and host."""
     rows = csv.DictReader(text.splitlines())
     measured = []
-    for at, row in enumerate(rows, 2):
+    for line, row in enumerate(rows, 2):
         value = (row.get("measured") or "").strip()
         if not value:
             continue
-        if at > _MOST_ROWS:
-            refuse(file, at, f"more than {_MOST_ROWS:,} rows", "give fewer")
+        if line > _MOST_ROWS:
+            refuse(file, line, f"more than {_MOST_ROWS:,} rows", "give fewer")
         size, gpus = (row.get("size_bytes") or "0").strip() or "0", (row.get("gpus") or "0").strip() or "0"
         measured.append(
             Measured(
                 check=(row.get("check") or "").strip(),
-                value=number_of(value, file, at, "number", _REMEDY),
+                value=number_of(value, file, line, "number", _REMEDY),
                 host=(row.get("host") or "").strip() or "unnamed",
                 part=(row.get("part") or "").strip(),
                 file=file,
-                line=at,
-                gpus=int(number_of(gpus, file, at, "number of accelerators")),
+                line=line,
+                gpus=int(number_of(gpus, file, line, "number of accelerators")),
                 nodes=1,
-                size_bytes=number_of(size, file, at, "size"),
+                size_bytes=number_of(size, file, line, "size"),
             )
         )
     if not measured:

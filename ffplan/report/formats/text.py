@@ -136,7 +136,7 @@ def _grid(block: Grid, width: int) -> Iterator[str]:
     taken = [*(most + _GAP for most in widths[:-1]), widths[-1]]
     for row in rows:
         texts = [*row, *[""] * (len(widths) - len(row))]
-        cells = [[text] if at < fixed else _fitted(text, widths[at]) for at, text in enumerate(texts)]
+        cells = [[text] if column < fixed else _fitted(text, widths[column]) for column, text in enumerate(texts)]
         yield from _side_by_side(cells, taken, header=bool(block.header) and row is rows[0])
 
 

@@ -200,11 +200,11 @@ def _bill(study: CostStudy) -> Chart | None:
         sums[line.kind] = sums.get(line.kind, 0.0) + line.total
     small = sum(value for value in sums.values() if abs(value) < SMALL * study.bom.total)
     kept = {kind: value for kind, value in sums.items() if abs(value) >= SMALL * study.bom.total}
-    points, at = [], 0.0
+    points, total = [], 0.0
     for kind, value in {**kept, **({"smaller lines": small} if small else {})}.items():
-        points.append(Point(kind, value, series="line", low=at, high=at + value))
-        at += value
-    points.append(Point("total", at, series="total", low=0.0, high=at))
+        points.append(Point(kind, value, series="line", low=total, high=total + value))
+        total += value
+    points.append(Point("total", total, series="total", low=0.0, high=total))
     note = "Each bar begins where the one before ended."
     return Chart(title="Bill of materials", kind="waterfall", unit=study.currency, points=tuple(points), note=note)
 

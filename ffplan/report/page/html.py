@@ -184,7 +184,7 @@ def render(document: Document) -> str:
     tables = "".join(
         (f"<h3>{_text(title)}</h3>" if (title := _title(block)) else "") + _block(block, notes) for block in blocks
     )
-    charts = "".join(_figure(chart, at) for at, chart in enumerate(charts_of(document.value, extras.measured)))
+    charts = "".join(_figure(chart, number) for number, chart in enumerate(charts_of(document.value, extras.measured)))
     sections = [
         ("charts", "Charts", charts),
         ("tables", "Tables", tables),

@@ -22,10 +22,10 @@ def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
             series=f"{name}, {report.library}" if len(named) > 1 else report.library,
             x=float(gpus),
         )
-        for at, (name, assessment) in enumerate(named)
+        for number, (name, assessment) in enumerate(named)
         for report in assessment.communication
         for gpus, rate in sorted(
-            [(row.gpus, row.algbw_gbyte_s) for row in report.scales] + list(more.get((at, report.library), ()))
+            [(row.gpus, row.algbw_gbyte_s) for row in report.scales] + list(more.get((number, report.library), ()))
         )
     ]
 
@@ -58,7 +58,7 @@ def _note(measured: tuple[MeasuredCurve, ...], marks: list[Point]) -> str:
         note += " Marks: measured with the accelerator, library and message of a line; each names its source."
     if any(point.mark == "hollow" for point in marks):
         note += " Hollow marks: another server, or other NICs."
-    empty = list(dict.fromkeys(curve.wanted for curve in measured if not curve.points))
+    empty = list(dict.fromkeys(curve.requirements for curve in measured if not curve.points))
     return note + (f" The catalogue has no measurement with {listed(empty)}." if empty else "")
 
 

@@ -86,7 +86,7 @@ def _parts(r: SweepReport) -> list[tuple[str, Callable[[SweepPoint], float | Non
         except ValueError:
             order = list(values)
         if len(order) > 1:
-            place = {value: at / (len(order) - 1) for at, value in enumerate(order)}
+            place = {value: rank / (len(order) - 1) for rank, value in enumerate(order)}
             lines.append((f"{axis.path} ({order[0]} to {order[-1]})", partial(_at, path=axis.path, places=place)))
     for metric in r.metrics:
         low, width = metric.least, metric.most - metric.least

@@ -150,7 +150,7 @@ def _marks(chart: Chart, across: dict[str, Any]) -> list[dict[str, Any]]:
     if not names:
         return []
     shared: dict[str, Any] = {"x": across, "color": _colour(chart)}
-    shapes = {"domain": names, "range": [SHAPES[at % len(SHAPES)] for at in range(len(names))]}
+    shapes = {"domain": names, "range": [SHAPES[number % len(SHAPES)] for number in range(len(names))]}
     shape = {"field": "series", "type": "nominal", "legend": None, "scale": shapes}
     ranges: dict[str, Any] = {
         "transform": [{"filter": "datum.mark != '' && datum.low != datum.high"}],
@@ -211,7 +211,7 @@ def _scatter(chart: Chart) -> dict[str, Any]:
     layers = [
         {
             "transform": [{"filter": {"field": "series", "equal": name}}],
-            "mark": {"type": "point", "filled": True, "size": 24 + 40 * at, "opacity": 0.5 if at == 0 else 1.0},
+            "mark": {"type": "point", "filled": True, "size": 24 + 40 * number, "opacity": 0.5 if number == 0 else 1.0},
             "encoding": {
                 "x": {"field": "x", "type": "quantitative", "title": chart.x_title, "scale": {"zero": False}},
                 "y": {**_value(chart, zero=False), "axis": {"titlePadding": 18}},
@@ -220,7 +220,7 @@ def _scatter(chart: Chart) -> dict[str, Any]:
                 "description": {"field": "label", "type": "nominal"},
             },
         }
-        for at, name in enumerate(_series(chart))
+        for number, name in enumerate(_series(chart))
     ]
     return {"layer": layers, "height": 260}
 

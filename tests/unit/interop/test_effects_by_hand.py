@@ -213,7 +213,7 @@ def test_groups_share_ports_and_leave_out_what_is_explained() -> None:
         [4, 5, 7],
         [4, 5],
     )
-    assert rows.at.tolist() == [0, 1, 2, 3, -1, -1, 6, -1]
+    assert rows.built_rows.tolist() == [0, 1, 2, 3, -1, -1, 6, -1]
     assert sorted((kind_of(group), len(group.lost), len(group.stray)) for group in groups(found, rows, set())) == [
         ("missing", 1, 0),
         ("swapped", 2, 2),

@@ -167,7 +167,9 @@ def measured(**changes: Any) -> MeasuredMark:
 
 
 def curve(*found: MeasuredMark, design: int = 0) -> MeasuredCurve:
-    return MeasuredCurve(design=design, library="nccl", wanted="x, nccl and 1 GiB", points=found, expected=((32, 7.0),))
+    return MeasuredCurve(
+        design=design, library="nccl", requirements="x, nccl and 1 GiB", points=found, expected=((32, 7.0),)
+    )
 
 
 def test_the_chart_says_where_there_is_none() -> None:
