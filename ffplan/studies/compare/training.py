@@ -159,7 +159,10 @@ def compare_training(
     capital = _capital(assessments, comparable=comparable)
     sizes: list[JobSize] = []
     for size in batches_of(batch):
-        sides = [_side(reports.of(index, gpus, size), price, gpus) for index, price in enumerate(capital.each)]
+        sides = [
+            _side(reports.of(index, gpus, size, sure=size == batch), price, gpus)  # the size that headlines are of
+            for index, price in enumerate(capital.each)
+        ]
         against = tuple(_against(side, sides[baseline], comparable=capital.comparable) for side in sides)
         sizes.append(JobSize(batch=size, sides=against))
     own_sizes = tuple(_own_size(reports, index, batch) for index in range(len(assessments)))

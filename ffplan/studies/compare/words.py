@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural
 from ffplan.base.input_values import input_value
-from ffplan.studies.cost.words import DRIVERS, money, recalled_drivers
+from ffplan.studies.cost.words import DRIVERS, memory_edge, money, recalled_drivers
 
 if TYPE_CHECKING:
     from ffplan.results.comparison import JobSide, MoneyComparison, MoneyDifference, MoneySide, ScaleRow
@@ -168,7 +168,7 @@ def money_headline(report: MoneyComparison, labels: tuple[str, ...], base: str, 
     lines: list[str] = []
     for side in report.sides:
         if side.run is not None:
-            lines.append(f"{side.label}: {side.run.words}")
+            lines.append(" ".join(filter(None, (f"{side.label}: {side.run.words}", memory_edge(side.run)))))
         elif side.refused:
             lines.append(f"{side.label}: no run: {side.refused}.")
         if side.partial:

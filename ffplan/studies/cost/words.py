@@ -143,7 +143,7 @@ def _waiting_words(tco: Tco) -> str:
     return f"The first job runs {_months(wait.months)} after the order; these months {cost}."
 
 
-def _memory_edge(run: RunReport) -> str:
+def memory_edge(run: RunReport) -> str:
     """State that the plan of a run may be out of memory, and the time of a sure one; empty if it fits."""
     if run.memory_words is None:
         return ""
@@ -193,7 +193,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
     run = study.run.words if study.run else ""
     outlives = _outlives(study.run, tco) if study.run else ""
-    edge = _memory_edge(study.run) if study.run else ""
+    edge = memory_edge(study.run) if study.run else ""
     sentences = (
         partial,
         run,

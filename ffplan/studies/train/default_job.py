@@ -212,13 +212,16 @@ class JobReports:
             self._machines[index] = cluster
         return self._machines[index]
 
-    def of(self, index: int, gpus: int, batch: int) -> TrainReport | RefusedError | UncalibratedError:
+    def of(
+        self, index: int, gpus: int, batch: int, *, sure: bool = False
+    ) -> TrainReport | RefusedError | UncalibratedError:
         """Return a job on one design, or the reason why it cannot run.
 
         Args:
             index: position of the design.
             gpus: accelerators of the job [1].
             batch: sequences of a step [1].
+            sure: as `job_report` has it; a job that is already known stays as it is.
         """
         key = (index, gpus, batch)
         if key not in self._found:
@@ -233,7 +236,7 @@ class JobReports:
                     gpus,
                     searching=self.searching,
                     gains=False,
-                    sure=False,
+                    sure=sure,
                     system=self._machine(index),
                 )
             except (RefusedError, UncalibratedError) as error:
