@@ -29,7 +29,7 @@ FOLDER = ROOT / "tests" / "golden" / "numbers"
 MEASURED = ROOT / "catalogs" / "measurements"
 PROVENANCE = ("catalog", "tool", "tool_version", "design_sha256")
 """What a report says of its inputs; every change of a part would change it."""
-PRICED = ("cost/", "tight/", "check/tight", "size/size-priced")
+PRICED = ("cost/", "tight/", "check/tight", "reliability/goodput", "size/size-priced")
 """Lines whose figures hang on prices: they share a table, so that a new price changes no other."""
 PRICED_PARTS = ("cost", "site", "unverified", "assumptions")
 """What a report on a design says of prices, and of what nobody has verified."""
