@@ -202,6 +202,8 @@ def _headline(r: RecommendReport) -> str:
     wins = sum(design.best_share or 0.0 for design in r.designs if design.accelerator == best.accelerator)
     if len({alternative.accelerator for alternative in r.designs}) > 1:
         text += f" Of the accelerators below, {best.accelerator} is the best in {percent(wins)} of the draws."
+    if best.memory_words is not None:
+        text += " Its plan is at the edge of memory."
     if best.estimated_from is not None:
         text += f" Its speed is estimated from {best.estimated_from}: no training run on it is among the measurements."
     if best.recalled_share >= _MOSTLY:
@@ -213,8 +215,6 @@ def _headline(r: RecommendReport) -> str:
         )
     if best.purchases:
         text += _first_purchase(best, r.currency)
-    if best.memory_words is not None:
-        text += " Its plan is at the edge of memory."
     factor = best.days_p90 / best.days
     if best.days_p90 > r.days and r.sustained_pflops is None:
         text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
