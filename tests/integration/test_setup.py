@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-SETUP = ("Makefile", "pyproject.toml", "requirements.lock", "tools")
+SETUP = ("Makefile", "pyproject.toml", "requirements.lock", ".ci")
 PACKAGE = ("LICENSE", "README.md", "catalogs", "designs", "docs", "ffplan")
 PAST_THE_DEMO = {
     "design fire-flyer-2 --format html": ("vl-convert", "vl-convert-python"),
