@@ -38,9 +38,6 @@ class _Tracked:
     def __str__(self) -> str:
         return format(self, "")
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _tracked, (untracked(self), self.paths)
-
 
 class TrackedFloat(_Tracked, float):
     """A float with the paths of its figures."""
@@ -100,14 +97,9 @@ for _name in (*(f"__{prefix}{name}__" for name in _BOTH for prefix in ("", "r"))
     setattr(_Tracked, _name, _arithmetic(_name))
 
 
-def track(value: T, path: str = "") -> T:
-    """Return a copy of a result whose numbers know their paths.
-
-    Args:
-        value: a record, mapping, sequence or number.
-        path: its path in the result.
-    """
-    copy: T = _copied(value, path)
+def track(value: T) -> T:
+    """Return a copy of a result, of records, mappings and sequences, whose numbers know their paths."""
+    copy: T = _copied(value, "")
     return copy
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.figures.cost import HOUR
 from ffplan.figures.figure import Figure
 from ffplan.results.comparison import JobSide, MoneyDifference, MoneySide, OwnSize, Ratios, ScaleRow, ScaleSide
 
@@ -44,7 +45,7 @@ COMPARISON: Table = {
         "capex": Figure(
             how="sum of the bill of materials, the building included; `ffplan cost` lists its lines", inputs=("price.",)
         ),
-        "hour": Figure(place="ffplan.cost.account:account_year", inputs=("utilisation", "life", "capital", "price.")),
+        "hour": Figure(place="ffplan.cost.account:account_year", inputs=HOUR),
     },
     MoneyDifference: {"cheaper_share": Figure(how="part of the draws in which it is the cheaper")},
     ScaleRow: {"batch": Figure(how="a batch that is compared")},

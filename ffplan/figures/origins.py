@@ -14,6 +14,7 @@ from ffplan.figures.design import DESIGN
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.run import RUN
 from ffplan.figures.training import TRAINING
+from ffplan.inputs.changes import steps
 from ffplan.results.origin import Evidence, Origin
 from ffplan.results.run import Band
 
@@ -71,27 +72,28 @@ def evidence(row: Evidence) -> str:
     return f"{row.part}, {row.path}: {row.value} ({row.source}, {row.date}; {row.grade}, {row.status})"
 
 
-def _places(value: Any, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
-    """Yield every number of a record with its place."""
-    ahead = f"{path}." if path else ""
-    inside: Iterable[tuple[str, str, Any]] = ()
-    if is_dataclass(value):
-        inside = ((inner.name, f"{ahead}{inner.name}", getattr(value, inner.name)) for inner in fields(value))
-    for name, full, inner in inside:
-        yield from _leaves(inner, name, full, ((path, value), *above))
+def _places(
+    value: Any, path: str = "", field: str = "", above: tuple[tuple[str, Any], ...] = ()
+) -> Iterator[tuple[str, _Place]]:
+    """Yield the path and the place of every number in a record.
 
-
-def _leaves(value: Any, name: str, path: str, above: tuple[tuple[str, Any], ...]) -> Iterator[tuple[str, _Place]]:
+    Args:
+        path: path of the value.
+        field: field of the innermost record that it stands in.
+        above: records around it, the innermost first, with the path of each.
+    """
     if is_dataclass(value):
-        yield from _places(value, path, above)
+        for inner in fields(value):
+            full = f"{path}.{inner.name}" if path else inner.name
+            yield from _places(getattr(value, inner.name), full, inner.name, ((path, value), *above))
     elif isinstance(value, dict):
-        for key, inner in value.items():
-            yield from _leaves(inner, name, f"{path}.{key}", above)
+        for key, child in value.items():
+            yield from _places(child, f"{path}.{key}", field, above)
     elif isinstance(value, list | tuple):
-        for position, inner in enumerate(value):
-            yield from _leaves(inner, name, f"{path}[{position}]", above)
+        for position, child in enumerate(value):
+            yield from _places(child, f"{path}[{position}]", field, above)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield path, _Place(name, above)
+        yield path, _Place(field, above)
 
 
 def figure_of(holder: Any, field: str) -> Figure:
@@ -103,13 +105,13 @@ def figure_of(holder: Any, field: str) -> Figure:
 def figure_at(value: Any, path: str) -> Figure:
     """Return the table's figure for a path of a result."""
     holder, field = value, path
-    for step in re.findall(r"[^.\[\]]+", path):
+    for step in steps(path):
         if is_dataclass(value):
-            holder, field = value, step
-        if isinstance(value, dict):
-            value = value.get(step)
+            holder, field = value, str(step)
+        if isinstance(step, int):
+            value = value[step] if isinstance(value, list | tuple) else None
         else:
-            value = value[int(step)] if isinstance(value, list | tuple) else getattr(value, step, None)
+            value = value.get(step) if isinstance(value, dict) else getattr(value, step, None)
     return figure_of(holder, field)
 
 
@@ -132,7 +134,7 @@ class Origins:
         """
         self.value, self.sources, self.derivation = value, tuple(sources), derivation
         self.found: Mapping[str, tuple[float, str]] = {path: (amount, text) for path, amount, text in described}
-        self._at = dict(_places(value, "", ()))
+        self._at = dict(_places(value))
         self._labels: tuple[str, ...] = getattr(value, "labels", ())
 
     def shown(self, path: str) -> str:
@@ -245,9 +247,9 @@ class Origins:
         return next((label for label in self._labels if path.startswith(f"ratios.{label}.")), "")
 
 
-def _steps(steps: Iterable[Derivation], above: str = "") -> Iterator[str]:
+def _steps(derivations: Iterable[Derivation], above: str = "") -> Iterator[str]:
     """Yield the derivation of a figure, one line a value, parents before children."""
-    for step in steps:
+    for step in derivations:
         value = "" if step.value is None else f"{number(step.value, 5)} {step.unit}".rstrip()
         derived = "; ".join(text for text in (step.formula and f"= {step.formula}", step.source) if text)
         yield f"{above}{step.label}: {value}{'; binds' if step.binds else ''}{f' ({derived})' if derived else ''}"

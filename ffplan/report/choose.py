@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks, provenance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -375,6 +375,6 @@ def sweep_document(report: SweepReport) -> Document:
         made=lambda _: Body(
             title=f"Sweep of {report.design.name}",
             blocks=_sweep_blocks(report),
-            footer=f"ffplan {report.tool.version}, design SHA-256 {report.design.sha256}",
+            footer=provenance(report.tool, report.design),
         ),
     )

@@ -339,13 +339,12 @@ def _two(value: float) -> str:
 
 def _capital(c: Comparison, job: TrainingComparison, size: JobSize) -> tuple[str, ...]:
     """Return the capital that a token a second takes, with its currency where the designs have several."""
-    currencies = [d.cost.currency if d.cost else "" for d in c.designs]
-    cells = [_cell(side.capital_per_token_s, number, side.capital_ratio) for side in size.sides]
-    if job.currency is not None:
-        return tuple(cells)
-    return tuple(
-        cell if cell == "-" else f"{cell} {currency}" for cell, currency in zip(cells, currencies, strict=True)
-    )
+    cells = []
+    for design, side in zip(c.designs, size.sides, strict=True):
+        priced = side.capital_per_token_s is not None and job.currency is None
+        currency = f" {design.cost.currency if design.cost else ''}" if priced else ""
+        cells.append(_cell(side.capital_per_token_s, number, side.capital_ratio) + currency)
+    return tuple(cells)
 
 
 def _job(c: Comparison, job: TrainingComparison) -> Matrix:

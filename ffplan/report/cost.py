@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
 from ffplan.base.input_values import input_value
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance
 from ffplan.report.train import plan_words, sure_words
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ def _body(study: CostStudy) -> Body:
         title=f"{study.design.name}: cost",
         blocks=tuple(blocks),
         intro=study.design.description,
-        footer=f"ffplan {study.tool.version}, design SHA-256 {study.design.sha256}",
+        footer=provenance(study.tool, study.design),
     )
 
 

@@ -20,7 +20,7 @@ from ffplan.base.formatting import (
 from ffplan.base.plain import plain
 from ffplan.base.tracked import read_alike
 from ffplan.report.design_site import cost_lines, power_lines, site_lines
-from ffplan.report.document import Body, Document, Grid, Lines
+from ffplan.report.document import Body, Document, Grid, Lines, provenance
 from ffplan.results.fabric_counts import RouterSwitches
 
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _body(a: Assessment) -> Body:
         title=a.design.name,
         blocks=tuple(section for section in every if section is not None),
         intro=a.design.description,
-        footer=f"ffplan {a.tool.version}, design SHA-256 {a.design.sha256}",
+        footer=provenance(a.tool, a.design),
     )
 
 

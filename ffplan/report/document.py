@@ -15,7 +15,7 @@ from ffplan.base.record import record
 from ffplan.report.chart import Extras
 
 if TYPE_CHECKING:
-    from ffplan.results.design import UnverifiedFigure
+    from ffplan.results.design import DesignInfo, ToolInfo, UnverifiedFigure
 
 
 @record
@@ -132,6 +132,11 @@ class Document:
         """Return text and tables, with hidden characters as escapes."""
         body: Body = shown(self.made(self.value))
         return body
+
+
+def provenance(tool: ToolInfo, design: DesignInfo) -> str:
+    """Return the footer of a report on one design: the program that made it, and the file that it read."""
+    return f"ffplan {tool.version}, design SHA-256 {design.sha256}"
 
 
 def recalled(unverified: Sequence[UnverifiedFigure]) -> list[Block]:

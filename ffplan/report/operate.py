@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, percent, plural, span, stored
-from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
+from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance, recalled
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport, CheckRow, JudgedRow
@@ -183,7 +183,7 @@ def _storage_body(r: StorageReport) -> Body:
     return Body(
         title=f"Storage of {r.design.name}",
         blocks=blocks,
-        footer=f"ffplan {r.tool.version}, design SHA-256 {r.design.sha256}",
+        footer=provenance(r.tool, r.design),
     )
 
 
@@ -231,7 +231,7 @@ def _utilization_body(r: UtilizationReport) -> Body:
     return Body(
         title=f"Use of {r.design.name}",
         blocks=blocks,
-        footer=f"ffplan {r.tool.version}, design SHA-256 {r.design.sha256}",
+        footer=provenance(r.tool, r.design),
     )
 
 
@@ -308,7 +308,7 @@ def _acceptance_body(r: AcceptanceReport) -> Body:
     return Body(
         title=f"Acceptance of {r.design.name}",
         blocks=blocks,
-        footer=f"ffplan {r.tool.version}, design SHA-256 {r.design.sha256}",
+        footer=provenance(r.tool, r.design),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.tracked import made_of, split_marks, track
+from ffplan.base.tracked import made_of, read_alike, track
 from ffplan.results.comparison import Comparison
 from ffplan.results.cost import CostStudy
 from ffplan.results.training import TrainReport
@@ -28,8 +28,8 @@ def told(value: Any) -> Any:
     """
     copy = track(value)
     if isinstance(copy, CostStudy):
-        copy_of_study = replace(copy, run=_run(copy.run))
-        return replace(copy_of_study, headline=_again(headline(copy_of_study), copy_of_study.headline))
+        study = replace(copy, run=_run(copy.run))
+        return replace(study, headline=_all_again(headline(study), study.headline))
     if isinstance(copy, TrainReport):
         return replace(copy, run=_run(copy.run), rows=tuple(_row(copy.rows[0], row) for row in copy.rows))
     if isinstance(copy, Comparison):
@@ -37,25 +37,26 @@ def told(value: Any) -> Any:
     return copy
 
 
-def _again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
-    """Return sentences made anew; the result's own if their texts differ."""
-    same = tuple(split_marks(text)[0] for text in marked) == plain
-    return marked if same else plain
+def _again(marked: str, plain: str) -> str:
+    """Return a sentence made anew; the result's own if it reads otherwise."""
+    return marked if read_alike(marked, plain) else plain
+
+
+def _all_again(marked: tuple[str, ...], plain: tuple[str, ...]) -> tuple[str, ...]:
+    """Return sentences made anew; the result's own if there are more or fewer."""
+    return tuple(map(_again, marked, plain)) if len(marked) == len(plain) else plain
 
 
 def _run(run: RunReport | None) -> RunReport | None:
     if run is None:
         return None
-    (text,) = _again((run_words(run),), (run.words,))
-    return replace(run, words=text)
+    return replace(run, words=_again(run_words(run), run.words))
 
 
 def _row(best: TrainRow, row: TrainRow) -> TrainRow:
     memory = (row.memory_gib, row.limit_gib, row.reserved_low_gib, row.reserved_high_gib, row.transient_gib)
     text = None if row.memory_words is None else made_of(row.memory_words, *memory)
-    lost = row.lost
-    if lost is not None:
-        (lost,) = _again((why_lost(best, row),), (lost,))
+    lost = None if row.lost is None else _again(why_lost(best, row), row.lost)
     return replace(row, memory_words=text, lost=lost)
 
 
@@ -63,11 +64,11 @@ def _comparison(comparison: Comparison) -> Comparison:
     baseline = comparison.labels.index(comparison.baseline)
     if comparison.training is None:
         said = advantages(comparison.designs, comparison.labels, baseline, comparison.ratios)
-        return replace(comparison, verdicts=_again(said, comparison.verdicts))
+        return replace(comparison, verdicts=_all_again(said, comparison.verdicts))
     said = verdicts(comparison.training, comparison.labels, baseline)
     return replace(
         comparison,
-        verdicts=_again(said, comparison.verdicts),
+        verdicts=_all_again(said, comparison.verdicts),
         training=_training(comparison.training, comparison.labels),
         money=_money(comparison.money, comparison.training, comparison) if comparison.money else None,
     )
@@ -75,8 +76,7 @@ def _comparison(comparison: Comparison) -> Comparison:
 
 def _training(job: TrainingComparison, labels: tuple[str, ...]) -> TrainingComparison:
     most = [own_size.gpus for own_size in job.own_sizes]
-    (text,) = _again((size_basis(most, labels, job.gpus),), (job.size_basis,))
-    return replace(job, size_basis=text)
+    return replace(job, size_basis=_again(size_basis(most, labels, job.gpus), job.size_basis))
 
 
 def _money(money: MoneyComparison, job: TrainingComparison, comparison: Comparison) -> MoneyComparison:
@@ -84,4 +84,4 @@ def _money(money: MoneyComparison, job: TrainingComparison, comparison: Comparis
     size = next(job_size for job_size in job.sizes if job_size.batch == job.batch)
     steps = {label: side for label, side in zip(comparison.labels, size.sides, strict=True) if side.plan}
     told_money = money_headline(replace(money, sides=sides), comparison.labels, comparison.baseline, steps)
-    return replace(told_money, headline=_again(told_money.headline, money.headline))
+    return replace(told_money, headline=_all_again(told_money.headline, money.headline))
