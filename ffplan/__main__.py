@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import io
 import os
-import signal
 import sys
 from contextlib import suppress
 
@@ -24,28 +23,15 @@ def main() -> None:
         from ffplan.base.control_characters import VisibleStream
 
         sys.stderr = VisibleStream(sys.stderr)
-    signal.signal(signal.SIGTERM, _stop)  # so that files half written, and workers, are cleaned up
+    from ffplan.base.interrupts import listen
+
+    listen()
     gc.set_threshold(500_000, 50, 50)  # one collection costs a twentieth of a short command
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # no plugin may change what a file means
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # numpy starts in half the time, and no matrix here is large
     from ffplan.cli.app import run
 
     sys.exit(run())
-
-
-AGAIN = 2.0
-"""Time after which a process that was told to end and goes on is told again [s]."""
-
-
-def _stop(number: int, _frame: object) -> None:
-    """End as by an interrupt, with the exit code of the signal.
-
-    Python drops what is raised while it takes an object apart, as after an import: the process would go on.
-    """
-    if hasattr(signal, "setitimer"):
-        signal.signal(signal.SIGALRM, lambda *_: _stop(number, None))
-        signal.setitimer(signal.ITIMER_REAL, AGAIN)
-    sys.exit(128 + number)
 
 
 def _in_utf_8() -> None:

@@ -11,6 +11,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file
+from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
@@ -149,6 +150,7 @@ def _run(chunks: Iterator[Kept], sweep: Sweep, total: Total, target: PointsTarge
             left = (sweep.points.count - total.points) / rate if rate else 0.0
             progress.step(total.points, sweep.points.count, f"points, {rate:,.0f} a second, {left:,.0f} s left")
     except KeyboardInterrupt:
+        heard()
         return True
     finally:
         progress.end()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.measuring.kernels import Gemm
 from ffplan.measuring.recording import (
@@ -170,6 +171,7 @@ def run_plan(
                 done += 1
             states.append(device.state(f"after {group}"))
     except KeyboardInterrupt:
+        heard()
         complete = False
     kept: dict[str, Any] = {FIELDS[group]: tuple(timings) for group, timings in rows.items()}
     return Recording(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.cost.sensitivity import likely
 from ffplan.reliability.hazards import DAY_S, YEAR_S
@@ -173,6 +174,7 @@ def simulate(
         try:
             runs.append(simulate_run(simulated, seconds, request.seed + number))
         except KeyboardInterrupt:
+            heard()
             if not runs:
                 raise
             stopped = True

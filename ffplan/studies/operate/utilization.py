@@ -12,6 +12,7 @@ from ffplan import __version__
 from ffplan.base.elementary import log2
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number, percent, plural, span
+from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.catalog.reliability import JobMix
 from ffplan.reliability.hazards import DAY_S
@@ -237,6 +238,7 @@ def study_utilization(
                 outcomes[policy, zoned].append(share_cluster(rules, table, seconds, seconds * warm))
                 done += 1
     except KeyboardInterrupt:
+        heard()
         if not all(outcomes.values()):
             raise
         stopped = True
