@@ -251,7 +251,7 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
         for name, value in (env or {}).items():
             patch.setenv(name, value)
         patch.setattr(os, "_exit", _leave)
-        ending = signal.getsignal(signal.SIGTERM)
+        patch.setattr("ffplan.base.interrupts.listen", lambda: None)
         late = signal.signal(signal.SIGALRM, _too_long)
         signal.setitimer(signal.ITIMER_REAL, PATIENCE)
         try:
@@ -261,7 +261,6 @@ def ffplan(*arguments: str, env: dict[str, str] | None = None) -> Run:
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, late)
-            signal.signal(signal.SIGTERM, ending)
             gc.set_threshold(*collecting)
     texts = []
     for stream in (out, err):

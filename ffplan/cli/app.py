@@ -7,46 +7,15 @@ import os
 import re
 import sys
 from importlib import import_module
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ffplan.base.errors import EXIT_BUG, FfplanError
+from ffplan.base.errors import EXIT_BUG, FfplanError, UsageError
+from ffplan.cli.commands import FORMER, PANELS, TOP, Command, current_names
 
-COMMANDS = (
-    "init",
-    "design",
-    "compare",
-    "check",
-    "size",
-    "sweep",
-    "recommend",
-    "collective",
-    "train",
-    "cost",
-    "goodput",
-    "storage",
-    "utilization",
-    "acceptance",
-    "explain",
-    "accuracy",
-    "calibrate",
-    "measure",
-    "route",
-    "place",
-    "faults",
-    "cabling",
-    "export",
-    "import",
-    "audit",
-    "diff",
-    "verify",
-    "catalog",
-    "reproduce",
-    "schema",
-)
-"""Commands in the order of the help; each lives in a module of its name."""
-
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
 """Typer's usage error, whose module has moved between versions."""
@@ -68,11 +37,26 @@ def _main(
     """Plan a GPU cluster: fabric, bandwidth and the resource that limits it, cost, and comparison of designs."""
 
 
-def build(only: str | None = None) -> typer.Typer:
+class _TopGroup(typer.core.TyperGroup):
+    """The top of the command line, whose help needs no module of a command."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - Typer passes it
+        """Write the commands under their headings."""
+        for heading, commands in PANELS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(_LONGEST), command.summary) for name, command in commands.items()])
+
+
+_LONGEST = max(map(len, TOP))
+"""Letters of the longest name of a command [1]."""
+
+
+def build(only: str | None = None, name: str | None = None) -> typer.Typer:
     """Return the command line.
 
     Args:
-        only: name of the one command to load; all of them if omitted.
+        only: name of the one command or group to load; all of them if omitted.
+        name: name of the one command to load of that group; all of it if omitted.
     """
     app = typer.Typer(
         name="ffplan",
@@ -80,22 +64,59 @@ def build(only: str | None = None) -> typer.Typer:
         no_args_is_help=True,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
+        cls=_TopGroup,
     )
     app.callback()(_main)
-    for name in COMMANDS:
-        if only in (None, name):
-            module = import_module(f"ffplan.cli.{name}_" if name == "import" else f"ffplan.cli.{name}")
-            if hasattr(module, "app"):
-                app.add_typer(module.app, name=name)
-            else:
-                app.command(name)(getattr(module, name))
+    for key, command in TOP.items():
+        if only in (None, key):
+            _add(app, key, command, name)
     return app
 
 
-def _invoked() -> str | None:
-    """Return the command if it is the first argument, so that only its module is loaded."""
-    first = sys.argv[1] if len(sys.argv) > 1 else ""
-    return first if first in COMMANDS and not os.environ.get("_FFPLAN_COMPLETE") else None
+def _add(app: typer.Typer, name: str, command: Command, only: str | None) -> None:
+    """Add a command to the command line, or a group with one of its commands, or all."""
+    module: Any = import_module(f"ffplan.cli.{command.module}") if command.module else None
+    if command.commands is None:
+        if hasattr(module, "app"):
+            app.add_typer(module.app, name=name, short_help=command.summary)
+        else:
+            app.command(name, short_help=command.summary)(_viewed(getattr(module, command.module)))
+        return
+    summary = f"{command.summary[:1].upper()}{command.summary[1:]}."
+    group = typer.Typer(help=summary, no_args_is_help=True, rich_markup_mode=None)
+    for key, child in command.commands.items():
+        if only in (None, key):
+            _add(group, key, child, None)
+    if module is not None:
+        group.registered_commands += module.app.registered_commands
+    app.add_typer(group, name=name)
+
+
+def _viewed(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with the options of a report, if it makes one."""
+    if command.__annotations__.get("form") != "FormatOption":
+        return command
+    from ffplan.cli.view import with_view
+
+    return with_view(command)
+
+
+def _invoked(words: list[str]) -> tuple[str | None, str | None]:
+    """Return the command that words name, and that of a group, so that only their modules are loaded.
+
+    Raises:
+        UsageError: if there is no such command.
+    """
+    if os.environ.get("_FFPLAN_COMPLETE"):
+        return None, None
+    first, second = [*words, "", ""][:2]
+    if first in TOP:
+        return first, second if second in (TOP[first].commands or {}) else None
+    if first and not first.startswith("-"):
+        from ffplan.inputs.suggest import did_you_mean
+
+        raise UsageError(f"ffplan: no command `{first}`; {did_you_mean(first, [*TOP, *FORMER], what='command')}")
+    return "", None
 
 
 def _report_bug(error: BaseException) -> int:
@@ -138,18 +159,20 @@ def _report_usage(error: typer.BadParameter) -> int:
         error.show()
         return error.exit_code
     command = error.ctx.command_path.split()
-    first = next((number for number, word in enumerate(command) if word in COMMANDS), len(command))
     options = [name for name in error.param.opts if name.startswith("--")]
     text = error.message.removeprefix("Value error, ")
     text = _choice_words(text[:1].lower() + text[1:])
-    print(": ".join([" ".join(["ffplan", *command[first:]]), *options[:1], text]), file=sys.stderr)
+    print(": ".join([" ".join(["ffplan", *command[1:]]), *options[:1], text]), file=sys.stderr)
     return error.exit_code
 
 
 def run() -> int:
     """Run the command line; return the exit code."""
+    words, note = current_names(sys.argv[1:])
+    if note is not None:
+        print(note, file=sys.stderr)
     try:
-        code = build(_invoked())(standalone_mode=False)
+        code = build(*_invoked(words))(words, standalone_mode=False, prog_name="ffplan")
         return code if isinstance(code, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0

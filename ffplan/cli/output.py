@@ -96,9 +96,17 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
     Args:
         output: file, or None for standard output.
     """
+    from ffplan.cli.view import current_view
+    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.report.first.screen import NoSectionError
     from ffplan.report.formats import render
 
-    write(render(document, form.value, terminal=to_terminal(output)), output)
+    try:
+        text = render(document, form.value, current_view(), terminal=to_terminal(output))
+    except NoSectionError as error:
+        hint = did_you_mean(error.name, error.known, what="section")
+        raise UsageError(f"ffplan: --section {error.name}: {hint}") from None
+    write(text, output)
 
 
 class Progress:

@@ -102,6 +102,9 @@ ExcludeOption = Annotated[
     list[str] | None,
     typer.Option("--exclude", metavar="ID", help="Accelerator, server, switch or link to leave out. Repeatable."),
 ]
+ChanceOption = Annotated[
+    float, typer.Option("--chance", min=0.01, max=0.99, help="Chance to be in time that clusters are sized for.")
+]
 SlackOption = Annotated[
     float, typer.Option("--slack", min=0.0, max=10.0, help="How far above the best alternatives may lie.")
 ]

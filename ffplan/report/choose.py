@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks, provenance
+from ffplan.report.first.choose import recommend_screen, sweep_screen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,7 +195,7 @@ def _headline(r: RecommendReport) -> str:
             text += f" The nearest, {_short(r.near[0], r)}, breaks {_breaks(r.near[0], r)}."
         return f"{text} The {listed(opens)} looser by a tenth would do." if len(opens) == 1 else text
     best = r.designs[0]
-    days = "" if r.sustained_pflops is not None else f" in {number(best.days, 3)} of {number(r.days)} days"
+    days = "" if r.chance is None else f" within {number(r.days)} days with a chance of {percent(r.chance)}"
     text = (
         f"{best.accelerators:,} {best.accelerator} {_target(r)}{days}: {_AIMS[r.aim]}, {amount(best.capex)} "
         f"{r.currency} to buy and {amount(best.tco)} over the life."
@@ -215,9 +216,6 @@ def _headline(r: RecommendReport) -> str:
         )
     if best.purchases:
         text += _first_purchase(best, r.currency)
-    factor = best.days_p90 / best.days
-    if best.days_p90 > r.days and r.sustained_pflops is None:
-        text += f" For nine chances in ten of being in time, size it for `--days {number(r.days / factor, 3)}`."
     return text
 
 
@@ -250,7 +248,7 @@ def _purchases(r: RecommendReport) -> list[Block]:
         for place, now in enumerate(design.purchases)
     )
     header = ("design", "ordered", "ready", "GPUs", "days", "to buy", "alone")
-    return [Grid("Bought in phases [month]", rows, header, style="plain")] if rows else []
+    return [Grid("Bought in phases [month]", rows, header, style="plain", name="phases")] if rows else []
 
 
 def _space(design: RecommendedDesign) -> str:
@@ -261,7 +259,7 @@ def _space(design: RecommendedDesign) -> str:
 
 def _designs(r: RecommendReport) -> list[Block]:
     if not r.designs:
-        return []
+        return _on_paper(r)
     how = tuple(
         (
             _short(design, r),
@@ -273,20 +271,28 @@ def _designs(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [
         Grid("Designs that meet it", _rows(r.designs, r), _HEADER, style="plain"),
         *_purchases(r),
-        Grid("How sure", _chances(r), _SURE, style="plain"),
+        Grid("How sure", _chances(r), _SURE, style="plain", name="sure"),
         Lines("How", how),
     ]
     alternatives = tuple(
         (_short(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
     )
-    return [*blocks, Lines("In place of the best one's", alternatives)] if alternatives else blocks
+    if alternatives:
+        blocks.append(Lines("In place of the best one's", alternatives, name="differences"))
+    return blocks + _on_paper(r)
+
+
+def _on_paper(r: RecommendReport) -> list[Block]:
+    """Return the designs that were never measured, or whose prices are recalled."""
+    title = "On paper alone: no measured training run, or prices mostly recalled"
+    return [Grid(title, _rows(r.unmeasured, r), _HEADER, style="plain", name="paper")] if r.unmeasured else []
 
 
 def _recommend_blocks(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
     if r.limits:
         limits = tuple((_limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
-        blocks.append(Lines("Each limit looser by a tenth", limits))
+        blocks.append(Lines("Each limit looser by a tenth", limits, name="limits"))
     if r.near:
         near = tuple(
             (
@@ -320,6 +326,7 @@ def recommendation_document(report: RecommendReport) -> Document:
             footer=f"ffplan {report.tool.version}, prices {report.price_book}",
         ),
         rows=lambda: report.designs,
+        first=recommend_screen,
     )
 
 
@@ -354,7 +361,7 @@ def _sweep_blocks(r: SweepReport) -> list[Block]:
         blocks.append(Remarks((f"No cost where a part has no price in the design's book: {parts}.",)))
     if r.refused:
         refused = tuple((f"{refusal.points:,}", refusal.reason, _at(refusal.example)) for refusal in r.refused)
-        blocks.append(Grid("Cannot be built", refused, ("points", "why", "such as"), style="plain"))
+        blocks.append(Grid("Cannot be built", refused, ("points", "why", "such as"), style="plain", name="refused"))
     if r.front:
         names = list(r.directions)
         header = (*(axis.path for axis in r.axes), *(f"{name} ({r.directions[name]})" for name in names), "note")
@@ -377,4 +384,5 @@ def sweep_document(report: SweepReport) -> Document:
             blocks=_sweep_blocks(report),
             footer=provenance(report.tool, report.design),
         ),
+        first=sweep_screen,
     )

@@ -9,7 +9,8 @@ from ffplan.base.input_values import input_value
 from ffplan.base.tracked import read_alike
 from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
-from ffplan.report.train import plan_words
+from ffplan.report.first.compare import compare_screen
+from ffplan.report.plans import plan_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -310,7 +311,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
             for row in difference.tornado[:_SWINGS]
         )
         title = f"{difference.label} less {c.baseline}, {unit} for a million tokens: what drives it"
-        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90"), name="drivers"))
     sizes = tuple(
         (
             f"{row.gpus:,}",
@@ -319,7 +320,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
         )
         for row in money.scales
     )
-    blocks.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels)))
+    blocks.append(Grid(f"A million tokens by size, {unit}", sizes, ("GPUs", "batch", *c.labels), name="sizes"))
     return blocks
 
 
@@ -402,9 +403,9 @@ def _batches(c: Comparison, job: TrainingComparison) -> Matrix:
         )
         for size in job.sizes
     )
-    return Matrix("Tokens/s/GPU", tuple(c.labels), rows)
+    return Matrix("Tokens/s/GPU", tuple(c.labels), rows, name="batches")
 
 
 def compare_document(comparison: Comparison) -> Document:
     """Return the report of `ffplan compare`."""
-    return Document(comparison, _body, lambda: comparison_rows(comparison))
+    return Document(comparison, _body, lambda: comparison_rows(comparison), first=compare_screen)

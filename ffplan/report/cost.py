@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, short
 from ffplan.base.input_values import input_value
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance
-from ffplan.report.train import plan_words, sure_words
+from ffplan.report.first.cost import cost_screen
+from ffplan.report.plans import plan_words, sure_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,7 +128,7 @@ def _tco(tco: Tco) -> list[Block]:
     if tco.network_share is not None:
         lines.append(("network", f"{percent(tco.network_share)} of the bill of materials"))
     blocks: list[Block] = [
-        Grid(title, (*rows, ("sum", _amount(tco.year), "100.0")), ("", f"{tco.currency}/year", "%")),
+        Grid(title, (*rows, ("sum", _amount(tco.year), "100.0")), ("", f"{tco.currency}/year", "%"), name="year"),
         Lines("", tuple(lines)),
     ]
     if tco.rents:
@@ -151,7 +152,8 @@ def _rents(tco: Tco) -> Grid:
     )
     more = len(tco.rents) - len(rows)
     title = f"Owning against rent, {tco.currency}/h" + (f" ({more} dearer offers in JSON)" if more > 0 else "")
-    return Grid(title, rows, ("offer", "term", "paid", "in use", "months from job", "months from order", "above use"))
+    header = ("offer", "term", "paid", "in use", "months from job", "months from order", "above use")
+    return Grid(title, rows, header, name="rent")
 
 
 def _cash(tco: Tco) -> Grid:
@@ -217,7 +219,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         )
         what = "a million tokens" if u.of.startswith("run") else "an hour in use"
         title = f"What drives the cost of {what}, {currency}: each input from P10 to P90, all others likely"
-        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90")))
+        blocks.append(Grid(title, swings, ("input", "P10", "P90", "at P10", "at P90"), name="drivers"))
     if u.against:
         rows = tuple(
             (row.label, *(input_value(row.input, value, row.unit, currency) for value in (row.likely, row.break_even)))
@@ -227,7 +229,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         never = sum(1 for row in u.break_even if row.break_even is None)
         title = f"Owning costs as much as {u.against} where"
         if rows:
-            blocks.append(Grid(title, rows, ("input", "likely", "even at")))
+            blocks.append(Grid(title, rows, ("input", "likely", "even at"), name="break-even"))
         if never:
             remark = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
             blocks.append(Remarks((remark,)))
@@ -301,4 +303,4 @@ def _body(study: CostStudy) -> Body:
 def cost_document(study: CostStudy) -> Document:
     """Return the report of `ffplan cost`; CSV is the bill of materials."""
     bom = study.bom
-    return Document(study, _body, (lambda: bom.lines) if bom is not None else None)
+    return Document(study, _body, (lambda: bom.lines) if bom is not None else None, first=cost_screen)

@@ -21,6 +21,7 @@ from ffplan.base.plain import plain
 from ffplan.base.tracked import read_alike
 from ffplan.report.design_site import cost_lines, power_lines, site_lines
 from ffplan.report.document import Body, Document, Grid, Lines, provenance
+from ffplan.report.first.design import design_screen
 from ffplan.results.fabric_counts import RouterSwitches
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def _networks(networks: tuple[NetworkReport, ...]) -> Lines:
         joined = joined or plural(f.endpoints, "port")
         text = f"{f.family}{tiered}, {models}: {roles}, {joined}, {f.spare_ports:,} spare{over}"
         rows.append((network.name, text))
-    return Lines("Other networks", tuple(rows))
+    return Lines("Other networks", tuple(rows), name="networks")
 
 
 def _tiers(f: FabricReport) -> list[tuple[str, str]]:
@@ -251,7 +252,7 @@ def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
         (
             "a job on all",
             f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
-            "`ffplan goodput` has what that costs",
+            "`ffplan operate goodput` has what that costs",
         ),
         (
             "spare nodes",
@@ -389,4 +390,4 @@ def design_words(a: Assessment) -> tuple[str, ...]:
 
 def design_document(assessment: Assessment) -> Document:
     """Return the report of `ffplan design`."""
-    return Document(assessment, _body)
+    return Document(assessment, _body, first=design_screen)

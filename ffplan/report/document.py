@@ -7,7 +7,7 @@ are made when a format asks for them, so that JSON pays for no table.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, fields, replace
+from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import inert, visible
@@ -24,6 +24,9 @@ class Lines:
 
     title: str
     lines: tuple[tuple[str, str], ...]
+    _: KW_ONLY
+    name: str = ""
+    """Name of the part that it begins; the first word of its title if empty."""
 
 
 @record
@@ -39,6 +42,8 @@ class Grid:
     _: KW_ONLY
     bars: tuple[tuple[float | None, ...], ...] = ()
     """Values of each row that a terminal draws as bars beside the last columns, one for each; None draws none."""
+    name: str = ""
+    """Name of the part that it begins; the first word of its title if empty."""
 
 
 @record
@@ -52,6 +57,8 @@ class Matrix:
     sparks: tuple[tuple[str, str, tuple[tuple[float, ...], ...]], ...] = ()
     """Rows that a terminal draws as small charts: the label of the row before it, its own, and the values of each
     column; no values draw none."""
+    name: str = ""
+    """Name of the part that it begins; the first word of its title if empty."""
 
 
 @record
@@ -109,9 +116,41 @@ def shown(part: Any) -> Any:
         return inert(part if part.isprintable() else visible(" ".join(part.split("\n"))))
     if isinstance(part, tuple | list):
         return tuple(shown(element) for element in part)
-    if isinstance(part, Lines | Grid | Matrix | Remarks | Body):
+    if is_dataclass(part) and not isinstance(part, type):
         return replace(part, **{field.name: shown(getattr(part, field.name)) for field in fields(part)})
     return part
+
+
+@record
+class FirstScreen:
+    """The answer of a report: verdict, the figures that decide, and what to do next."""
+
+    head: str
+    """What the report is about, in a line."""
+    verdict: tuple[str, ...]
+    """The answer, and how sure it is."""
+    figures: tuple[tuple[str, ...], ...]
+    """The figures that decide: a label, the figure, and what stands beside it."""
+    header: tuple[str, ...] = ()
+    """Names of the columns."""
+    advice: tuple[tuple[str, str], ...] = ()
+    """What binds, what to look at and what to do next, by label."""
+    unverified: str = ""
+    """Figures that nobody has verified."""
+
+
+@record
+class View:
+    """How much of a report a terminal shows."""
+
+    full: bool = False
+    """All of it, in place of the first screen."""
+    sections: tuple[str, ...] = ()
+    """These parts alone."""
+
+
+WHOLE = View(full=True)
+"""Everything."""
 
 
 @record
@@ -125,6 +164,9 @@ class Document:
     rows: Callable[[], Sequence[Any]] | None = None
     """Makes the main table, records of one kind; None where every leaf of the result is a row."""
 
+    _: KW_ONLY
+    first: Callable[[Any], FirstScreen] | None = None
+    """Makes the first screen; None where the whole report is short."""
     extras: Callable[[], Extras] | None = None
     """Makes the parts of a page that no other format has."""
 

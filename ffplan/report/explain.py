@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, plural
 from ffplan.report.document import Body, Document, Grid, Lines, Remarks
+from ffplan.report.first.choose import difference_screen
 from ffplan.results.difference import UNKNOWN_CHANGES
 
 if TYPE_CHECKING:
@@ -171,7 +172,9 @@ def difference_document(report: DesignDifference) -> Document:
         blocks: list[Block] = []
         if report.effects:
             cells = tuple(_effect(effect) for effect in report.effects)
-            blocks.append(Grid("What changed, and what it did", cells, ("change", "effect"), style="plain"))
+            blocks.append(
+                Grid("What changed, and what it did", cells, ("change", "effect"), style="plain", name="changes")
+            )
         blocks.append(_figures(report.figures))
         if report.notes:
             blocks.append(Remarks(report.notes))
@@ -180,4 +183,4 @@ def difference_document(report: DesignDifference) -> Document:
         title = f"{after.name}: {before.file} to {after.file}" if not same else f"{after.name}: {after.file}"
         return Body(title, blocks, intro=headline(report))
 
-    return Document(report, body, lambda: report.figures)
+    return Document(report, body, lambda: report.figures, first=difference_screen)

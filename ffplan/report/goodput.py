@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural, span, stored
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, recalled
+from ffplan.report.first.operate import goodput_screen
 
 if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport, ReliabilityReport, SimulationReport
@@ -95,7 +96,7 @@ def _job(report: ReliabilityReport) -> list[Block]:
     return [
         Lines("Job", tuple(lines)),
         Grid("", rows, ("%", "likely", *(("P10", "P50", "P90") if drawn else ()))),
-        Grid("Where the time goes, to first order", parts, ("", "%")),
+        Grid("Where the time goes, to first order", parts, ("", "%"), name="losses"),
     ]
 
 
@@ -120,7 +121,7 @@ def _domain(report: ReliabilityReport) -> list[Block]:
     ]
     if domain.swap_s is not None:
         remarks.append(f"A spare node is in the place of a lost one after {span(domain.swap_s)}.")
-    return [Grid(title, rows, ("part", "repair", "a year of one")), Remarks(tuple(remarks))]
+    return [Grid(title, rows, ("part", "repair", "a year of one"), name="domains"), Remarks(tuple(remarks))]
 
 
 def _hazards(report: ReliabilityReport) -> Grid:
@@ -171,7 +172,7 @@ def _levers(report: ReliabilityReport) -> list[Block]:
         if money and row.unpriced is not None:
             why.setdefault(row.unpriced, []).append(row.label)
     remarks = tuple(f"No price of {listed(labels)}: {reason}." for reason, labels in why.items())
-    return [Grid(title, tuple(rows), header), *([Remarks(remarks)] if remarks else [])]
+    return [Grid(title, tuple(rows), header, name="changes"), *([Remarks(remarks)] if remarks else [])]
 
 
 def _sizes(report: GoodputReport) -> Grid:
@@ -188,7 +189,7 @@ def _sizes(report: GoodputReport) -> Grid:
         for row in report.sizes
     )
     header = ("accelerators", "MTBF", "interval", "ETTR %", "goodput %", *(("P10", "P90") if drawn else ()))
-    return Grid("By size of the job", rows, header)
+    return Grid("By size of the job", rows, header, name="sizes")
 
 
 def _simulation_blocks(simulation: SimulationReport) -> list[Block]:
@@ -250,7 +251,9 @@ def _body(report: GoodputReport) -> Body:
         for row in report.tornado[:_SWINGS]
     )
     if swings:
-        blocks.append(Grid("What moves goodput most", swings, ("input", "P10 to P90", "at P10", "at P90")))
+        blocks.append(
+            Grid("What moves goodput most", swings, ("input", "P10 to P90", "at P10", "at P90"), name="drivers")
+        )
     if report.simulation is not None:
         blocks += _simulation_blocks(report.simulation)
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
@@ -264,4 +267,4 @@ def _body(report: GoodputReport) -> Body:
 
 def goodput_document(report: GoodputReport) -> Document:
     """Return the report as a document; its main table is goodput by size."""
-    return Document(value=report, made=_body, rows=lambda: report.sizes)
+    return Document(value=report, made=_body, rows=lambda: report.sizes, first=goodput_screen)

@@ -1,4 +1,4 @@
-"""The reports of `ffplan storage`, `ffplan utilization` and `ffplan acceptance`: a cluster in operation."""
+"""The reports of `ffplan operate storage`, `ffplan operate jobs` and `ffplan fabric accept`: a cluster in operation."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, number, percent, plural, span, stored
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Remarks, provenance, recalled
+from ffplan.report.first.operate import acceptance_screen, storage_screen, utilization_screen
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import AcceptanceReport, CheckRow, JudgedRow
@@ -156,7 +157,7 @@ def _burst(r: StorageReport) -> list[Block]:
                 f"{number(r.reads.contexts_s_node, 3)} a second",
             ),
         ]
-    return [Lines("What a job asks of it", tuple(lines))]
+    return [Lines("What a job asks of it", tuple(lines), name="job")]
 
 
 def _storage_body(r: StorageReport) -> Body:
@@ -174,9 +175,14 @@ def _storage_body(r: StorageReport) -> Body:
     blocks: list[Block] = [Remarks(r.headline), _servers(r), *_burst(r), *_files(r)]
     if tiers:
         header = ("tier", "read GB/s", "write GB/s", "met", "for")
-        blocks.append(Grid("NVIDIA's guidance for as many accelerators", tiers, header))
+        blocks.append(Grid("NVIDIA's guidance for as many accelerators", tiers, header, name="guidance"))
     blocks.append(
-        Grid("One client reads from many servers, GB/s", senders, ("servers", "granted", "first in first out"))
+        Grid(
+            "One client reads from many servers, GB/s",
+            senders,
+            ("servers", "granted", "first in first out"),
+            name="incast",
+        )
     )
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
     blocks += recalled(r.unverified)
@@ -189,7 +195,7 @@ def _storage_body(r: StorageReport) -> Body:
 
 def storage_document(report: StorageReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=_storage_body)
+    return Document(value=report, made=_storage_body, first=storage_screen)
 
 
 def _part(interval: MeanInterval) -> str:
@@ -237,7 +243,7 @@ def _utilization_body(r: UtilizationReport) -> Body:
 
 def utilization_document(report: UtilizationReport) -> Document:
     """Return the report as a document."""
-    return Document(value=report, made=_utilization_body)
+    return Document(value=report, made=_utilization_body, first=utilization_screen)
 
 
 _MOST_VALUES = 40
@@ -299,9 +305,9 @@ def _acceptance_body(r: AcceptanceReport) -> Body:
                 for row in r.slow[:_MOST_VALUES]
             )
             header = ("what", "where", "value", "median", "of it", "step")
-            blocks.append(Grid("Slower than the fleet", cells, header))
+            blocks.append(Grid("Slower than the fleet", cells, header, name="slow"))
         if r.missing:
-            blocks.append(Lines("Nothing measured", (("", "; ".join(r.missing)),)))
+            blocks.append(Lines("Nothing measured", (("", "; ".join(r.missing)),), name="missing"))
     else:
         blocks.append(_sheet(r.sheet))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in r.assumptions)))
@@ -337,4 +343,4 @@ def _acceptance_rows(r: AcceptanceReport) -> list[dict[str, object]]:
 
 def acceptance_document(report: AcceptanceReport) -> Document:
     """Return the report as a document; its table is the sheet to fill in, or what was measured."""
-    return Document(value=report, made=_acceptance_body, rows=lambda: _acceptance_rows(report))
+    return Document(value=report, made=_acceptance_body, rows=lambda: _acceptance_rows(report), first=acceptance_screen)

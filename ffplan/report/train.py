@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import number
 from ffplan.base.plain import plain
 from ffplan.report.document import Body, Document, Grid, Remarks
-from ffplan.results.plan import SHORT_NAMES
+from ffplan.report.first.choose import train_screen
+from ffplan.report.plans import plan_words, step_time, sure_words
 
 if TYPE_CHECKING:
-    from ffplan.results.plan import PlanRow, SurePlan
     from ffplan.results.training import StepPart, TrainReport, TrainRow
 
 COLUMNS = 5
@@ -31,31 +31,6 @@ def _head(report: TrainReport) -> str:
     return f"{report.design}: {report.model}, {size_text}, on {report.accelerator}{estimated} ({band})"
 
 
-def plan_words(plan: PlanRow) -> str:
-    """Return a plan in short: axes above one, micro-batch, and other choices."""
-    sizes = {short: getattr(plan, field) for field, short in SHORT_NAMES.items()}
-    parts = [f"{name}{value}" for name, value in sizes.items() if value > 1] or ["one rank"]
-    parts += [f"etp{plan.expert_tensor}"] if plan.expert_tensor != plan.tensor else []
-    parts.append(f"mb{plan.micro_batch}")
-    parts += [f"zero{plan.zero}"] if plan.zero else []
-    parts += [f"shard{plan.shard}"] if plan.zero and plan.shard < plan.data * plan.context else []
-    parts += [f"unit{plan.unit_layers}"] if plan.unit_layers > 1 else []
-    parts += ["no-sp"] if plan.tensor > 1 and not plan.sequence_parallel else []
-    parts += [plan.recompute] if plan.recompute != "none" else []
-    parts += [plan.schedule] if plan.schedule not in ("1f1b", "interleaved") else []
-    parts += [f"mtp{plan.mtp_layers}"] if plan.mtp_layers else []
-    parts += [plan.routing] if plan.routing != "random" else []
-    parts += ["eager"] if plan.elementwise == "eager" else []
-    where = "-to-drives" if plan.offload_to == "drives" else ""
-    parts += [f"offload-{plan.offload}{where}"] if plan.offload != "none" else []
-    parts += [f"offload-{plan.offload_layers}-layers"] if plan.offload_layers else []
-    return " ".join(parts)
-
-
-def _seconds(value: float) -> str:
-    return f"{value:,.3f}" if value < 100 else f"{value:,.1f}"
-
-
 def _mfu(report: TrainReport, row: TrainRow) -> str:
     causal = f" ({100 * row.mfu_causal:.0f})" if report.unit == "tokens" else ""
     return f"{100 * row.mfu:.1f}{causal}"
@@ -68,7 +43,7 @@ def _steps(report: TrainReport) -> Grid:
         cells = [
             f"{row.plan.gpus:,}",
             plan_words(row.plan),
-            _seconds(row.step_s),
+            step_time(row.step_s),
             f"{row.tokens_s_gpu:,.0f}",
             f"{row.tflops_gpu:,.0f}",
             _mfu(report, row),
@@ -96,7 +71,7 @@ def _parts(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
     shares = [{part.name: part.share for part in row.parts} for row in shown]
     order = sorted(labels, key=lambda name: -max(share.get(name, 0.0) for share in shares))
     rows = [(labels[name], *(f"{100 * share.get(name, 0.0):.1f}" for share in shares)) for name in order]
-    return Grid("Where the step goes, %", tuple(rows), ("part", *names))
+    return Grid("Where the step goes, %", tuple(rows), ("part", *names), name="step")
 
 
 def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
@@ -106,7 +81,7 @@ def _gains(names: list[str], shown: tuple[TrainRow, ...]) -> Grid:
         for name, gain in gains[0].items()
         if any(column[name].faster >= _LEAST for column in gains if name in column)
     ]
-    return Grid("Speed-up from 10 % more of a resource, %", tuple(rows), ("resource", *names))
+    return Grid("Speed-up from 10 % more of a resource, %", tuple(rows), ("resource", *names), name="gains")
 
 
 def _roofs(report: TrainReport) -> Grid:
@@ -158,14 +133,6 @@ def _all_names(report: TrainReport) -> list[str]:
     return [f"{row.plan.gpus:,}" for row in report.rows]
 
 
-def sure_words(sure: SurePlan | None) -> str:
-    """Return the plan to take where the fastest may run out of memory."""
-    if sure is None:
-        return "No plan fits beyond doubt."
-    longer = f"{_seconds(sure.step_s)} s a step, {100 * sure.slower:.1f} % longer"
-    return f"The fastest that fits beyond doubt is {plan_words(sure.plan)}: {longer}, {sure.memory_gib:.1f} GiB."
-
-
 _KEPT = 0.9995
 """Part of the rate beside a lost port that counts as all of it [1]."""
 
@@ -175,7 +142,7 @@ def verdict_words(report: TrainReport) -> tuple[str, ...]:
     row, unit = report.rows[0], report.unit
     every = row.plan.gpus + row.idle
     count = f"{row.plan.gpus:,} of {every:,}" if row.idle else f"{every:,}"
-    speed = f"{_seconds(row.step_s)} s a step, {number(round(row.tokens_s))} {unit}/s, MFU {100 * row.mfu:.1f} %"
+    speed = f"{step_time(row.step_s)} s a step, {number(round(row.tokens_s))} {unit}/s, MFU {100 * row.mfu:.1f} %"
     what = f"The fastest of {report.feasible:,} plans that can run is {plan_words(row.plan)}" if report.searched else ""
     said = [f"{what or plan_words(row.plan)} on {count} accelerators: {speed}."]
     if row.gains and row.gains[0].faster >= _LEAST:
@@ -201,7 +168,8 @@ def _search(report: TrainReport) -> list[Grid]:
     idle = [(f"#{place + 1}", f"leaves {row.idle:,} idle") for place, row in enumerate(report.rows) if row.idle]
     refused = tuple((f"{refusal.plans:,}", refusal.label) for refusal in report.refused)
     title = f"{report.searched:,} plans, {report.timed:,} timed, {report.feasible:,} can run; the others"
-    return [Grid("Why the others lost", (*lost, *idle)), *([Grid(title, refused)] if refused else [])]
+    others = Grid("Why the others lost", (*lost, *idle), name="others")
+    return [others, *([Grid(title, refused, name="plans")] if refused else [])]
 
 
 def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
@@ -209,7 +177,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
     blocks.append(_steps(report))
     if report.skipped:
         rows = tuple((f"{skipped.gpus:,}", skipped.why) for skipped in report.skipped)
-        blocks.append(Grid("Where the plan cannot run", rows))
+        blocks.append(Grid("Where the plan cannot run", rows, name="refused"))
     if chart:
         blocks.append(_bars(report))
     if report.searched:
@@ -269,4 +237,9 @@ def train_document(report: TrainReport, *, chart: bool = False) -> Document:
         report: plans with their times.
         chart: add bars of tokens a second.
     """
-    return Document(report, lambda told: Body(_head(told), _train(told, chart=chart)), lambda: _flat_rows(report))
+    return Document(
+        report,
+        lambda told: Body(_head(told), _train(told, chart=chart)),
+        lambda: _flat_rows(report),
+        first=None if chart else train_screen,
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ffplan.base.record import record
 from ffplan.results.cost import FlipRow, InputRow, SwingRow, Waiting
 from ffplan.results.design import Assessment, CatalogFile, ToolInfo
@@ -9,6 +11,9 @@ from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result
 from ffplan.results.run import Band, RunReport
 from ffplan.results.training import StepPart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @record
@@ -251,6 +256,54 @@ class Comparison(Result):
     verdicts: tuple[str, ...]
     """When a token is cheaper on which design; without a job, in what each design has the advantage: sentences for each
     design but the baseline."""
+
+
+EVEN = 0.005
+"""Difference of a ratio from 1 up to which two sides are even [1]."""
+FAR = 3.0
+"""Factor from the likely value within which a break-even is named [1]."""
+
+
+@record
+class StepGap:
+    """The part of a step that makes one of two designs slower than the other."""
+
+    label: str
+    """Name of the part."""
+    slower: bool
+    """Whether the first is slower."""
+    longer_s: float
+    """The part on the slower [s]."""
+    shorter_s: float
+    """The part on the faster [s]."""
+
+
+def largest_gap(mine: Sequence[StepPart], theirs: Sequence[StepPart]) -> StepGap | None:
+    """Return the part with the largest share of the difference between two steps; None if they take as long."""
+    first, second = ({part.name: part.seconds for part in parts} for parts in (mine, theirs))
+    gaps = {part.label: first.get(part.name, 0.0) - second.get(part.name, 0.0) for part in (*mine, *theirs)}
+    names = {part.label: part.name for part in (*mine, *theirs)}
+    whole = sum(gaps.values())
+    if not gaps or abs(whole) < EVEN * sum(second.values()):
+        return None
+    label = max(gaps, key=lambda part: gaps[part] / whole)
+    longer, shorter = (first, second) if whole > 0 else (second, first)
+    name = names[label]
+    return StepGap(label, whole > 0, longer.get(name, 0.0), shorter.get(name, 0.0))
+
+
+def _near(row: FlipRow) -> float:
+    """Return how far a break-even is from the likely value, as a factor."""
+    assert row.break_even is not None
+    if row.likely <= 0 or row.break_even <= 0:
+        return float("inf")
+    return max(row.break_even / row.likely, row.likely / row.break_even)
+
+
+def near_flips(difference: MoneyDifference) -> list[FlipRow]:
+    """Return the values of single inputs that flip a verdict, the nearest first; none beyond a factor of `FAR`."""
+    rows = sorted((row for row in difference.break_even if row.break_even is not None), key=_near)
+    return [row for row in rows if not row.input.startswith("speed") and _near(row) <= FAR]
 
 
 SCHEMAS = {

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import TYPE_CHECKING
+
 from ffplan.base.outcomes import BomLine, MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
 from ffplan.results.result import Result
 from ffplan.results.run import Band, RunReport
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RECALLED = "R"
+"""Status of a figure that is recalled and unverified."""
+_LOOKED_AT = 8
+"""Largest drivers of a figure among which recalled ones are named [1]."""
 
 
 @record
@@ -91,6 +102,8 @@ class RentRow:
     """The same for an hour in use [currency]."""
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
+    owning_cheaper: float | None
+    """Share of the draws in which an owned hour in use costs less than a rented one [1]; null without draws."""
     upfront: float
     """Part of the term's rent that is paid at its start [1]."""
     index: bool
@@ -387,6 +400,28 @@ class CostStudy(Result):
     """Assumptions behind the figures."""
     unverified: tuple[UnverifiedFigure, ...]
     """Recalled figures in the files read."""
+
+
+def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
+    """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
+
+    None without one; rent by the hour, spot, indices and medians of the market are listed apart.
+
+    Args:
+        rows: owning against every offer, the cheapest hour in use first.
+    """
+    return next((row for row in rows if row.signable), None)
+
+
+def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
+    """Return which of the inputs that move a figure most are recalled, the largest first.
+
+    Args:
+        tornado: what each input does, the largest first.
+        inputs: the inputs with their evidence.
+    """
+    status = {row.label: row.status for row in inputs}
+    return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
 
 
 SCHEMAS = {

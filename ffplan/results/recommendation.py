@@ -58,7 +58,9 @@ class RecommendedDesign:
     differs: str
     """What it has in place of the best design's; empty of the best, and of designs that break a limit."""
     days: float
-    """Days of the run, interruptions included."""
+    """Days of the run, interruptions included, with every input at its likely value."""
+    days_at_chance: float
+    """Days within which it ends with the chance that was asked for; what is held against the target."""
     days_p10: float
     """Tenth percentile of them, by the error of the model over published runs."""
     days_p90: float
@@ -144,6 +146,8 @@ class RecommendReport(Result):
     """Tokens to train on."""
     days: float
     """Days that it may take."""
+    chance: float | None
+    """Chance to be in time that every design is sized for [1]; null of a sustained rate."""
     currency: str
     """Currency of every amount."""
     price_book: str
@@ -158,6 +162,9 @@ class RecommendReport(Result):
     """Draws behind the shares."""
     designs: tuple[RecommendedDesign, ...]
     """Designs that meet the target, the best first: those near it that differ most, then one of each accelerator."""
+    unmeasured: tuple[RecommendedDesign, ...]
+    """Designs that meet it on paper, one of each accelerator, at most three: without a measured training run, or with
+    prices that are mostly recalled. None of them is recommended unless asked for."""
     near: tuple[RecommendedDesign, ...]
     """Designs that break a limit, the nearest first."""
     left_out: tuple[UnsizedAccelerator, ...]

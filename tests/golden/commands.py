@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from ffplan.base.errors import FfplanError
 from ffplan.cli.app import build
+from ffplan.cli.commands import current_names
 from tests.golden.pages import LONGEST, MOST, page, table
 from tests.support import DESIGNS, ROOT
 
@@ -104,7 +105,8 @@ def tables() -> dict[Path, str]:
 
 def printed(*words: str) -> str:
     """Return what a command prints, with its exit code where that is not 0; JSON without its provenance."""
-    result = CliRunner().invoke(build(words[0]), list(words))
+    current, _ = current_names(list(words))
+    result = CliRunner().invoke(build(current[0]), current)
     if isinstance(result.exception, FfplanError):
         return f"refused: {result.exception}\n"
     assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)

@@ -61,6 +61,17 @@ RESULTS = {
     "check": ("check", str(SMALL / "racks.yaml"), *PARTS, "--today", "2026-11-23"),
 }
 """Three results without prices, kept in every form."""
+SCREENS = {
+    **{f"design {name}": ("design", f"designs/{name}.yaml") for name in ("superpod-h100-4su", "fire-flyer-2")},
+    **{name: PAGES[name] for name in ("cost-run", "cost-rented", "cost-compared", "train-search")},
+    "compare": ("compare", "superpod-h100-4su", "superpod-b200-4su", "fire-flyer-2"),
+    "goodput": ("goodput", "fire-flyer-2", "--model", "llama-13b"),
+    "storage": ("storage", "superpod-h100-4su", "--model", "llama3-70b"),
+    "accept": ("acceptance", "superpod-h100-4su"),
+    "diff": ("diff", "superpod-h100-4su", "superpod-b200-4su"),
+    "sweep": ("sweep", "fire-flyer-2", "--vary", "nodes[0].count=64..70", "-j", "1"),
+}
+"""First screens, all in one file: a price is on most of them."""
 PLAIN = ("table", "json", "markdown", "csv")
 FORMS = {"design": PLAIN, "compare": PLAIN, "check": ("text", "json", "markdown", "sarif", "junit", "github", "gitlab")}
 KEPT_FORMS = [(result, form) for result, forms in FORMS.items() for form in forms]
@@ -68,7 +79,7 @@ KEPT_FORMS = [(result, form) for result, forms in FORMS.items() for form in form
 
 def shown(name: str) -> str:
     """Return the page of a design; without its sections on costs, but for one design."""
-    text = printed("design", f"designs/{name}.yaml")
+    text = printed("design", f"designs/{name}.yaml", "--full")
     if name == WITH_PRICES:
         return text
     lines, dropped = [], False
@@ -82,7 +93,9 @@ def shown(name: str) -> str:
 
 def in_form(result: str, form: str) -> str:
     """Return one of the three results in a form, without the folder it lies in."""
-    return printed(*RESULTS[result], "--format", form).replace(f"{SMALL}/", "")
+    return printed(*RESULTS[result], *(["--full"] if form == "table" else []), "--format", form).replace(
+        f"{SMALL}/", ""
+    )
 
 
 def checks() -> dict[str, str]:
@@ -100,9 +113,10 @@ def expected() -> dict[Path, str]:
     return {
         **{EXPECTED / f"{name}.txt": shown(name) for name in SHOWN},
         **{EXPECTED / f"{name}.svg": drawing(name) for name in DRAWINGS},
-        **{EXPECTED / f"{name}.txt": printed(*words) for name, words in PAGES.items()},
+        **{EXPECTED / f"{name}.txt": printed(*words, "--full") for name, words in PAGES.items()},
         **{EXPECTED / f"form-{result}.{form}": in_form(result, form) for result, form in KEPT_FORMS},
         EXPECTED / "checks.txt": page(checks()),
+        EXPECTED / "first-screens.txt": page({name: printed(*words) for name, words in SCREENS.items()}),
     }
 
 
@@ -119,7 +133,12 @@ def test_drawing(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str) -> None:
-    assert printed(*PAGES[name]) == (EXPECTED / f"{name}.txt").read_text()
+    assert printed(*PAGES[name], "--full") == (EXPECTED / f"{name}.txt").read_text()
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_first_screen(name: str) -> None:
+    assert printed(*SCREENS[name]) == sections(EXPECTED / "first-screens.txt")[name]
 
 
 @pytest.mark.parametrize(("result", "form"), KEPT_FORMS)
@@ -134,7 +153,7 @@ def test_check(name: str) -> None:
 
 
 def test_every_page_has_its_command() -> None:
-    texts = {f"{name}.txt" for name in (*SHOWN, *PAGES, "checks")}
+    texts = {f"{name}.txt" for name in (*SHOWN, *PAGES, "checks", "first-screens")}
     others = {f"{name}.svg" for name in DRAWINGS} | {f"form-{result}.{form}" for result, form in KEPT_FORMS}
     assert {path.name for path in EXPECTED.iterdir()} == texts | others
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from ffplan.base.errors import InputError
 from ffplan.check.input_rules import INPUT_RULES
 from ffplan.cli.app import build
+from ffplan.cli.commands import current_names
 from tests.golden.cases import CASES, Case
 from tests.golden.pages import page, sections
 from tests.support import ROOT, ffplan, ffplan_process
@@ -22,7 +23,8 @@ EXPECTED = ROOT / "tests" / "golden" / "errors"
 
 def message(case: Case, folder: Path) -> str:
     """Return what the command says of a case, with the folder's name taken out."""
-    result = CliRunner().invoke(build(case.command[0]), [*case.command, *case.write(folder)])
+    words, _ = current_names([*case.command, *case.write(folder)])
+    result = CliRunner().invoke(build(words[0]), words)
     assert isinstance(result.exception, InputError), f"{case.name}: {result.exception!r}"
     assert result.stdout == ""
     return str(result.exception).replace(f"{folder}/", "") + "\n"

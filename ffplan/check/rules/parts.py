@@ -116,7 +116,7 @@ def _outside_known_range(examined: Examined) -> Iterator[Breach]:
         return
     from ffplan.catalog.ownership import OwnershipFields
     from ffplan.design.ownership import assumed
-    from ffplan.studies.cost.parts import RECALLED
+    from ffplan.results.cost import RECALLED
 
     owned = examined.ownership
     profile, rates = owned.profile, {owned.currency: 1.0, **owned.exchange}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ffplan.report.document import WHOLE, View
+
 if TYPE_CHECKING:
     from ffplan.report.document import Document
 
@@ -20,18 +22,20 @@ FORMATS = tuple(_RENDERERS)
 """Formats by the names that the command line takes."""
 
 
-def render(document: Document, form: str, *, terminal: bool = False) -> str:
+def render(document: Document, form: str, view: View = WHOLE, *, terminal: bool = False) -> str:
     """Return a document as text in one of `FORMATS`.
 
     Args:
         document: the document.
         form: the format.
+        view: how much of it `table` shows; every other format has all.
         terminal: the text goes to a terminal, with its own width and colours; `table` alone makes use of it.
 
     Raises:
         KeyError: for an unknown format.
+        NoSectionError: for an unknown section.
     """
     module, name = _RENDERERS[form]
     renderer = getattr(import_module(module), name)
-    text: str = renderer(document, terminal=terminal) if form == "table" else renderer(document)
+    text: str = renderer(document, terminal=terminal, view=view) if form == "table" else renderer(document)
     return text

@@ -7,13 +7,14 @@ from itertools import chain
 from math import ceil
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import Grid, Lines, Matrix, Remarks
+from ffplan.report.document import WHOLE, Grid, Lines, Matrix, Remarks
+from ffplan.report.first.screen import viewed
 from ffplan.report.formats.wrapping import LABELS, column_of, folds, grid_columns, longest_piece, page_width, pieces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from ffplan.report.document import Block, Body, Document
+    from ffplan.report.document import Block, Body, Document, View
 
 
 _GAP = 2
@@ -171,9 +172,9 @@ def _length(body: Body) -> int:
     return sum(len(getattr(block, "lines", ()) or getattr(block, "rows", ())) for block in body.blocks)
 
 
-def render_text(document: Document, *, terminal: bool) -> str:
+def render_text(document: Document, *, terminal: bool, view: View = WHOLE) -> str:
     """Return a document as text; on a terminal in its own width and colours, unless it is long."""
-    body = document.body()
+    body = viewed(document, view)
     text = render_plain(body) if not terminal or _length(body) > MOST_STYLED else None
     if text is not None:
         return text

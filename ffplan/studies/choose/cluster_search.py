@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
@@ -18,6 +20,7 @@ from ffplan.studies.choose.first_designs import Builder, fabric_slots
 from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
 from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
 from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError
 
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.recommend_target import Target
 
 _MOST_NODES = 20_000
+_ROUNDS = 4
+"""Sizes that are drawn until one is in time with the chance wanted [1]."""
+_DRAWN = CostRequest(draws=2_000)
 
 
 @record
@@ -39,6 +45,7 @@ class _Trial:
     """What was read for the job."""
     timed: TimedJob
     days: float
+    """Likely days of the run."""
 
 
 class ClusterSearch:
@@ -77,6 +84,8 @@ class ClusterSearch:
         self._tried: dict[tuple[str, int], SizedCluster | None] = {}
         self._first: Draft | None = None
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
+        self._late = 1.0
+        """Days at the chance wanted over likely ones, of the last design that was drawn [1]."""
 
     def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
         """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
@@ -128,7 +137,17 @@ class ClusterSearch:
         if built is None:
             return None
         study = study_cost(built.design, trial.parts, NO_DRAWS, trial.timed)
-        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed)
+        self._late = self._lateness(trial)
+        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed, late=self._late)
+
+    def _lateness(self, trial: _Trial) -> float:
+        """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
+        if self.target.sustained is not None:
+            return 1.0
+        inputs = inputs_for(trial.draft.ledger, trial.timed, trial.parts)
+        run = accounted(trial.draft.ledger, inputs, trial.timed, _DRAWN).drawn_run
+        assert run is not None
+        return float(np.quantile(run.days, self.target.chance)) / trial.days
 
     def smallest(self, idea: Idea, first: int, days: float) -> tuple[SizedCluster | None, SizedCluster | None]:
         """Return the smallest design that takes no more than some days; else None, and the largest that takes more.
@@ -137,14 +156,18 @@ class ClusterSearch:
             idea: the way to build the fabric.
             first: nodes to begin with [1].
         """
-        nodes, slow = smallest(self._sizes(idea), first, days)
-        full = self.tried(idea, nodes) if nodes else None
-        return full, self.tried(idea, slow) if slow and full is None else None
+        for _ in range(_ROUNDS):
+            nodes, slow = smallest(self._sizes(idea), first, days)
+            full = self.tried(idea, nodes) if nodes else None
+            if full is None or full.days <= days:
+                return full, self.tried(idea, slow) if slow and full is None else None
+            first = full.nodes  # its draws are wider than those of the size before it
+        return None, full
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:
             trial = self._trial(idea, nodes)
-            return trial.days if trial is not None else None
+            return trial.days * self._late if trial is not None else None
 
         return Sizes(days=days, step=self.step, most=_MOST_NODES)
 
@@ -163,7 +186,7 @@ class ClusterSearch:
             if nodes not in taken:
                 self.tell(f"{self.accelerator}, {nodes * self.each:,} of {whole.nodes * self.each:,}")
                 trial = self._timed(draft, nodes * self.each)
-                taken[nodes] = trial.days if trial is not None else None
+                taken[nodes] = trial.days * whole.late if trial is not None else None
             return taken[nodes]
 
         sizes = Sizes(days=of, step=self.step, most=whole.nodes)

@@ -14,7 +14,16 @@ from ffplan.inputs.quantities import MOST_YEARS
 from ffplan.studies.choose.candidates import IDEAS, built_from
 from ffplan.studies.choose.cluster_search import ClusterSearch
 from ffplan.studies.choose.first_designs import NoDesignError, priced_server
-from ffplan.studies.choose.recommend_target import Grown, KeptLimit, SizedCluster, Stage, Target, aim_of, broken
+from ffplan.studies.choose.recommend_target import (
+    Grown,
+    KeptLimit,
+    SizedCluster,
+    Stage,
+    Target,
+    aim_of,
+    broken,
+    trusted,
+)
 from ffplan.studies.cost.cost import study_cost
 from ffplan.studies.cost.request import CostRequest
 from ffplan.training.accelerator_rates import UncalibratedError
@@ -116,6 +125,8 @@ class Recommendation:
 
     meet: list[SizedCluster]
     """Designs that meet the target within the limits, the best first."""
+    unmeasured: list[SizedCluster]
+    """Designs that meet it on paper: without a measured run, or with prices that are mostly recalled."""
     miss: list[SizedCluster]
     """Designs that break a limit, or that are as large as can be and too slow."""
     left_out: dict[str, str]
@@ -166,8 +177,15 @@ class _Pool:
         self.flops_token = 0.0
 
     def best(self, target: Target) -> list[SizedCluster]:
-        """Return the clusters that meet a target, the best first."""
-        return sorted((cluster for cluster in self.found if not broken(cluster, target)), key=_order(target))
+        """Return the trusted clusters that meet a target, the best first."""
+        meet = (cluster for cluster in self.found if trusted(cluster, target) and not broken(cluster, target))
+        return sorted(meet, key=_order(target))
+
+    def unmeasured(self) -> list[SizedCluster]:
+        """Return the clusters that meet the target on paper alone, the best first."""
+        target = self.target
+        meet = (cluster for cluster in self.found if not trusted(cluster, target) and not broken(cluster, target))
+        return sorted(meet, key=_order(target))
 
     def add(self, name: str, peak: float) -> None:
         """Size clusters of an accelerator.
@@ -205,7 +223,8 @@ class _Pool:
         fulls = sorted(self.found, key=lambda cluster: (cluster.days > self.target.days, *_order(self.target)(cluster)))
         fulls = [full for full in fulls if full.accelerator in self.searches]
         for full in fulls:
-            best = min(aim_of(item, self.target) for item in self.found if item.days <= self.target.days)
+            rivals = [item for item in self.found if trusted(item, self.target) == trusted(full, self.target)]
+            best = min((aim_of(item, self.target) for item in rivals if item.days <= self.target.days), default=0.0)
             if aim_of(full, self.target) <= best * (1 + _WORTH):
                 search = self.searches[full.accelerator]
                 rounder = search.rounder(full)
@@ -253,7 +272,7 @@ class _Pool:
         """Return the best designs of the accelerators to size again, one of each."""
         leaders: dict[str, SizedCluster] = {}
         for cluster in sorted(self.found, key=_order(target)):
-            if cluster.accelerator in self.searches:
+            if cluster.accelerator in self.searches and trusted(cluster, target):
                 leaders.setdefault(cluster.accelerator, cluster)
         return list(leaders.values())[:_RESOLVED]
 
@@ -282,6 +301,7 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     pool.grow()
     return Recommendation(
         meet=pool.best(target),
+        unmeasured=pool.unmeasured(),
         miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
         looser=[pool.looser(limit) for limit in target.limits],

@@ -104,6 +104,8 @@ class Target:
     """Model operations that it keeps up, interruptions included, where that was asked [FLOP/s]."""
     stages: tuple[Stage, ...] = ()
     """Purchases one after the other, the last with the days above; empty if all is bought at once."""
+    chance: float = 0.85
+    """Chance to be in time that clusters are sized for [1]; a sustained rate is that of likely figures."""
 
     @property
     def limits(self) -> tuple[KeptLimit, ...]:
@@ -139,12 +141,25 @@ class SizedCluster:
     timed: TimedJob
     growth: tuple[Grown, ...] = ()
     """What stands after each purchase; empty if all is bought at once."""
+    late: float = 1.0
+    """Days at the chance that was asked for, over the likely ones [1]."""
+
+    @property
+    def likely_days(self) -> float:
+        """Days of the run, interruptions included, with every input at its likely value."""
+        assert self.study.run is not None
+        return self.study.run.days.likely
 
     @property
     def days(self) -> float:
-        """Days of the run, interruptions included."""
-        assert self.study.run is not None
-        return self.study.run.days.likely
+        """Days within which the run ends with the chance that was asked for: what is held against the target."""
+        return self.likely_days * self.late
+
+    @property
+    def recalled_share(self) -> float:
+        """Part of the bill of materials whose prices are recalled [1]."""
+        assert self.study.bom is not None
+        return self.study.bom.recalled_share or 0.0
 
     @property
     def capex(self) -> float:
@@ -198,6 +213,16 @@ _HELD: dict[str, Callable[[SizedCluster], float]] = {
     "racks": lambda item: float(item.study.power.racks),
     "floor": _floor,
 }
+
+
+_MOST_RECALLED = 0.5
+"""Part of a bill that may be recalled for the design to be recommended unasked [1]."""
+
+
+def trusted(candidate: SizedCluster, target: Target) -> bool:
+    """Return whether a design may win: its speed was measured, and most of its price was seen, or it was asked for."""
+    measured = candidate.timed.report.estimated_from is None and candidate.recalled_share <= _MOST_RECALLED
+    return measured or bool(target.allowed)
 
 
 def aim_of(candidate: SizedCluster, target: Target) -> float:

@@ -226,7 +226,8 @@ def _row(
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
         differs=differs(candidate, best) if best is not None else "",
-        days=candidate.days,
+        days=candidate.likely_days,
+        days_at_chance=candidate.days,
         days_p10=chance.days_p10,
         days_p90=chance.days_p90,
         mfu=run.mfu,
@@ -236,7 +237,7 @@ def _row(
         capex_low=bom.total_low,
         capex_high=bom.total_high,
         estimated_from=candidate.timed.report.estimated_from,
-        recalled_share=sum(line.total for line in bom.lines if line.status == "R") / bom.total,
+        recalled_share=candidate.recalled_share,
         tco=candidate.tco,
         cost_per_million_tokens=candidate.token_cost,
         sustained_pflops=candidate.timed.job.tflops_gpu * candidate.timed.job.gpus * run.effective / 1e3,
@@ -249,12 +250,22 @@ def _row(
     )
 
 
-def _near(result: Recommendation, target: Target) -> list[SizedCluster]:
-    """Return the designs that break a limit, by how far they break it, one of each accelerator."""
+_MOST_ON_PAPER = 3
+"""Designs on paper that are reported [1]."""
+
+
+def _first_of_each(candidates: Sequence[SizedCluster]) -> list[SizedCluster]:
+    """Return the first design of each accelerator."""
     first: dict[str, SizedCluster] = {}
-    for candidate in sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator)):
+    for candidate in candidates:
         first.setdefault(candidate.accelerator, candidate)
     return list(first.values())
+
+
+def _near(result: Recommendation, target: Target) -> list[SizedCluster]:
+    """Return the designs that break a limit, by how far they break it, one of each accelerator."""
+    miss = sorted(result.miss, key=lambda item: (max(broken(item, target).values()), item.accelerator))
+    return _first_of_each(miss)
 
 
 def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out.LimitPrice:
@@ -308,6 +319,7 @@ def recommendation(
         "is in time then; switches above the leaves come with the first, and prices stay as they are.",
     )
     shares, near = chances(chosen, target, catalog), _near(result, target)
+    paper = _first_of_each(result.unmeasured)[:_MOST_ON_PAPER]
     limits = [_limit(cluster, target, best) for cluster in result.looser]
     rows = zip(chosen, shares, files, strict=True)
     return out.RecommendReport(
@@ -316,6 +328,7 @@ def recommendation(
         model=target.model,
         tokens=target.tokens,
         days=target.days,
+        chance=None if target.sustained else target.chance,
         currency=currency,
         price_book=target.book,
         aim=target.aim,
@@ -323,6 +336,10 @@ def recommendation(
         slack=target.slack,
         draws=_DRAWS,
         designs=tuple(_row(cluster, target, best, chance, file) for cluster, chance, file in rows),
+        unmeasured=tuple(
+            _row(cluster, target, cluster, chance, None)
+            for cluster, chance in zip(paper, chances(paper, target, catalog), strict=True)
+        ),
         near=tuple(
             _row(cluster, target, None, chance, None)
             for cluster, chance in zip(near, chances(near, target, catalog), strict=True)
@@ -334,8 +351,10 @@ def recommendation(
             "and links of the price book. Fewer NICs are tried while that helps, then leaner fabrics with them.",
             "The step is that of the fastest plan found, at a batch near the usual 4 million tokens; days count "
             "interruptions as the ownership profile has them.",
-            "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures: a target "
-            "that is only just met is missed about as often as not.",
+            "Days are likely ones, with P10 to P90 by the model's error over published runs and by failures; a cluster "
+            "is sized for the chance of being in time that was asked for.",
+            "An accelerator without a training run among the measurements, or whose price is mostly recalled, is "
+            "listed apart and never recommended unless `--accelerator` names it.",
             "The share of `best` draws prices and speeds for all designs together, and resizes each to its drawn "
             "speed: it tells how far the ranking rests on quotes and measurements that you do not have yet.",
             *(grows if target.stages else ()),

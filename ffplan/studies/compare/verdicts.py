@@ -101,7 +101,7 @@ def _measures(design: Assessment, base: Assessment, ratios: Ratios) -> Iterator[
     same = design.accelerators == base.accelerators
     if design.cost and base.cost:
         yield _Measure(
-            name="purchase",
+            name="price of the planned parts",
             ratio=ratios.cost_total if same else ratios.cost_per_accelerator,
             low=True,
             show=lambda a: _price(a, per_accelerator=not same),

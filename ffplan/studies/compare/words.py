@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural
 from ffplan.base.input_values import input_value
-from ffplan.studies.cost.words import DRIVERS, memory_edge, money, recalled_drivers
+from ffplan.results.comparison import EVEN, FAR, largest_gap, near_flips
+from ffplan.results.cost import recalled_drivers
+from ffplan.studies.cost.words import DRIVERS, memory_edge, money
 
 if TYPE_CHECKING:
     from ffplan.results.comparison import JobSide, MoneyComparison, MoneyDifference, MoneySide, ScaleRow
     from ffplan.results.cost import FlipRow
     from ffplan.results.training import TrainRow
 
-_EVEN = 0.005
-"""Difference of a ratio from 1 up to which two sides are even [1]."""
 _SURE = 0.8
 """Part of the draws from which a verdict is called likely [1]."""
-_FAR = 3.0
-"""Factor from the likely value within which a break-even is named [1]."""
 _FLIPS = 4
 """Break-evens that the headline names [1]."""
 
@@ -36,7 +34,7 @@ def _verdict(difference: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
     ratio, base = difference.ratio.likely, difference.against
     gap = f"{money(abs(difference.difference.likely), currency)} for a million tokens"
-    if abs(ratio - 1) < _EVEN:
+    if abs(ratio - 1) < EVEN:
         return f"{difference.label} and {base} cost the same for a token."
     cheap, dear = (difference.label, base) if ratio < 1 else (base, difference.label)
     share = difference.cheaper_share
@@ -52,21 +50,16 @@ def _why(difference: MoneyDifference, steps: _Steps) -> str:
     base = difference.against
     sides = [steps.get(difference.label), steps.get(base)]
     mine, theirs = (side.parts if side else () for side in sides)
-    names = {part.name: part.label for part in (*mine, *theirs)}
-    seconds = [{part.name: part.seconds for part in side} for side in (mine, theirs)]
-    gaps = {name: seconds[0].get(name, 0.0) - seconds[1].get(name, 0.0) for name in names}
-    whole = sum(gaps.values())
-    if not gaps or abs(whole) < _EVEN * sum(seconds[1].values()):
+    gap = largest_gap(mine, theirs)
+    if gap is None:
         return "Their steps take the same time: the price of an accelerator-hour decides."
-    name = max(gaps, key=lambda name_of_part: gaps[name_of_part] / whole)
-    slow, fast = (difference.label, base) if whole > 0 else (base, difference.label)
-    high, low = (seconds[0], seconds[1]) if whole > 0 else (seconds[1], seconds[0])
-    longer, shorter = sides if whole > 0 else reversed(sides)
+    slow, fast = (difference.label, base) if gap.slower else (base, difference.label)
+    longer, shorter = sides if gap.slower else reversed(sides)
     total_high, total_low = (side.step_s or 0.0 if side else 0.0 for side in (longer, shorter))
-    part = f"{number(high.get(name, 0.0), 3)} s against {number(low.get(name, 0.0), 3)} s"
+    part = f"{number(gap.longer_s, 3)} s against {number(gap.shorter_s, 3)} s"
     return (
         f"The step of {slow} takes {number(total_high, 3)} s against {number(total_low, 3)} s of {fast}; the largest "
-        f"part of the difference is {names[name]}, {part}."
+        f"part of the difference is {gap.label}, {part}."
     )
 
 
@@ -82,24 +75,15 @@ def _recalled(difference: MoneyDifference, sides: tuple[MoneySide, ...]) -> str:
     return f"Recalled and unverified among what decides it: {listed(names)}." if names else ""
 
 
-def _near(row: FlipRow) -> float:
-    """Return how far a break-even is from the likely value, as a factor."""
-    assert row.break_even is not None
-    if row.likely <= 0 or row.break_even <= 0:
-        return float("inf")
-    return max(row.break_even / row.likely, row.likely / row.break_even)
-
-
 def _flips(difference: MoneyDifference, currency: str) -> str:
     """Return at which value of an input the verdict flips, the nearest first."""
 
     def shown(row: FlipRow, value: float | None) -> str:
         return input_value(row.input, value, row.unit, currency)
 
-    rows = sorted((row for row in difference.break_even if row.break_even is not None), key=_near)
-    rows = [row for row in rows if not row.input.startswith("speed") and _near(row) <= _FAR]
+    rows = near_flips(difference)
     if not rows:
-        return f"No single input flips the verdict within a factor of {_FAR:g}."
+        return f"No single input flips the verdict within a factor of {FAR:g}."
     phrases = [
         f"{row.label} at {shown(row, row.break_even)} (likely {shown(row, row.likely)})" for row in rows[:_FLIPS]
     ]
@@ -116,7 +100,7 @@ def _winner(row: ScaleRow, labels: tuple[str, ...]) -> str | None:
     if len(costs) < 2:
         return None
     (least, label), (second, _) = sorted(costs)[:2]
-    return label if second / least - 1 >= _EVEN else ""
+    return label if second / least - 1 >= EVEN else ""
 
 
 def _scale_words(rows: tuple[ScaleRow, ...], labels: tuple[str, ...]) -> str:

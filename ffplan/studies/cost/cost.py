@@ -23,7 +23,7 @@ from ffplan.results.run import Band, RunReport
 from ffplan.studies.basis.provenance import announced, design_info, files_read, recalled_figures
 from ffplan.studies.cost.ledger import Ledger, ledger_of, speed_inputs, with_nic_prices
 from ffplan.studies.cost.parts import (
-    benchmark,
+    Drawn,
     bom_report,
     cash_flow,
     network_share,
@@ -108,6 +108,8 @@ class _Accounted:
     drawn_year: YearAccount
     """Over the draws; the likely year without any."""
     drawn_run: RunOutcome | None
+    drawn: dict[str, Number] | None
+    """Draws by name; None without any."""
 
 
 def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None, request: CostRequest) -> _Accounted:
@@ -120,10 +122,11 @@ def accounted(ledger: Ledger, inputs: tuple[Input, ...], timed: TimedJob | None,
     """
     job, v = timed.job if timed else None, likely(inputs)
     year, run = evaluate(ledger.account, job, v)
-    drawn_year, drawn_run = year, run
+    drawn_year, drawn_run, drawn = year, run, None
     if request.draws:
-        drawn_year, drawn_run = evaluate(ledger.account, job, sample(inputs, request.draws, request.seed))
-    return _Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run)
+        drawn = sample(inputs, request.draws, request.seed)
+        drawn_year, drawn_run = evaluate(ledger.account, job, drawn)
+    return _Accounted(v=v, year=year, run=run, drawn_year=drawn_year, drawn_run=drawn_run, drawn=drawn)
 
 
 def band(value: Any, drawn: Any) -> Band:
@@ -193,7 +196,7 @@ def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
 
 def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:
     """Return at which value of each input owning costs as much as the cheapest offer."""
-    row = benchmark(rents)
+    row = out.benchmark(rents)
     if row is None:
         return None, ()
     term = RentTerm(TERM_YEARS.get(row.term), row.upfront)
@@ -304,8 +307,9 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
     return replace(made, words=run_words(made))
 
 
-def _tco(ledger: Ledger, v: Values, year: YearAccount, drawn: YearAccount, bom: out.Bom | None) -> out.Tco:
-    rents = rent_rows(ledger, v, year)
+def _tco(ledger: Ledger, account: _Accounted, bom: out.Bom | None) -> out.Tco:
+    v, year, drawn = account.v, account.year, account.drawn_year
+    rents = rent_rows(ledger, v, year, Drawn({**v, **account.drawn}, drawn.hour) if account.drawn else None)
     rented = ledger.owned.rent is not None
     life = float(v["life"])
     running = float(running_month(year))
@@ -396,7 +400,7 @@ def study_cost(
     v, year = account.v, account.year
     bom = bom_report(ledger)
     error = (timed.report.error_band, timed.report.error_basis) if timed else None
-    tco = _tco(ledger, v, year, account.drawn_year, bom) if ledger.costed else None
+    tco = _tco(ledger, account, bom) if ledger.costed else None
     uncertainty = _uncertainty(ledger, timed, inputs, tco.rents, request) if tco else None
     study = out.CostStudy(
         schema_version=SCHEMA_VERSION,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from ffplan.base.array_math import Number
+from ffplan.base.record import record
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import mean_power
 from ffplan.cost.bill import bill
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from ffplan.design.ownership import Assumed
     from ffplan.studies.cost.ledger import Ledger
 
-RECALLED = "R"
-"""Status of a figure that is recalled and unverified."""
 _NETWORKS = ("switches", "endpoint-links", "inter-switch-links", "storage-network", "in-band", "out-of-band")
 _COOLANT_L_MIN_PER_KW = 14.3
 """Water at a rise of 1 K that carries 1 kW, c_p 4.19 kJ/kg/K [l/min]."""
@@ -58,7 +58,7 @@ def bom_report(ledger: Ledger) -> out.Bom | None:
         total_low=bom.low,
         total_high=bom.high,
         per_accelerator=bom.total / count if count and bom.lines else None,
-        recalled_share=sum(line.total for line in bom.lines if line.status == RECALLED) / bom.total
+        recalled_share=sum(line.total for line in bom.lines if line.status == out.RECALLED) / bom.total
         if bom.total
         else None,
         missing=ledger.missing,
@@ -162,13 +162,16 @@ def _offers_of(ledger: Ledger) -> list[tuple[str, Assumed]]:
     return [(name, booked(book, book.offers[name].price, rate)) for name in offers_for(book, accelerator.id)]
 
 
-def _rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount) -> out.RentRow:
+def _rent_row(
+    ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAccount, drawn: Drawn | None
+) -> out.RentRow:
     """Return owning against one offer.
 
     Args:
         found: rent of an accelerator-hour [currency], with its evidence.
         v: inputs by name.
         year: the cluster's year.
+        drawn: the same over the draws; None without any.
     """
     offer, use, price = ledger.owned.rents.offers[name], v["utilisation"], found.likely
     term = RentTerm(TERM_YEARS.get(offer.term), offer.upfront)
@@ -198,6 +201,7 @@ def _rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAc
         price=price,
         hour=hour,
         owned_hour=float(year.hour),
+        owning_cheaper=_cheaper(price, term, drawn),
         upfront=offer.upfront,
         index=offer.index,
         signable=_signable(offer, count),
@@ -209,6 +213,15 @@ def _rent_row(ledger: Ledger, name: str, found: Assumed, v: Values, year: YearAc
         date=found.date,
         status=found.status,
     )
+
+
+def _cheaper(price: float, term: RentTerm, drawn: Drawn | None) -> float | None:
+    """Return the share of the draws in which an owned hour costs less than a rented one [1]; None without draws."""
+    if drawn is None:
+        return None
+    import numpy as np
+
+    return float(np.mean(drawn.hour < rented_hour(price, drawn.v["utilisation"], term, drawn.v["capital"])))
 
 
 def _never(months: float, from_order: float | None, life: float, wait: float) -> str | None:
@@ -238,22 +251,25 @@ def _signable(offer: Offer, accelerators: int) -> bool:
     return large and not offer.index and offer.term in TERM_YEARS
 
 
-def benchmark(rows: Iterable[out.RentRow]) -> out.RentRow | None:
-    """Return the rent that owning is judged by: the cheapest that somebody can sign for a term at this size.
+@record
+class Drawn:
+    """Draws that owning and renting are compared over."""
 
-    None without one; rent by the hour, spot, indices and medians of the market are listed apart.
+    v: dict[str, Number]
+    """Inputs, arrays where they are drawn."""
+    hour: Number
+    """Owned accelerator-hour in use [currency]."""
+
+
+def rent_rows(ledger: Ledger, v: Values, year: YearAccount, drawn: Drawn | None) -> tuple[out.RentRow, ...]:
+    """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost.
 
     Args:
-        rows: owning against every offer, the cheapest hour in use first.
+        drawn: the same over the draws; None without any.
     """
-    return next((row for row in rows if row.signable), None)
-
-
-def rent_rows(ledger: Ledger, v: Values, year: YearAccount) -> tuple[out.RentRow, ...]:
-    """Return owning against every offer of the accelerator, the cheapest hour in use first; none of a partial cost."""
     if ledger.owned.rent is not None or ledger.left_out:
         return ()
-    rows = [_rent_row(ledger, name, rent, v, year) for name, rent in _offers_of(ledger)]
+    rows = [_rent_row(ledger, name, rent, v, year, drawn) for name, rent in _offers_of(ledger)]
     return tuple(sorted(rows, key=lambda row: (row.hour, row.offer)))
 
 

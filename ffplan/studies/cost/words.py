@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural, ranged, short
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
-from ffplan.studies.cost.parts import RECALLED, benchmark
+from ffplan.results.cost import benchmark, recalled_drivers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from ffplan.catalog.ownership import OwnershipProfile
-    from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
+    from ffplan.results.cost import CostStudy, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
     from ffplan.studies.cost.ledger import Ledger
 
 DRIVERS = 3
 """Inputs named as what decides a figure [1]."""
-_LOOKED_AT = 8
-"""Largest drivers of a figure among which recalled ones are named [1]."""
 _LEAST_SHARE = 0.005
 """Recalled part of a bill from which it is named [1]."""
 _TRILLION, _BILLION = 1e12, 1e9
@@ -71,17 +68,6 @@ def _driver_words(uncertainty: Uncertainty) -> str:
     of = "a token's cost" if uncertainty.of.startswith("run") else "an hour's cost"
     names = listed(row.label for row in uncertainty.tornado[:DRIVERS])
     return f"What decides {of} most: {names}."
-
-
-def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:
-    """Return which of the inputs that move a figure most are recalled, the largest first.
-
-    Args:
-        tornado: what each input does, the largest first.
-        inputs: the inputs with their evidence.
-    """
-    status = {row.label: row.status for row in inputs}
-    return [row.label for row in islice(tornado, _LOOKED_AT) if status.get(row.label) == RECALLED]
 
 
 def _recalled_words(study: CostStudy) -> str:
@@ -292,8 +278,8 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         )
         sentences.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
-            "second over the effective training time: the job's goodput (`ffplan goodput`), unless the design states "
-            "one."
+            "second over the effective training time: the job's goodput (`ffplan operate goodput`), unless the design "
+            "states one."
         )
         sentences.append(
             f"The draws hold the model's error of the speed: {100 * error[0]:.0f} % in the mean over {error[1]}."

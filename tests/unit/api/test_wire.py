@@ -65,7 +65,7 @@ def test_a_tree_counted_by_hand() -> None:
 
 @pytest.mark.parametrize("name", ["h100-1k-four-networks", "superpod-h100-4su", "hpn-dual-plane"])
 def test_an_edge_for_each_row_of_the_cable_list(name: str) -> None:
-    rows = list(csv.DictReader(io.StringIO(run("export", name, "--to", "cables").out)))
+    rows = list(csv.DictReader(io.StringIO(run("fabric", "export", name, "--to", "cables").out)))
     edges = list(ffplan.wire(name, network=None).edges(data=True))
     assert len(edges) == len(rows)
     labels = Counter((data["network"], data["cable"], data["cable_part"]) for *_, data in edges)

@@ -39,7 +39,7 @@ def test_a_shipped_design_by_name_and_by_path_are_one() -> None:
     [
         (("design",), "Missing argument"),
         (("design", "fire-flyer-2", "--format", "xml"), "xml"),
-        (("desing", "fire-flyer-2"), "No such command"),
+        (("desing", "fire-flyer-2"), "no command `desing`; did you mean `design`?"),
         (("compare", "fire-flyer-2"), "at least two designs"),
         (("compare", "fire-flyer-2", "fire-flyer-2"), "is named twice"),
         (("compare", "fire-flyer-2", "dgx-a100-10k", "--baseline", "dgx"), "is not among the designs"),
@@ -167,7 +167,7 @@ def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
 def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from ffplan.cli import app
 
-    def broken(only: str | None) -> None:
+    def broken(only: str | None, name: str | None) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr(app, "build", broken)
@@ -181,7 +181,7 @@ def test_colour_only_on_a_terminal_that_wants_it() -> None:
     def on_terminal(**env: str) -> str:
         parent, child = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "ffplan", "design", "fire-flyer-2"],
+            [sys.executable, "-m", "ffplan", "design", "fire-flyer-2", "--full"],
             stdout=child,
             stderr=child,
             stdin=child,

@@ -62,7 +62,7 @@ def test_racks_hold_nodes_of_other_networks_too(tmp_path: Path) -> None:
     whole.write_text(f"{racks}\nfloor:{floor}\n")
     less = tmp_path / "less.yaml"
     less.write_text(whole.read_text().replace("count: 16, rack", "count: 400, rack"))
-    done = [run("export", str(file), "--to", "cables") for file in (whole, less)]
+    done = [run("fabric", "export", str(file), "--to", "cables") for file in (whole, less)]
     assert [run.code for run in done] == [0, 0], done[0].err + done[1].err
     assert done[0].out != done[1].out  # the leaves stand further along
 

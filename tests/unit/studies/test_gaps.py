@@ -151,16 +151,16 @@ def test_a_missing_power_of_a_component_leaves_a_measured_sum_whole(overlay: Pat
 
 def test_size_names_what_has_no_price() -> None:
     arguments = ("-n", "800", "--switch", "roce-128x400g", "--prices", "deepseek-v3-table3")
-    done = run("size", *arguments, "--link", "400g-dr4")
+    done = run("fabric", "size", *arguments, "--link", "400g-dr4")
     assert done.code == 0
     assert "Costs are partial: no price of `roce-128x400g`." in done.out
-    report: Any = valid(run("size", *arguments, "--link", "400g-dr4", "--format", "json").out, "size")
+    report: Any = valid(run("fabric", "size", *arguments, "--link", "400g-dr4", "--format", "json").out, "size")
     assert report["missing"] == ["roce-128x400g"]
     option = next(item for item in report["options"] if item["inter_switch_links"])
     assert option["cost"] == option["inter_switch_links"] * 1750
-    nothing: Any = json.loads(run("size", *arguments, "--format", "json").out)
+    nothing: Any = json.loads(run("fabric", "size", *arguments, "--format", "json").out)
     assert {item["cost"] for item in nothing["options"]} == {None}
-    assert "Nothing has a price: no price of `roce-128x400g`." in run("size", *arguments).out
+    assert "Nothing has a price: no price of `roce-128x400g`." in run("fabric", "size", *arguments).out
 
 
 def test_many_designs_have_the_same_partial_sums(tmp_path: Path) -> None:

@@ -222,7 +222,7 @@ def test_alternatives_differ() -> None:
     assert all(distance(one, two) for one, two in combinations(chosen, 2))
     assert all(differs(item, chosen[0]) for item in chosen[1:])
     assert differs(chosen[0], chosen[0]) == ""
-    assert kept(Recommendation([], [], {}, []), wanted, 3) == []
+    assert kept(Recommendation(meet=[], unmeasured=[], miss=[], left_out={}, looser=[]), wanted, 3) == []
 
 
 def test_days_of_a_sustained_rate() -> None:

@@ -1,0 +1,90 @@
+"""The names of the commands: which module each lives in, and what the help says of it."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+
+
+@record
+class Command:
+    """A command, or a group of commands."""
+
+    summary: str
+    """What the help says of it, in a line."""
+    module: str = ""
+    """Its module under `ffplan.cli`; empty if it has no function of its own."""
+    commands: dict[str, Command] | None = None
+    """Commands of a group, beside those of its module."""
+    former: str = ""
+    """Name that it had; it still works, and says the new one."""
+
+
+_OPERATE = {
+    "goodput": Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
+    "storage": Command("capacity, rates and what binds them", "storage", former="storage"),
+    "jobs": Command("how jobs share a cluster: use, and waits by size", "utilization", former="utilization"),
+}
+_FABRIC = {
+    "size": Command("every network family for a number of endpoints", "size", former="size"),
+    "route": Command("a job over the wired fabric: load per link", "route", former="route"),
+    "place": Command("the order of a job's ranks over its nodes", "place", former="place"),
+    "faults": Command("what losing switches and links leaves", "faults", former="faults"),
+    "cables": Command("cables by length over the floor plan", "cabling", former="cabling"),
+    "export": Command("the fabric for another program", "export", former="export"),
+    "import": Command("files of other programs", "import_", former="import"),
+    "audit": Command("the fabric as built against the design", "audit", former="audit"),
+    "verify": Command("the fabric in a real program, such as OpenSM", "verify", former="verify"),
+    "accept": Command("what delivered parts should measure, and do", "acceptance", former="acceptance"),
+}
+_CATALOG = {"schema": Command("the JSON Schema of files and outputs", "schema", former="schema")}
+_MODEL = {
+    "accuracy": Command("the model against measurements", "accuracy", former="accuracy"),
+    "calibrate": Command("constants from your own runs", "calibrate", former="calibrate"),
+    "measure": Command("kernels on a GPU at hand", "measure", former="measure"),
+    "reproduce": Command("a saved report, computed again", "reproduce", former="reproduce"),
+}
+PANELS = {
+    "Plan": {
+        "init": Command("designs to start from, for a few wishes", "init"),
+        "design": Command("fabric, bounds, power and cost of a design", "design"),
+        "compare": Command("designs side by side, at a job", "compare"),
+        "check": Command("designs in CI: rules, limits, policies", "check"),
+        "diff": Command("two versions of a design, and what changed", "diff"),
+        "cost": Command("own or rent, and what a training run costs", "cost"),
+        "recommend": Command("the best purchase that trains a model in time", "recommend"),
+        "sweep": Command("a design varied along any paths", "sweep"),
+    },
+    "Predict": {
+        "train": Command("seconds a step, memory and what binds", "train"),
+        "collective": Command("a collective over sizes and scales", "collective"),
+        "operate": Command("goodput, storage and jobs of a cluster", commands=_OPERATE),
+    },
+    "Build": {
+        "fabric": Command("size, wire, export, audit and accept it", commands=_FABRIC),
+    },
+    "Trust": {
+        "explain": Command("where a figure comes from, or what a rule means", "explain"),
+        "catalog": Command("parts, prices, their sources, and schemas", "catalog", _CATALOG),
+        "model": Command("accuracy and calibration of the model", commands=_MODEL),
+    },
+}
+"""Commands by the heading of the help that they stand under."""
+
+TOP = {name: command for panel in PANELS.values() for name, command in panel.items()}
+"""Commands by name."""
+FORMER = {
+    command.former: (group, name)
+    for group, parent in TOP.items()
+    for name, command in (parent.commands or {}).items()
+    if command.former
+}
+"""Group and name of the commands that stood at the top before."""
+
+
+def current_names(words: list[str]) -> tuple[list[str], str | None]:
+    """Return the words of a command line with today's name of its command, and what to say of a former name."""
+    if not words or words[0] not in FORMER or words[0] in TOP:
+        return words, None
+    group, name = FORMER[words[0]]
+    note = f"ffplan: `ffplan {words[0]}` is now `ffplan {group} {name}`; the old name goes with the next release"
+    return [group, name, *words[1:]], note

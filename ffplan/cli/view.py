@@ -1,0 +1,54 @@
+"""The options that say how much of a report a terminal shows."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ffplan.report.document import View
+
+_view: ContextVar[tuple[bool, tuple[str, ...]]] = ContextVar("view", default=(False, ()))
+
+
+def current_view() -> View:
+    """Return how much of its report the command in progress shows."""
+    from ffplan.report.document import View
+
+    full, sections = _view.get()
+    return View(full=full, sections=sections)
+
+
+def with_view(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with `--full` and `--section`, which `current_view` then returns."""
+
+    @functools.wraps(command)
+    def run(*, full: bool, section: list[str] | None, **options: Any) -> None:
+        token = _view.set((full, tuple(section or ())))
+        try:
+            command(**options)
+        finally:
+            _view.reset(token)
+
+    parameters = [
+        *inspect.signature(command, eval_str=True).parameters.values(),
+        *inspect.signature(_options, eval_str=True).parameters.values(),
+    ]
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    return run
+
+
+def _options(
+    *,
+    full: Annotated[bool, typer.Option("--full", help="Print the whole report.")] = False,
+    section: Annotated[
+        list[str] | None, typer.Option("--section", metavar="NAME", help="Print one part. May be repeated.")
+    ] = None,
+) -> None:
+    """Declare the options of `with_view`."""

@@ -1,0 +1,247 @@
+"""The first screens of `train`, `recommend`, `sweep` and `diff`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.report.document import FirstScreen
+from ffplan.report.plans import plan_words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.results.difference import DesignDifference, FigureChange
+    from ffplan.results.recommendation import RecommendedDesign, RecommendReport
+    from ffplan.results.sweep import SweepPoint, SweepReport
+    from ffplan.results.training import TrainReport, TrainRow
+
+_ROWS = 8
+"""Rows of a table that fit the screen [1]."""
+_PARTS = 5
+_METRICS = 3
+_RECALLED = 0.5
+_LEAST_CHANGE = 5e-5
+"""Relative change below which a figure counts as unchanged [1]."""
+
+
+# Training
+
+
+def train_screen(report: TrainReport) -> FirstScreen:
+    """Return the fastest plan, or the plan at each size, with what binds it and where its step goes."""
+    first = report.rows[0]
+    unit = report.unit
+    searched = f"The fastest of {report.feasible:,} plans that can run" if report.searched else "A step"
+    within = f"±{100 * report.error_band:.0f} %"
+    return FirstScreen(
+        head=f"{report.design} · {report.model} · batch {first.plan.batch:,}",
+        verdict=(
+            f"{searched} takes {number(first.step_s, 4)} s ({within}) on {first.plan.gpus:,} GPUs: "
+            f"{first.tokens_s:,.0f} {unit}/s, MFU {100 * first.mfu:.1f} %.",
+            *([report.run.words] if report.run else []),
+        ),
+        figures=tuple(_plan_row(row) for row in report.rows[:_ROWS]),
+        header=("GPUs", "plan", "s/step", f"{unit}/s/GPU", "MFU %", "GiB"),
+        advice=(
+            ("Binds", _binding(first)),
+            ("Step", _step(first)),
+            ("Memory", _memory(report, first)),
+            ("Next", f"ffplan cost {report.design} --model {report.model} --tokens T"),
+        ),
+        unverified=(
+            f"speed estimated from {report.estimated_from}, no run of its own." if report.estimated_from else ""
+        ),
+    )
+
+
+def _plan_row(row: TrainRow) -> tuple[str, ...]:
+    return (
+        f"{row.plan.gpus:,}",
+        plan_words(row.plan),
+        number(row.step_s, 4),
+        f"{row.tokens_s_gpu:,.0f}",
+        f"{100 * row.mfu:.1f}",
+        f"{row.memory_gib:.1f}" + (" edge" if row.memory_words else ""),
+    )
+
+
+def _binding(row: TrainRow) -> str:
+    """Return the resource that binds, with what more of it would give."""
+    if not row.gains:
+        return row.binding_label
+    return f"{row.binding_label}; 10 % more of it is {100 * row.gains[0].faster:.1f} % faster"
+
+
+def _step(row: TrainRow) -> str:
+    """Return the largest parts of a step."""
+    parts = [part for part in row.parts if part.seconds > 0][:_PARTS]
+    return ", ".join(f"{part.label} {percent(part.seconds / row.step_s)}" for part in parts)
+
+
+def _memory(report: TrainReport, row: TrainRow) -> str:
+    """State that a plan is at the edge of memory, and the plan that is sure."""
+    if row.memory_words is None:
+        return ""
+    if report.sure is None:
+        return "at the edge"
+    return f"at the edge; {plan_words(report.sure.plan)} fits beyond doubt, {100 * report.sure.slower:.1f} % longer"
+
+
+# Recommendation
+
+
+def recommend_screen(report: RecommendReport) -> FirstScreen:
+    """Return what to buy, how sure that is, and the alternatives."""
+    target = f"{report.model} on {number(report.tokens / 1e12, 3)} T tokens in {number(report.days, 3)} days"
+    if report.sustained_pflops is not None:
+        target = f"{number(report.sustained_pflops, 3)} PFLOP/s on {report.model}"
+    shown = report.designs or report.near
+    dearest = report.limits[0] if report.limits else None
+    looser = ""
+    if dearest is not None and dearest.saving:
+        looser = f"{dearest.limit} a tenth looser saves {percent(dearest.saving)}"
+    files = [design.file for design in report.designs if design.file]
+    return FirstScreen(
+        head=f"{target} · prices {report.price_book}",
+        verdict=(_bought(report),),
+        figures=tuple(_design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
+        header=("", "design", "GPUs", "to buy", "days", "sure", "M tokens"),
+        advice=(
+            ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
+            ("Limits", looser),
+            ("Why not", "; ".join(f"{listed(names)}: {why}" for why, names in _refused(report).items())),
+            ("Next", f"ffplan compare {' '.join(files[:3])}" if len(files) > 1 else "--folder DIR writes the designs"),
+        ),
+        unverified=_estimated(report.designs),
+    )
+
+
+def _bought(report: RecommendReport) -> str:
+    if not report.designs:
+        measured = " measured" if report.unmeasured else ""
+        return (
+            f"No{measured} design meets the target within the limits{'; the nearest are below' if report.near else ''}."
+        )
+    best = report.designs[0]
+    days = ranged(best.days, best.days_p10, best.days_p90, "days")
+    sure = f", {percent(best.in_time_share)} sure to be in time" if best.in_time_share is not None else ""
+    edge = " Its plan is at the edge of memory." if best.memory_words else ""
+    return (
+        f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}: "
+        f"{amount(best.capex, 3)} {report.currency}, done in {days}{sure}.{edge}"
+    )
+
+
+def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
+    """Return a design that may be cheaper, and what nobody has seen of it."""
+    lacks = ["no training run"] if design.estimated_from else []
+    if design.recalled_share > _RECALLED:
+        lacks.append(f"{percent(design.recalled_share)} of its price recalled")
+    price = f"{amount(design.capex, 3)} {report.currency}"
+    return f"{design.accelerators:,} {design.accelerator} at {price} ({', '.join(lacks)})"
+
+
+def _design_row(place: int, design: RecommendedDesign, report: RecommendReport) -> tuple[str, ...]:
+    return (
+        f"{place}",
+        design.name.removeprefix(f"{report.model}-"),
+        f"{design.accelerators:,}",
+        amount(design.capex, 3),
+        ranged(design.days, design.days_p10, design.days_p90),
+        "-" if design.in_time_share is None else percent(design.in_time_share),
+        number(design.cost_per_million_tokens, 2),
+    )
+
+
+def _refused(report: RecommendReport) -> dict[str, list[str]]:
+    reasons: dict[str, list[str]] = {}
+    for refusal in report.left_out:
+        reasons.setdefault(refusal.reason, []).append(refusal.accelerator)
+    return reasons
+
+
+def _estimated(designs: Sequence[RecommendedDesign]) -> str:
+    """Return which designs rest on no measured run, or on recalled prices."""
+    guessed = sorted({design.accelerator for design in designs if design.estimated_from})
+    said = [f"speed of {listed(guessed)} (no training run)"] if guessed else []
+    recalled = {design.accelerator: design.recalled_share for design in designs if design.recalled_share > 0.5}
+    said += [f"{percent(share)} of the price of {accelerator}" for accelerator, share in recalled.items()]
+    return f"{'; '.join(said)}." if said else ""
+
+
+# Sweep
+
+
+def sweep_screen(report: SweepReport) -> FirstScreen:
+    """Return the points, and the best of them."""
+    points = report.front or report.sample
+    moving = [metric.path for metric in report.metrics if metric.least != metric.most]
+    names = list(report.directions) or moving[-_METRICS:]
+    axes = [axis.path for axis in report.axes]
+    shown = points[:_ROWS]
+    still = [f"{m.path} {number(m.least)}" for m in report.metrics if m.least == m.most][:_METRICS]
+    kind = "on the front" if report.front else "points"
+    return FirstScreen(
+        head=f"{report.design.name} · {plural(report.points, 'point')} of {listed(axes)}",
+        verdict=(
+            f"{report.built:,} of {plural(report.points, 'point')} can be built."
+            + ("" if moving or not report.built else " None of the metrics moves."),
+        ),
+        figures=tuple(_point(point, axes, names) for point in shown),
+        header=(*axes, *(f"{name} {report.directions.get(name, '')}".rstrip() for name in names), ""),
+        advice=(
+            ("Shown", f"{len(shown)} of {len(points):,} {kind}" if len(points) > len(shown) else ""),
+            ("Least at", _extremes(report, names)),
+            ("Same", f"at every point: {', '.join(still)}" if still else ""),
+            ("Refused", "; ".join(f"{row.points:,}: {row.reason}" for row in report.refused[:2])),
+            ("Unpriced", listed(report.unpriced)),
+        ),
+    )
+
+
+def _point(point: SweepPoint, axes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    values = [point.values[axis] for axis in axes]
+    return (*values, *(number(point.metrics[name]) for name in names), "knee" if point.knee else "")
+
+
+def _extremes(report: SweepReport, names: Sequence[str]) -> str:
+    """Return the points at which metrics are least."""
+    at: dict[str, list[str]] = {}
+    for row in report.metrics:
+        if row.path in names:
+            at.setdefault(", ".join(f"{path} {value}" for path, value in row.least_at.items()), []).append(row.path)
+    return "; ".join(f"{point}: {listed(paths)}" for point, paths in at.items())
+
+
+# Difference
+
+
+def difference_screen(report: DesignDifference) -> FirstScreen:
+    """Return which figures move, and the changes that move them."""
+    moved = [row for row in report.figures if row.before != row.after and abs(row.relative or 1.0) >= _LEAST_CHANGE]
+    worse, better = ([row.label for row in moved if row.verdict == kind] for kind in ("worse", "better"))
+    sides = [f"{name}: {listed(labels)}" for name, labels in (("worse", worse), ("better", better)) if labels]
+    changes = plural(len(report.changes), "change") if report.changes else "No change"
+    said = "; ".join(sides) or "no figure gets better or worse"
+    causes = [effect for effect in report.effects if effect.figures]
+    paths = listed(change.path for effect in causes for change in effect.changes)
+    silent = sum(len(effect.changes) for effect in report.effects if not effect.figures)
+    return FirstScreen(
+        head=" to ".join(dict.fromkeys((report.before.name, report.after.name))),
+        verdict=(f"{changes}; {said}.", *report.notes[:1]),
+        figures=tuple(_moved(row) for row in moved[:_ROWS]),
+        header=("", "before", "after", "", "") if moved else (),
+        advice=(("Moved by", paths), ("No effect", plural(silent, "other change") if silent else "")),
+    )
+
+
+def _moved(row: FigureChange) -> tuple[str, ...]:
+    def show(value: float | None) -> str:
+        if value is None:
+            return "-"
+        return amount(value) if row.kind == "cost" else number(value, 5)
+
+    change = f"{100 * row.relative:+.3g} %" if row.relative is not None else ""
+    label = f"{row.label} [{row.unit}]" if row.unit else row.label
+    return (label, show(row.before), show(row.after), change, row.verdict)

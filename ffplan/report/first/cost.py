@@ -1,0 +1,152 @@
+"""The first screen of `ffplan cost`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural, ranged
+from ffplan.base.input_values import input_value
+from ffplan.report.document import FirstScreen
+from ffplan.results.cost import benchmark, recalled_drivers
+
+if TYPE_CHECKING:
+    from ffplan.results.cost import CostStudy, Tco
+    from ffplan.results.run import Band, RunReport
+
+_DRIVERS = 3
+"""Inputs named as what moves the cost [1]."""
+
+
+def cost_screen(study: CostStudy) -> FirstScreen:
+    """Return the answer on one cluster: own or rent, the cash to commit, an hour, and the run."""
+    tco, run = study.tco, study.run
+    rows = [*(_owned(tco) if tco else ()), *(_run(run) if run else ())]
+    power = study.power
+    rows.append(("facility peak", kilowatts(power.facility_peak_kw), f"{kilowatts(power.facility_kw)} in training"))
+    return FirstScreen(
+        head=f"{study.design.name} · {plural(study.accelerators, 'accelerator')} · cost in {study.currency}",
+        verdict=_verdict(study),
+        figures=tuple(rows),
+        advice=(
+            ("Left out", listed(tco.partial) if tco else ""),
+            ("Memory", _memory(run)),
+            ("Moves it", _drivers(study)),
+            ("Level at", _levels(study)),
+            ("Next", _next(study)),
+        ),
+        unverified=_unverified(study),
+    )
+
+
+def _verdict(study: CostStudy) -> tuple[str, ...]:
+    """Return whether to own or to rent, and how sure that is."""
+    tco = study.tco
+    if tco is None:
+        return ("No cost: the design names neither a price book nor a rent.",)
+    if tco.facility == "rented":
+        return (f"Rented: {_money(tco.year, tco.currency)} a year.",)
+    if tco.partial:
+        return ("Partial: parts of the cost have no price, so owning is set against no rent.",)
+    rent = benchmark(tco.rents)
+    if rent is None:
+        return ("Owning is set against no rent: none of 1 or 3 years is known for the accelerator.",)
+    gap = rent.owned_hour / rent.hour - 1
+    lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
+    if percent(abs(gap)) == "0 %":
+        lead = "Owning costs as much per GPU-hour as"
+    sure = ""
+    if rent.owning_cheaper is not None:
+        cheaper = gap < 0
+        share = rent.owning_cheaper if cheaper else 1 - rent.owning_cheaper
+        drawn = "every draw" if percent(share) == "100 %" else f"{percent(share)} of the draws"
+        sure = f" ({'owning' if cheaper else 'rent'} is cheaper in {drawn})"
+    even = rent.break_even_months_from_order
+    months = f" It breaks even {even:.0f} months after the order." if even is not None else ""
+    months = f" It never breaks even: {rent.why}." if rent.why else months
+    return (f"{lead} the cheapest rent to sign, {rent.offer}{sure}.{months}",)
+
+
+def _money(value: float, currency: str) -> str:
+    return f"{value:,.2f} {currency}" if abs(value) < 100 else f"{amount(value, 3)} {currency}"
+
+
+def _band(band: Band, unit: str) -> str:
+    return ranged(band.p50, band.p10, band.p90, unit)
+
+
+def _owned(tco: Tco) -> list[tuple[str, str, str]]:
+    """Return the cash, the hour and the wait."""
+    hour = _band(tco.per_accelerator_hour, tco.currency)
+    rows = []
+    if tco.facility != "rented":
+        cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
+        rows.append(("to commit", _band(tco.purchase, tco.currency), cash))
+    rent = benchmark(tco.rents)
+    against = f"rent {rent.hour:,.2f} for {rent.term.removesuffix('-year')} years" if rent else ""
+    against = against.replace("for 1 years", "for a year")
+    rows.append(("GPU-hour in use", hour, against or f"at {percent(tco.utilisation)} utilisation"))
+    wait = tco.waiting
+    if wait.months:
+        priced = f"the wait costs {_money(wait.value, tco.currency)}" if wait.value is not None else "no price for it"
+        rows.append(("first job", f"{plural(round(wait.months), 'month')} after the order", priced))
+    return rows
+
+
+def _run(run: RunReport) -> list[tuple[str, str, str]]:
+    """Return the run: days, money, and a million tokens."""
+    tokens = f"{number(run.tokens / 1e12, 3)} T" if run.tokens >= 1e12 else f"{number(run.tokens / 1e9, 3)} bn"
+    label = f"{run.model}, {tokens}"
+    rows = [(label, _band(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {percent(run.mfu)}")]
+    if run.cost is not None and run.cost_per_million_tokens is not None:
+        rows.append(("the run", _band(run.cost, run.currency), _band(run.carbon_t, "t CO2e")))
+        energy = _band(run.energy_mwh, "MWh") + (", partial" if run.missing_power else "")
+        rows.append(("a million tokens", _band(run.cost_per_million_tokens, run.currency), energy))
+    return rows
+
+
+def _memory(run: RunReport | None) -> str:
+    """State that the plan is at the edge of memory, and the plan that is sure."""
+    if run is None or run.memory_words is None:
+        return ""
+    slower = f"; the fastest that fits beyond doubt takes {100 * run.sure.slower:.1f} % longer" if run.sure else ""
+    return f"the plan is at the edge{slower}"
+
+
+def _drivers(study: CostStudy) -> str:
+    """Return what moves a token or an hour most, with how far."""
+    if study.uncertainty is None or not study.uncertainty.tornado:
+        return ""
+    of = "a million tokens" if study.uncertainty.of.startswith("run") else "an hour"
+    rows = study.uncertainty.tornado[:_DRIVERS]
+    named = (f"{row.label} ±{abs(row.at_high - row.at_low) / 2:,.2f}" for row in rows)
+    return f"{listed(named)} {study.currency} {of}"
+
+
+def _levels(study: CostStudy) -> str:
+    """Return at which value of one input owning costs as much as the rent."""
+    if study.uncertainty is None:
+        return ""
+    for row in study.uncertainty.break_even:
+        if row.break_even is not None:
+            value, likely = (
+                input_value(row.input, number_, row.unit, study.currency) for number_ in (row.break_even, row.likely)
+            )
+            return f"{row.label} of {value}, now {likely}"
+    return ""
+
+
+def _next(study: CostStudy) -> str:
+    if study.tco is not None and study.tco.facility == "rented":
+        return f"ffplan compare {study.design.file} OTHER"
+    return f"ffplan cost {study.design.file} --rent OFFER; ffplan catalog list rents"
+
+
+def _unverified(study: CostStudy) -> str:
+    """Return the recalled part of the bill, and recalled inputs among those that move the cost."""
+    said = []
+    share = study.bom.recalled_share if study.bom is not None else None
+    if share:
+        said.append(f"{percent(share)} of the bill")
+    if study.uncertainty is not None:
+        said += recalled_drivers(study.uncertainty.tornado, study.uncertainty.inputs)
+    return f"{'; '.join(said)}." if said else ""

@@ -1,0 +1,77 @@
+"""The shape of a first screen, and the parts of a full report by name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ffplan.report.document import Block, Body, Document, FirstScreen, Grid, Lines, Remarks, View, shown
+
+LINES = 24
+"""Lines of 80 columns that a first screen fits [1]."""
+
+
+class NoSectionError(ValueError):
+    """A report has no such part."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        self.name, self.known = name, known
+
+
+def viewed(document: Document, view: View) -> Body:
+    """Return as much of a report as is asked for.
+
+    Raises:
+        NoSectionError: if a part is unknown.
+    """
+    body = document.body()
+    if view.sections:
+        return _chosen(body, view.sections)
+    if view.full or document.first is None:
+        return body
+    return _first_body(shown(document.first(document.value)), body)
+
+
+def _first_body(screen: FirstScreen, full: Body) -> Body:
+    """Return a first screen as a report.
+
+    Args:
+        full: the whole report, whose parts the last line names.
+    """
+    more = f"More: --full, or --section {', '.join(_sections(full))}"
+    blocks: list[Block] = [Remarks((*screen.verdict, ""))]
+    if screen.figures:
+        blocks += [Grid("", screen.figures, screen.header), Remarks(("",))]
+    if screen.advice:
+        blocks.append(Lines("", tuple((label, text) for label, text in screen.advice if text)))
+    last = (f"Not verified: {screen.unverified}", more) if screen.unverified else (more,)
+    return Body(screen.head, (*blocks, Remarks(last)), footer=full.footer)
+
+
+def _sections(body: Body) -> dict[str, tuple[Block, ...]]:
+    """Return the parts of a report by name, in its order.
+
+    A block with a title begins a part; its name is the block's, or the first word of its title.
+    """
+    parts: dict[str, tuple[Block, ...]] = {}
+    name = ""
+    for block in body.blocks:
+        title = "" if isinstance(block, Remarks) else block.title
+        if title:
+            name = getattr(block, "name", "") or title.split()[0].strip(",:").lower()
+        if name:
+            parts[name] = (*parts.get(name, ()), block)
+    return parts
+
+
+def _chosen(body: Body, names: tuple[str, ...]) -> Body:
+    """Return a report cut down to some of its parts, in its order.
+
+    Raises:
+        NoSectionError: if a part is unknown.
+    """
+    parts = _sections(body)
+    for name in names:
+        if name not in parts:
+            raise NoSectionError(name, tuple(parts))
+    blocks = [block for name in parts if name in names for block in parts[name]]
+    return replace(body, intro=None, blocks=tuple(blocks))
