@@ -619,8 +619,8 @@ def test_jobs_of_a_csv(tmp_path: Path) -> None:
     for text, words in (
         ("arrival_s,gpus\n0,8\n", "no column `run_s`"),
         ("arrival_s,gpus,run_s\n0,2000,60\n", "a job of 2000; one can hold 1,016"),
-        ("arrival_s,gpus,run_s\n0,x,60\n", "this is no job"),
-        ("arrival_s,gpus,run_s\n0,8,0\n", "this is no job"),
+        ("arrival_s,gpus,run_s\n0,x,60\n", "not a job"),
+        ("arrival_s,gpus,run_s\n0,8,0\n", "not a job"),
         ("arrival_s,gpus,run_s\n", "no job"),
     ):
         jobs.write_text(text)
