@@ -512,7 +512,7 @@ def test_what_acceptance_refuses(tmp_path: Path) -> None:
         (("--save", "c.txt"), "with --measured only"),
         (("--date", "2026-11-22"), "with --save only"),
         (("--measured", str(log), "--save", str(tmp_path / "c.txt")), "needs --date"),
-        (("--measured", str(log)), "no program that is known"),
+        (("--measured", str(log)), "not output of a supported program"),
         (("--measured", str(tmp_path / "none")), "cannot be read"),
     ):
         run = ffplan("acceptance", "superpod-h100-4su", *arguments)
