@@ -6,7 +6,7 @@ lanes of it, and faster links have no speed.
 
 Two virtual lanes carry the job and storage. A policy file gives a path to or from a storage server service level 1,
 every other path service level 0. Options give each level a separate lane and share every link between the lanes, as
-`ffplan route --beside` and `ffplan storage` count it. Lane 15 is the management's.
+`ffplan fabric route --beside` and `ffplan operate storage` count it. Lane 15 is the management's.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ _LEVELS = 16
 """Service levels of InfiniBand [1]."""
 _LINE = 8
 """Ports in a line of the policy [1]."""
-NO_STORAGE = "ffplan export: no storage server has a port here, so that one class needs no lanes"
+NO_STORAGE = "ffplan fabric export: no storage server has a port here, so that one class needs no lanes"
 _POLICY = """
 qos-levels
     qos-level
@@ -187,7 +187,7 @@ def qos_options(share: float) -> str:
     job, storage = _weights(share)
     lanes = ["1" if level == 1 else "0" for level in range(_LEVELS - 1)] + [str(_LEVELS - 1)]
     lines = (
-        "# Lane 0 is for the job, lane 1 for storage. The policy file comes from `ffplan export --to opensm-qos`.",
+        "# Lane 0 is for the job, lane 1 for storage. The policy file comes from `ffplan fabric export --to opensm-qos`.",
         "qos TRUE",
         "qos_policy_file /etc/opensm/qos-policy.conf",
         "qos_max_vls 2",

@@ -61,7 +61,7 @@ def _rate_notes(checks: Iterable[Check]) -> Iterator[str]:
     differing = [f"{check.subject} {check.found} in place of {check.expected}" for check in checks if check.verdict]
     if differing:
         yield (
-            f"Switches forward by OpenSM's tables, so a cluster gets their rates: {listed(differing)}. `ffplan route` "
+            f"Switches forward by OpenSM's tables, so a cluster gets their rates: {listed(differing)}. `ffplan fabric route` "
             "and `faults --routing static` report the rates of ffplan's own rule."
         )
 
@@ -186,7 +186,7 @@ def _subnet(
         problem = (
             f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {_MOST_LIDS:,} addresses"
         )
-        raise UsageError(f"ffplan verify: {problem}: split it into planes or zones, or join subnets by routers")
+        raise UsageError(f"ffplan fabric verify: {problem}: split it into planes or zones, or join subnets by routers")
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)
     seen, refused = opensm.bring_up(network, names, inside, run), ""
@@ -276,7 +276,7 @@ def verify_opensm(
     """
     if fabric.network.radix > _MOST_PORTS:
         raise UsageError(
-            f"ffplan verify: a switch of {fabric.network.radix} ports cannot be an InfiniBand switch, which has at "
+            f"ffplan fabric verify: a switch of {fabric.network.radix} ports cannot be an InfiniBand switch, which has at "
             f"most {_MOST_PORTS}"
         )
     engines, limit_s = run
