@@ -56,11 +56,11 @@ class Table(StrEnum):
 
 
 def _opensm_conf(design: ResolvedDesign, share: float | None) -> str:
-    from ffplan.interop.qos import NO_STORAGE, options
+    from ffplan.interop.exported import NO_STORAGE, qos_options
 
     if not any(group.group.role == "storage" for group in design.groups):
         raise UsageError(NO_STORAGE)
-    return options(0.5 if share is None else share)
+    return qos_options(0.5 if share is None else share)
 
 
 def _slurm(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
@@ -123,7 +123,7 @@ def _beside(wired: WiredDesign) -> tuple[Exported, ...]:
 
 _OF_SUBNET = {
     Target.IBSIM: ("exported", "netlist"),
-    Target.OPENSM_QOS: ("qos", "policy"),
+    Target.OPENSM_QOS: ("exported", "qos_policy"),
     Target.GRAPHML: ("graph", "graphml"),
     Target.DOT: ("graph", "dot"),
 }

@@ -84,7 +84,7 @@ def import_nccl(
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.model import IDENTIFIER
     from ffplan.inputs.validate import pattern_remedy
-    from ffplan.interop.topology.parts import known_parts
+    from ffplan.interop.topology.model import known_parts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
     from ffplan.interop.xml_tree import MOST_BYTES

@@ -39,6 +39,7 @@ class LatencyFigures:
 
     def _figure(self, place: str) -> float:
         """Return a constant [s]; 0 if the library has none."""
+        # a library chooses by its own constants, whatever was measured since
         tables = (self.library.measured, self.library.latency) if self.measured else (self.library.latency,)
         for table in tables:
             figures: Any = table.get(place, {}).get(self._key, {})  # type: ignore[call-overload]

@@ -226,6 +226,7 @@ def _term(items: list[Resource], use: tuple[float, float], *, sustained: bool, t
     share = float(first.under_trees if trees and first.under_trees is not None else first.sustained)
     low, value, high = (float(port_rate(first.one_way[end], first.both_ways[end], *use)) for end in (0, 1, 2))
     if sustained:
+        # the high end stays: a long message may come up to it
         low, value = min(low, value * share), value * share
     return Term(
         name=first.name,

@@ -66,6 +66,7 @@ def ring_factor(ranks: Number) -> Number:
     Source:
         NVIDIA nccl-tests, doc/PERFORMANCE.md; also the ratio of bus to algorithm bandwidth of an allreduce.
     """
+    # n - 1 of n pieces pass each rank twice: once to be reduced, once to be gathered
     return 2 * (ranks - 1) / ranks
 
 

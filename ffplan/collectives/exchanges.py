@@ -44,6 +44,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     for cut in job.cuts:
         members = ranks / cut.sets
         same = members * (ranks - members) / ranks
+        # without forwarding, a piece for another rail leaves its leaf even for a neighbour
         lanes = 1.0 / job.nics if cut.name == "leaf_uplinks" and not rail else 1.0
         use = (same * lanes + members * away * (1.0 - lanes)) * job.several
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
@@ -57,6 +58,7 @@ def all_to_all(operation: str, job: RankLayout, *, rail: bool = False) -> list[L
     per_nic = inner * away / job.nics
     lines += on_each("GPU to NIC", "gpu_nic_peer", host.nic_ids, per_nic, per_nic)
     if host.sockets_with_gpus > 1:
+        # half of the ranks sit at either socket; a lone bridged pair needs none of its links
         half = inner / 2 * (1.0 - bridged(job) * (inner == 2))
         lines.append(Line("between sockets", ("socket_fabric", "0"), half * half / ranks, half * half / ranks))
     for port in host.ports:

@@ -82,6 +82,7 @@ def expected_hits(bins: Number, pool: Number, per_bin: Number, draws: int) -> Nu
     """
     missed: Number = 1.0
     for number in range(draws):
+        # C(E - e, k) / C(E, k) factor by factor: no large binomials, and e need not be whole
         missed = missed * (pool - per_bin - number) / (pool - number)
     return bins * (1 - missed)
 
@@ -115,6 +116,7 @@ def grouped_hits(bins: Number, pool: int, groups: int, most: int, draws: int) ->
         Derived: which g' of g groups are taken is as likely as any other choice, and a bin holds g/b of them.
         DeepSeek-V3 report, arXiv 2412.19437, section 2.1.2: experts of a token lie in at most g' groups.
     """
+    # a token's groups hold this part of bins and items alike
     share = most / groups
     inside = expected_hits(bins * share, pool * share, pool / bins, draws)
     held, hits = groups / bins, 0.0 * bins
@@ -158,6 +160,7 @@ def expected_reach(job: RankLayout, routing: Routing) -> tuple[Number, Number]:
     Returns:
         Nodes, and GPUs over all of them [1].
     """
+    # all experts of a token lie on the nodes that it may reach
     nodes = minimum(job.nodes, routing.groups)
     pool = routing.experts * nodes / job.nodes
     on_node, on_gpu = routing.experts / job.nodes, routing.experts / job.ranks

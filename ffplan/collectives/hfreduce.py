@@ -169,6 +169,7 @@ def hfreduce(
     reads = copies if memcpy_async else min(copies, host.sockets_with_gpus)
     lines = []
     for access in _operations(operation, copies, reads, tree):
+        # buffers count as spread evenly over the sockets
         per_cpu = access.operations / len(host.cpus)
         for number in range(len(host.cpus)):
             into, out = (per_cpu, 0.0) if access.kind == "write" else (0.0, per_cpu)
@@ -184,10 +185,12 @@ def hfreduce(
         lines += [Line("reduce-scatter and allgather", ("nvlink", gpu), inside, inside) for gpu in host.gpus]
     for port in host.ports:
         network = tree * len(port.nics) / count
+        # towards the CPU go D2H and what a NIC receives; what it sends goes the other way, as much
         into, out = (sum(copied[gpu] for gpu in port.gpus) + network for copied in (d2h, h2d))
         lines.append(Line("D2H, H2D and network", ("root_port", port.id), into, out))
         lines.append(Line("D2H, H2D and network", ("pcie_switch", port.id), into, out))
     for cut in job.cuts:
+        # a ring's factor is both ways of an allreduce
         use = ways * ring_factor(cut.sets) / 2
         lines.append(Line("across a link cut", (cut.name, "0"), use, use))
     # the operations belong to the busiest node, though nodes stream at the mean load

@@ -40,6 +40,7 @@ def link_factor(job: RankLayout) -> Number:
         # an open axis carries half: its ring has no link home
         return len(torus) / (spanned - opened / 2)
     if job.host.links is not None:
+        # a GPU's ring rate is that of all its links, and rings use only some of them
         return job.host.links.most / job.host.links.rings
     if not job.host.mesh:
         return 1.0
@@ -94,6 +95,7 @@ def exchange_factor(job: RankLayout) -> Number:
     if not torus:
         return link_factor(job)
     spanned, opened, along = axes_spanned(torus, job.per_node)
+    # the mean distance of two points is a quarter round a ring and a third along a line
     hops: Number = opened * along / 3
     for number, axis in enumerate(torus):
         hops = hops + (spanned - opened > number) * axis / 4

@@ -40,6 +40,7 @@ def pod_ring(host: Host, pairs: tuple[tuple[str, str], ...], load: Number) -> li
         here, there = host.port_of(gpu), host.port_of(nic)
         if here is None or there is None or (here is there and here.pcie_switch):
             continue
+        # GPU and NIC at one port without a switch turn round there, and load it once
         for name in dict.fromkeys((here.id, there.id)):
             lines.append(Line("GPU to another PCIe switch", ("root_port", name), load, load))
             lines.append(Line("GPU to another PCIe switch", ("pcie_switch", name), load, load))

@@ -44,6 +44,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
     host, load = job.host, bus_factor(operation, job.ranks)
     inside = load * job.shared
     lines = on_nics(job, "ring between nodes", load)
+    # adding up also reads the rank's own piece, in half of the steps of an allreduce
     lines += on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
     lines += on_cuts(job, load)
     per_nic = load * job.several / job.nics
@@ -54,6 +55,7 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
         return lines + on_each("ring inside a node", "nvlink", host.gpus, linked, linked)
     lines += on_each("NIC to the first GPU", "gpu_nic_peer", host.nic_ids, per_nic, 0.0 * per_nic)
     if host.sockets_with_gpus > 1:
+        # a ring passes from socket to socket and home; a lone bridged pair does not leave its bridge
         apart = inside * (1.0 - one_pair(job))
         lines.append(Line("ring between sockets", ("socket_fabric", "0"), apart, apart))
     return lines + ring_lines(job, "ring over PCIe", load, per_nic)

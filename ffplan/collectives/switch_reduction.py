@@ -54,6 +54,7 @@ def _capped(job: RankLayout) -> Number:
     if rates is None or rates.nvls is None or rates.nvls.most is None:
         return 0.0
     known = rates.nvls.ranks.value
+    # from bus bandwidth to what passes a GPU, as `resources` turns it
     carried = rates.nvls.busbw.value * (known + 1) / (2 * (known - 1))
     return carried * 2 * (job.per_node - 1) / job.per_node / rates.nvls.most.value
 

@@ -260,6 +260,7 @@ def grid_of(known: Coefficients, sizes: Floats) -> TimingGrid:
         estimate=estimate,
         latency=columns["latency"],
         seconds_per_byte=columns["seconds_per_byte"],
+        # the library goes by its own estimate, even where another choice would be faster
         chosen=estimate.argmin(axis=0),
         possible=np.asarray(runs[:, :, 0].any(axis=0)),
     )
@@ -319,6 +320,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     for choice in choices(query, job):
         estimate = choose(choice.possible, choice.estimate_latency + size * choice.estimate_per_byte, float("inf"))
         takes = transfer_time(size, **{name: getattr(choice, name) for name in COEFFICIENTS})
+        # strictly less, so that the first of equals stays, as in `chosen`
         time = choose(estimate < least, takes, time)
         least = minimum(least, estimate)
     return time

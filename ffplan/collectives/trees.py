@@ -42,6 +42,7 @@ def tree(operation: str, job: RankLayout) -> list[Line]:
         [2]; Sanders, Speck, Traeff, Parallel Computing 35 (2009), for t.
     """
     host = job.host
+    # the middle of a chain passes the message up to be reduced and down again: two in, two out
     between, chain = double_tree_load(job.nodes), minimum(job.per_node - 1, 2) * 1.0
     lines = on_nics(job, "trees between nodes", between) + on_cuts(job, None)
     lines += on_memory(job, chain + between, chain + between)

@@ -212,6 +212,7 @@ def _housing_year(account: Account, v: Values, building: Number) -> dict[str, Nu
         return {"building": yearly_capital(building, 0.0, v["capital"], v["building_life"])}
     if account.facility == "colocation":
         return {"colocation": v["colocation"] * account.rated_w / 1e3 * MONTHS}
+    # times PUE, as An et al., arXiv 2408.14158, section VIII-C, count the rent of racks
     if account.facility == "racks":
         return {"colocation": v["rack_rent"] * account.racks * v["pue"] * MONTHS}
     return {}
@@ -305,9 +306,11 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     watts = training / account.accelerators
     energy = run_energy(hours, watts, v["pue"])
     carbon = run_carbon(energy, v["grid"])
+    # hours in use: idle hours are borne by the jobs that run
     life_hours = v["life"] * HOURS_PER_YEAR * v["utilisation"]
     embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
+    # petaFLOP/s of progress: what restarts repeat does not count
     useful = job.tflops_gpu * speed * v["effective"] / 1e3
     return RunOutcome(
         days=seconds / DAY,

@@ -43,6 +43,7 @@ class Bill:
 
 def decimal(value: float) -> Decimal:
     """Return a float [same unit] as the decimal number it prints as."""
+    # `Decimal(value)` would show the binary digits: 0.1 is not 0.1000000000000000055
     return Decimal(repr(float(value)))
 
 
@@ -192,6 +193,7 @@ def bill(
     # before the shares, which apply to later phases too
     lines += _phase_lines(account, lines, prices, currency)
     lines += list(_share_lines(lines, inputs, currency))
+    # a building is sized for the rated power, not for the power in training
     built = account.rated_w if account.facility == "own" else 0.0
     rules = (
         ("cabling", "labour of a cable", account.links, "cabling_labour", STOOD_IN),

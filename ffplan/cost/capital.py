@@ -51,6 +51,7 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
     Source:
         Definition: the present value of the payments equals price less discounted residual value.
     """
+    # the residual value comes at the end of life, so it is worth less today
     present = price * (1 - residual * (1 + rate) ** -years)
     cost: Number = present * annuity(rate, years)
     return cost
@@ -94,6 +95,7 @@ def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
     Source:
         Epoch AI, training-cost-trends, cost_analysis_standalone.py: amortised cost of chips.
     """
+    # ln 10 turns orders of magnitude into a rate of loss, the slope of `declining_value` at the start
     cost: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
     return cost
 

@@ -114,6 +114,7 @@ def _beta(first: float, second: float, probability: Any) -> Any:
 
     grid = np.linspace(0.0, 1.0, GRID)
     density = grid ** (first - 1) * (1 - grid) ** (second - 1)
+    # trapezoids; their width cancels when the sum is scaled to 1
     steps = (density[1:] + density[:-1]) / 2
     below = np.concatenate([[0.0], np.cumsum(steps)])
     return np.interp(probability, below / below[-1], grid)
@@ -137,6 +138,7 @@ def quantile(parameter: Input, probability: Any) -> Any:
         return low + (high - low) * np.asarray(probability)
     if parameter.distribution == "pert":
         width = high - low
+        # 4 is the weight of the mode that defines PERT
         first, second = 1 + 4 * (middle - low) / width, 1 + 4 * (high - middle) / width
         return low + width * _beta(first, second, probability)
     if parameter.distribution in ("normal", "lognormal"):
@@ -147,6 +149,7 @@ def quantile(parameter: Input, probability: Any) -> Any:
             values = middle * exp(np.where(deviates > 0, up, down) * deviates)
         else:
             values = middle + np.where(deviates > 0, high - middle, middle - low) / P95 * deviates
+        # the tails of both distributions have no end, but a share or a PUE has
         return np.clip(values, parameter.least, parameter.most)
     return triangular(np.asarray(probability), low, middle, high)
 

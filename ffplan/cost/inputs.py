@@ -192,6 +192,7 @@ def error_input(name: str, key: str, label: str, band: float, source: str) -> In
     """
     from math import exp
 
+    # from the mean absolute error to a standard deviation, and on to half of P5 to P95
     half = band * MEAN_ABSOLUTE * P5_TO_P95 / 2
     return Input(
         name=name,

@@ -201,6 +201,7 @@ def training_power(group: ResolvedGroup, fraction: Number) -> tuple[Number, str]
     if power.training is not None:
         return power.training.value, power.training.grade or group.server.sources[power.training.source].grade
     # an appliance of unknown construction has no components to sum
+    # without accelerators there is no load factor to apply: parts at their rated power
     if group.accelerator is None and (group.server.sockets or power.maximum is None):
         return total, COMPONENTS
     if power.maximum is not None:
@@ -239,6 +240,7 @@ def _watts(figure: PowerFigure | None) -> float:
 
 def _network_maximum(switches: list[tuple[Switch, int]], ends: float, at_nics: float) -> float:
     typical = sum(count * _watts(model.power) for model, count in switches) + ends
+    # no maximum known: better the typical power than none
     if all(model.power_max is None for model, _ in switches):
         return typical
     most = sum(count * _watts(model.power_max or model.power) for model, count in switches)

@@ -73,6 +73,7 @@ def rented_hour(price: Any, utilisation: Any, term: RentTerm, rate: Any) -> Any:
     """
     if not term.committed:
         return price
+    # a committed hour is paid whether used or not
     return ((1.0 - term.upfront) * price + prepaid_year(price, term, rate)) / utilisation
 
 
@@ -118,6 +119,7 @@ def break_even_utilisation(fixed: Any, used: Any, price: Any, accelerators: Any)
     Source:
         Definition.
     """
+    # a year of rent in full use, less what use itself costs the owner
     margin = price * accelerators * HOURS_PER_YEAR - used
     utilisation: Number = choose(margin > 0, fixed / choose(margin > 0, margin, 1.0), NEVER)
     return utilisation

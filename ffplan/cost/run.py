@@ -136,6 +136,7 @@ def run_carbon(energy: Any, intensity: Any) -> Number:
         GHG Protocol, scope 2, location-based. Llama 2 70B: 1,720,320 h * 400 W * 1.1 * 385 g/kWh = 291.4 t, as its
         model card prints.
     """
+    # MWh to kWh is 1e3, grams to tonnes 1e-6
     tonnes: Number = energy * intensity / 1e3
     return tonnes
 
@@ -177,5 +178,6 @@ def site_water(energy: Any, intensity: Any) -> Number:
     Source:
         The Green Grid, definition of WUE; the water of power stations is not in it.
     """
+    # MWh to kWh and litres to cubic metres cancel
     cubic_metres: Number = energy * intensity
     return cubic_metres

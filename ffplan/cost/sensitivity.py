@@ -144,12 +144,14 @@ def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip,
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, GRID)
         figures = _on_grid(metric, inputs, base, grid)
         signs = np.signbit(figures)
+        # `signbit` and not `sign`: a figure of exactly 0 must still lie on one side
         change = signs[:, 1:] != signs[:, :-1]
         if not step:
             crossing = change.any(axis=1)
             # only the first grid covers the whole span
             still = np.abs(figures - start).max(axis=1) <= NO_EFFECT * max(abs(start), 1e-30)
         middle = (grid[:, 1:] + grid[:, :-1]) / 2
+        # of several crossings the one nearest to the likely value
         away = np.where(change, np.abs(middle - np.array([parameter.likely for parameter in inputs])[:, None]), np.inf)
         # inputs without a crossing narrow to cell 0 and report no value
         nearest = away.argmin(axis=1)

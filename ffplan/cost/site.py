@@ -79,6 +79,7 @@ def side_network(sizing: SideNetwork, ports: int) -> tuple[int, int]:
     if leaves <= 1 or not sizing.uplinks:
         return leaves, ports
     ups, radix = leaves * sizing.uplinks, sizing.ports + sizing.uplinks
+    # a switch above has a port for every leaf up to there
     if leaves <= radix:
         return leaves + ceil_div(ups, radix), ports + ups
     return leaves + ceil_div(ups, radix // 2) + ceil_div(ups, radix), ports + 2 * ups
@@ -111,6 +112,7 @@ def _per_rack(group: ResolvedGroup, node: NodePower, limit: float) -> int:
     server = group.server
     if isinstance(server, Server) and server.nvlink is not None and server.nvlink.switched and server.nvlink.nodes > 1:
         return server.nvlink.nodes
+    # a node above the limit still gets a rack
     return max(1, math.floor(limit / node.maximum_w)) if node.maximum_w > 0 else 1
 
 
@@ -223,6 +225,7 @@ def spares(
         share = owned.inputs.get(SPARE_OF.get(category, "spare_switches"))
         if stated is not None and (category, part) == ("servers", server):
             counts[part] = stated
+        # half a spare is rounded up, never to even: `round` would make 2.5 a 2
         elif share is not None and share.likely:
             counts[part] = counts.get(part, 0) + int(share.likely * quantity + 0.5)
     return tuple(Item("spares", part, count) for part, count in counts.items() if count)

@@ -65,12 +65,12 @@ def _faults_of(topology: SlurmTopology) -> list[str]:
     shared = _twice([node for nodes in groups for node in dict.fromkeys(nodes)])
     names = _twice([*(switch.name for switch in switches), *(block.name for block in blocks)])
     said = [
-        (names, "stand twice"),
-        (lost, "are below a switch, and are not in the file: slurmctld stops"),
+        (names, "appear twice"),
+        (lost, "are listed below a switch, but not in the file: slurmctld stops"),
         (both, "have nodes and switches below them: slurmctld takes one or the other"),
         (bare, "without nodes and switches below"),
         (above, "are below several switches: a tree has one above each"),
-        (shared, "are nodes of several leaves or blocks: Slurm places them by one"),
+        (shared, "belong to several leaves or blocks: Slurm uses only one of them"),
     ]
     faults = [f"{title}{first_few(f'`{name}`' for name in faulty)} {what}" for faulty, what in said if faulty]
     if len(topology.roots) > 1:
@@ -84,13 +84,13 @@ def _sizes(topology: SlurmTopology) -> list[str]:
         return []
     sizes = topology.block_sizes
     if not sizes:
-        return ["no sizes of blocks are given: Slurm takes the smallest block"]
+        return ["no block sizes are given: Slurm takes the smallest block"]
     first, faults = sizes[0], []
     odd = [size for size in sizes[1:] if not first or size % first or (size // first) & (size // first - 1)]
     if odd:
-        faults.append(f"the size {odd[0]} is no power of two times the first, {first}: slurmctld stops")
+        faults.append(f"the block size {odd[0]} is not the first, {first}, times a power of two: slurmctld stops")
     if list(sizes) != sorted(set(sizes)):
-        faults.append("the sizes of blocks do not grow")
+        faults.append("the block sizes do not increase")
     small = [f"`{block.name}`" for block in topology.blocks if len(block.nodes) < first]
     if small:
         faults.append(f"{first_few(small)} {'has' if len(small) == 1 else 'have'} fewer than {first} nodes")
@@ -156,7 +156,7 @@ class Reader:
         except ValueError as error:
             raise fault(self.file, line, str(error), "write names as n[001-018,020]") from None
         if odd := next((name for name in names if not _NAME.fullmatch(name)), None):
-            raise fault(self.file, line, f"`{odd[:60]}` is no name", "write names as n[001-018,020], with commas")
+            raise fault(self.file, line, f"`{odd[:60]}` is not a name", "write names as n[001-018,020], with commas")
         self.names += len(names)
         return tuple(names)
 
@@ -169,7 +169,7 @@ class Reader:
         parts = text if isinstance(text, list) else str(text).split(",")
         digits = [str(part).strip() for part in parts]
         if not all(re.fullmatch("[0-9]{1,9}", part) for part in digits):
-            raise fault(self.file, line, f"`{str(text)[:40]}` are no sizes of blocks", "write them as 18,36,72")
+            raise fault(self.file, line, f"`{str(text)[:40]}` is not a list of block sizes", "write them as 18,36,72")
         return tuple(map(int, digits))
 
     def topology(self, name: str, kind: Any, rows: list[_Row], sizes: tuple[int, ...] = ()) -> SlurmTopology:
@@ -185,7 +185,7 @@ class Reader:
         blocks = tuple(SlurmBlock(row.name, row.nodes) for row in rows if kind == "block")
         named = {node for row in rows for node in row.nodes}
         if "ALL" in named:
-            self.remarks.append("`ALL` stands for every node of slurm.conf, and counts as one here")
+            self.remarks.append("`ALL` means every node of slurm.conf; it counts as one node here")
         topology = SlurmTopology(
             name=name,
             kind=kind,
@@ -209,14 +209,14 @@ def _fields(reader: Reader, line: int, row: str) -> dict[str, str]:
     fields = dict(pairs)
     if not set(fields) & {"switchname", "blockname", "blocksizes", "blocklevels"}:
         hint = "; this is slurm.conf" if set(fields) & set(_OWN) else ""
-        raise fault(reader.file, line, f"`{row[:60]}` is no line of a topology{hint}")
+        raise fault(reader.file, line, f"`{row[:60]}` is not a topology line{hint}")
     twice = [name for name, count in Counter(name for name, _ in pairs).items() if count > 1]
     if twice:
-        raise fault(reader.file, line, f"`{twice[0]}` stands twice in a line", "write each switch or block on its own")
+        raise fault(reader.file, line, f"`{twice[0]}` appears twice in a line", "write each switch or block on its own")
     if odd := sorted(set(fields) - set(_KEYS)):
-        reader.remark(line, f"`{odd[0]}` is not known here, and is passed over")
+        reader.remark(line, f"`{odd[0]}` is unknown here; it is skipped")
     if loose := _WORD.sub("", row).split():
-        reader.remark(line, f"`{loose[0][:40]}` is no `key=value`: slurmctld stops; it is passed over")
+        reader.remark(line, f"`{loose[0][:40]}` is not `key=value`: slurmctld stops; it is skipped here")
     return fields
 
 
@@ -239,12 +239,12 @@ def topologies_of_conf(reader: Reader, text: str, first: int, includes: Includes
     for conf_line in includes.lines(text, first):
         reader.file, line, row = conf_line.file, conf_line.line, conf_line.text
         if not begun and "=" not in row and not conf_line.rest:  # a prompt, or what stands above a listing
-            odd = odd or fault(conf_line.file, line, f"`{row[:60]}` is no line of a topology")
-            reader.remark(line, f"`{row[:60]}` is no line of a topology, and is passed over")
+            odd = odd or fault(conf_line.file, line, f"`{row[:60]}` is not a topology line")
+            reader.remark(line, f"`{row[:60]}` is not a topology line; it is skipped")
             continue
         begun = True
         if conf_line.rest:
-            reader.remark(line, f"`{conf_line.rest[:40]}` stands behind an included file: slurmctld stops")
+            reader.remark(line, f"`{conf_line.rest[:40]}` follows the name of an included file: slurmctld stops")
             continue
         printed.update(int(size) for size in re.findall(r"\bBlockSize=([0-9]{1,9})", row))
         if re.match(r"aggregatedblock\s*=", row, re.IGNORECASE):  # sums of blocks, printed by scontrol

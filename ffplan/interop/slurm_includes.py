@@ -95,7 +95,7 @@ class Includes:
                 continue
             key, shown, start, inner = self._read(name := match[1], file, line)
             if key in (known for known, _, _ in open_files):
-                raise fault(file, line, f"`{name[:60]}` includes itself", "take this `Include` away")
+                raise fault(file, line, f"`{name[:60]}` includes itself", "remove this `Include`")
             if match[2]:
                 yield _ConfLine(file, line, "", match[2])
             open_files.append((key, shown, _joined(inner, start)))
@@ -108,12 +108,10 @@ class Includes:
         """
         self.left_files -= 1
         if self.left_files < 0:
-            raise fault(file, line, f"more than {_MOST_FILES:,} files are included", "write them as one file")
+            raise fault(file, line, f"more than {_MOST_FILES:,} files are included", "merge them into one file")
         if self.held is not None:
             if name not in self.held:
-                raise fault(
-                    file, line, f"`{name[:60]}` is included, and the ConfigMap does not hold it", "add it to `data`"
-                )
+                raise fault(file, line, f"`{name[:60]}` is included, but the ConfigMap lacks it", "add it to `data`")
             start, text = self.held[name]
             self._count(len(text), file, line)
             return name, self.file, start, text
@@ -130,11 +128,11 @@ class Includes:
         beside = "put it beside the file that includes it, or correct the name: Slurm takes no quotes and no patterns"
         try:
             if not stat.S_ISREG(path.stat().st_mode):
-                raise fault(file, line, f"`{name[:60]}` is included, and is no file", beside)
+                raise fault(file, line, f"`{name[:60]}` is included, but is not a regular file", beside)
             raw = read_limited(path, MOST_BYTES)
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or str(error)
-            raise fault(file, line, f"`{name[:60]}` is included, and cannot be read: {why}", beside) from None
+            raise fault(file, line, f"`{name[:60]}` is included, but cannot be read: {why}", beside) from None
         return raw if raw is not None else b" " * (MOST_BYTES + 1)
 
     def _count(self, size: int, file: str, line: int) -> None:

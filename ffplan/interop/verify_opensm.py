@@ -39,8 +39,8 @@ def _root_notes(fabric: WiredFabric, reasons: Iterable[str]) -> Iterator[str]:
     for reason in reasons:
         top = ROLES[int(network.switches.role[network.switches.role <= CORE].max())]
         yield (
-            f"OpenSM's ftree engine takes this tree for none, or for another ({reason}), unless its option "
-            f"`root_guid_file` names the {top} switches: these checks are with it."
+            f"OpenSM's ftree engine does not recognise this tree ({reason}) unless its option `root_guid_file` names "
+            f"the {top} switches; these checks set it."
         )
     if bare := len(network.bare_leaves()):
         yield f"{plural(bare, 'leaf has', 'leaves have')} no host; ftree counts tiers from the hosts."
@@ -51,8 +51,8 @@ def _chain_notes(checks: Iterable[Check]) -> Iterator[str]:
     chained = [check for check in checks if check.check == "fat tree" and check.passed is None]
     if any(check.found != check.expected for check in chained):
         yield (
-            "OpenSM's ftree engine takes a tree of one switch in each tier for none, and routes it by minhop: packets "
-            "pass the same switches."
+            "OpenSM's ftree engine rejects a tree with one switch per tier and falls back to minhop: packets pass "
+            "the same switches."
         )
 
 
@@ -61,14 +61,15 @@ def _rate_notes(checks: Iterable[Check]) -> Iterator[str]:
     differing = [f"{check.subject} {check.found} in place of {check.expected}" for check in checks if check.verdict]
     if differing:
         yield (
-            f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan fabric "
-            "route` and `faults --routing static` have those of our rule."
+            f"Switches forward by OpenSM's tables, so a cluster gets their rates: {listed(differing)}. `ffplan fabric "
+            "route` and `faults --routing static` report the rates of ffplan's own rule."
         )
 
 
 _UPDN = (
-    " A route of updn never leads up once it has led down: with spines as roots, routes between zones would; with the "
-    "switches between zones as roots, those within a zone would. dfsssp routes the zones joined, ftree each by itself."
+    " An updn route never turns up again after going down: with spines as roots, routes between zones would have to; "
+    "with inter-zone switches as roots, routes within a zone would. dfsssp routes all zones together, ftree each zone "
+    "alone."
 )
 """Why updn refuses zones that are joined at their leaves, and which engines route them."""
 
@@ -78,7 +79,7 @@ def _engine_notes(fabric: WiredFabric, checks: Iterable[Check]) -> Iterator[str]
     refused = {check.expected: check.found for check in checks if check.check == "routed by" and check.passed is False}
     for engine, fallback in refused.items():
         why = _UPDN if engine == "updn" and fabric.interzone else ""
-        yield f"OpenSM's {engine} engine does not take this fabric, and routes it by {fallback}.{why}"
+        yield f"OpenSM's {engine} engine rejects this fabric and falls back to {fallback}.{why}"
 
 
 _SLOW_ENGINES = ("minhop", "dfsssp", "nue")
@@ -87,7 +88,7 @@ _SLOW_ENGINES = ("minhop", "dfsssp", "nue")
 
 def _faster(fabric: WiredFabric) -> str:
     """Name a faster engine to take after a timeout; updn does not route joined zones."""
-    which = "`--engine ftree`, a zone at a time," if fabric.interzone else "`--engine ftree` or `updn`,"
+    which = "`--engine ftree`, zone by zone," if fabric.interzone else "`--engine ftree` or `updn`,"
     return f", or take {which} which need{'s' if fabric.interzone else ''} a fraction of it on large trees"
 
 
@@ -275,8 +276,8 @@ def verify_opensm(
     """
     if fabric.network.radix > _MOST_PORTS:
         raise UsageError(
-            f"ffplan fabric verify: a switch of {fabric.network.radix} ports cannot stand for an InfiniBand switch, "
-            f"which has {_MOST_PORTS} at most"
+            f"ffplan fabric verify: a switch of {fabric.network.radix} ports cannot be an InfiniBand switch, "
+            f"which has at most {_MOST_PORTS}"
         )
     engines, limit_s = run
     checks: list[Check] = []
@@ -299,7 +300,7 @@ def verify_opensm(
         reasons |= {refused: None} if refused else {}
     if fabric.interzone and engines == ("ftree",):
         links = f"{fabric.network.links_by_tier()['interzone']:,}"
-        result = "in none of these subnets; --engine dfsssp joins the zones"
+        result = "outside these subnets; --engine dfsssp routes all zones together"
         checks.append(Check(subject="between zones", check="links", expected=links, found=result, passed=None))
     passed = all(check.passed is not False for check in checks)
     return VerifyReport(

@@ -39,7 +39,7 @@ def _fault(file: str, line: int, message: str, remedy: str) -> InputError:
 def _amount(text: str, file: str, line: int) -> float:
     value = float(text) if _AMOUNT.fullmatch(text.strip()) else math.nan
     if not 0 <= value <= _MOST_AMOUNT:
-        raise _fault(file, line, f"`{text[:40]}` is no number of bytes", f"write a number from 0 to {_MOST_AMOUNT:.0e}")
+        raise _fault(file, line, f"`{text[:40]}` is not a number of bytes", f"write 0 to {_MOST_AMOUNT:.0e} bytes")
     return value
 
 
@@ -94,17 +94,17 @@ def _traffic_rows(text: str, file: str, number: dict[str, int]) -> Iterator[tupl
             if not row:
                 continue
             if len(row) != 3:
-                raise _fault(file, line, f"{len(row)} cells where three are wanted", "write src, dst and bytes")
+                raise _fault(file, line, f"{len(row)} cells; three are expected", "write src, dst and bytes")
             src, dst = row[0].strip(), row[1].strip()
             for name in (src, dst):
                 if name not in number:
                     remedy = did_you_mean(name, number, what="host")
-                    raise _fault(file, line, f"no host is called `{name[:60]}`", remedy)
+                    raise _fault(file, line, f"unknown host `{name[:60]}`", remedy)
             if src == dst:
                 raise _fault(file, line, f"`{src}` sends to itself", "name two hosts")
             yield number[src], number[dst], _amount(row[2], file, line), line
     except csv.Error as error:
-        raise _fault(file, rows.line_num, f"this is no CSV: {error}", "write src, dst and bytes") from None
+        raise _fault(file, rows.line_num, f"not valid CSV: {error}", "write src, dst and bytes") from None
 
 
 def read_matrix(text: str, file: str, names: Names) -> Flows:
@@ -182,7 +182,7 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
     try:
         heads, listed = reader.fieldnames or (), list(reader)
     except csv.Error as error:
-        refuse(file, max(1, reader.line_num), f"this is no CSV: {error}", "give a row for each job")
+        refuse(file, max(1, reader.line_num), f"not valid CSV: {error}", "give a row for each job")
     lacks = [name for name in _JOB_COLUMNS if name not in heads]
     if lacks:
         refuse(file, 1, f"no column `{lacks[0]}`", f"give the columns {', '.join(_JOB_COLUMNS)}")
@@ -191,9 +191,9 @@ def read_jobs(text: str, file: str, most_gpus: int) -> tuple[Floats, Floats, Int
         try:
             arrival, gpus, run = (_number(row[name]) for name in _JOB_COLUMNS)
         except (ValueError, TypeError):
-            refuse(file, line, "this is no job", "write arrival_s, gpus and run_s as numbers")
+            refuse(file, line, "not a job", "write arrival_s, gpus and run_s as numbers")
         if not (0 <= arrival < 1e12 and 0 < run < 1e12 and gpus >= 1 and gpus == int(min(gpus, 1e9))):
-            refuse(file, line, "this is no job", "arrivals from 0 on, run times above 0, whole accelerators")
+            refuse(file, line, "not a job", "arrivals from 0 on, run times above 0, whole accelerators")
         if gpus > most_gpus:
             refuse(file, line, f"a job of {gpus:.0f}; one can hold {most_gpus:,} of this design", "leave it out")
         if len(rows) == _MOST_JOBS:

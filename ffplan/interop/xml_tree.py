@@ -111,7 +111,7 @@ def parse(
             raise wrong(place, problem, f"give all of {what}") from None
         message = "it is packed" if data.startswith(PACKED) else expat.ErrorString(error.code)
         remedy = "unpack it first" if data.startswith(PACKED) else "correct the file"
-        raise wrong(place, f"this is no XML: {message}", remedy) from None
+        raise wrong(place, f"not valid XML: {message}", remedy) from None
     except (UnicodeDecodeError, LookupError, ValueError) as error:
-        raise wrong((1, 1), f"this is no XML: {error}", "correct the file") from None
+        raise wrong((1, 1), f"not valid XML: {error}", "correct the file") from None
     return top.children[0]

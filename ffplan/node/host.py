@@ -40,6 +40,7 @@ def memory_bandwidth(channels: Number, megatransfers: Number, efficiency: Number
     Source:
         JEDEC DDR4 (64 data bits per channel); 16 channels of DDR4-3200 at 78.1 % are the 320 GB/s of [1].
     """
+    # 8 bytes: the 64 data bits of a channel
     return channels * megatransfers * 8 / 1000 * efficiency
 
 
@@ -179,6 +180,7 @@ def _ports(server: Server, cpus: Sequence[Cpu], on_fabric: set[str]) -> tuple[Po
                     cpu=cpu.id,
                     gpus=gpus,
                     nics=nics,
+                    # a figure of this server goes before that of its CPU
                     limits=port.limits or cpu.root_port,
                     pcie_switch=port.pcie_switch,
                 )
@@ -220,6 +222,7 @@ def host_of(
         forwarding: NCCL reaches another GPU's NIC over NVLink.
     """
     ports = _ports(server, cpus, {name for name, _, _ in nics})
+    # a socket without GPUs counts for memory and not for chains and rings
     gpu_ports = {slot.root_port for slot in server.accelerators}
     sockets = sum(any(p.id in gpu_ports for p in socket.root_ports) for socket in server.sockets)
     with_nics = [port for port in ports if port.nics]

@@ -43,6 +43,7 @@ def pcie_line_rate(generation: float, lanes: float) -> float:
     if generation < 3:
         # 8b/10b coding below generation 3, 128b/130b from there on
         return float(lanes * 2.0 ** (generation - 1) * 2.5 * 8 / 10 / 8)
+    # generation 3 doubles the payload at 8, not 10, GT/s, thanks to the lighter coding
     return float(lanes * 2.0 ** (generation - 3) * 8 * 128 / 130 / 8)
 
 

@@ -57,11 +57,13 @@ def smallest_cut(weights: dict[str, dict[str, int]]) -> int:
         Stoer and Wagner, "A Simple Min-Cut Algorithm", Journal of the ACM 44, 1997.
     """
     left = {gpu: dict(others) for gpu, others in weights.items()}
+    # more than any cut has
     best = sum(sum(others.values()) for others in left.values())
     while len(left) > 1:
         tight = dict.fromkeys(left, 0)
         order: list[str] = []
         while tight:
+            # the GPU most tightly linked to those before: only this order makes the cut around the last one minimal
             following = max(tight, key=lambda gpu: tight[gpu])
             best = min(best, tight[following]) if len(tight) == 1 else best
             del tight[following]

@@ -59,6 +59,7 @@ def _scale_up(host: Host, link_share: float) -> list[Resource]:
         ends = (carried[0], carried[1], maximum(full, carried[1]))
         label = f"{host.scale_up_name} of a GPU"
         graph = host.links
+        # a mesh has a link to every other GPU, a torus two on each axis
         links = len(host.gpus) - 1 if host.mesh else graph.most / graph.fewest if graph else 2 * len(host.torus)
         if links and name == "nvlink_copy" and not figure:  # two GPUs share what joins them, at least one link
             low, value, high = (end / links for end in spread(accelerator.nvlink))
@@ -93,6 +94,7 @@ def _of_gpus(host: Host) -> list[Resource]:
     """Return the memory of GPUs, their PCIe links, and PCIe switches between them."""
     rows = []
     if host.accelerator is not None:
+        # reads and writes share one budget, unlike the two directions of a link
         memory, shared = spread(host.accelerator.memory_bandwidth), (1.0, 1.0, 1.0)
         rows += [Resource("hbm", gpu, "memory of a GPU", memory, both_ways=shared) for gpu in host.gpus]
     if host.pcie is None or host.nics_built_in:  # what leaves such a GPU never crosses PCIe
@@ -134,6 +136,7 @@ def _network(host: Host) -> list[Resource]:
         tree = nic.tree_efficiency.value if nic.tree_efficiency else nic.line_efficiency.value
         mark = (id(nic), rate if isinstance(rate, int | float) else id(rate))
         if mark not in alike:
+            # bounds use line rate; the low end is what payload keeps of it
             alike[mark] = (minimum(rate, nic.rate.range[0]) * nic.line_efficiency.range[0], rate, rate)
         line = nic.line_efficiency.value
         rows.append(Resource("nic", name, "NIC", alike[mark], sustained=line, under_trees=tree))

@@ -59,6 +59,7 @@ def daly(save: Any, mtbf: Any) -> Number:
     """
     ratio = np.asarray(save, dtype=float) / mtbf
     inner = young(save, mtbf) * (1 + np.sqrt(ratio / 2) / 3 + ratio / 18) - save
+    # the series holds for stops below twice the MTBF; beyond, Daly takes the MTBF itself
     interval = np.where(ratio < 2, inner, mtbf)
     return interval if interval.ndim else float(interval)
 
@@ -132,6 +133,7 @@ def losses(interval: Any, save: Any, mtbf: Any, restart: Any) -> dict[str, Numbe
     """
     return {
         "checkpoints": save / interval,
+        # a failure strikes in the middle of a cycle on average
         "lost_work": (interval + save) / (2 * mtbf),
         "restarts": restart / mtbf,
     }

@@ -57,6 +57,7 @@ def job_units(design: ResolvedDesign, plan: FabricPlan, nodes: Number) -> JobUni
         Counts of the design.
     """
     group = design.compute
+    # above the design's size the part exceeds 1, and its fabric grows in proportion
     part, domain = nodes / group.group.count, domain_nodes(design)
     nics = len(group.fabric_nics)
     leaves = sum(plan.switches_by_role.get(role, 0) for role in EDGE_ROLES)

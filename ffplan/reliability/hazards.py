@@ -233,5 +233,6 @@ def interruptions(units: Mapping[str, Number], rates: Mapping[str, Number], stop
     """
     total: Number = 0.0
     for name, count in units.items():
+        # rates of independent Poisson processes add
         total = total + count * rates[name] * stops[name]
     return total / YEAR_S

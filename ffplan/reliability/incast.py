@@ -71,6 +71,7 @@ def incast(senders: Floats, *, client: float, sender: float, window: int, transf
         [1]: the limit costs latency and keeps the rate; a window hides the grant where k t >= t + g.
     """
     open_ = np.minimum(senders, window)
+    # while one waits for its grant, the others of the window send
     hidden = np.minimum(1.0, open_ * transfer_s / (transfer_s + grant_s))
     rate: Number = np.minimum(open_ * sender, client * hidden)
     return rate

@@ -159,6 +159,7 @@ def requeue_seconds(points: tuple[tuple[float, float], ...], gpus: Any) -> Numbe
         slopes = np.diff(times) / np.diff(sizes)
         seconds = np.where(log_gpus > sizes[-1], times[-1] + slopes[-1] * (log_gpus - sizes[-1]), seconds)
         seconds = np.where(log_gpus < sizes[0], times[0] + slopes[0] * (log_gpus - sizes[0]), seconds)
+    # a steep slope would otherwise reach 0 for small jobs
     seconds = np.maximum(seconds, times[0] / 10)
     return seconds if seconds.ndim else float(seconds)
 
@@ -281,6 +282,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     """
     rates = hazard_rates(job, v)
     by_hazard = _interruptions(job, v, rates)
+    # rates add, times between failures do not
     mtbf = 1 / sum(by_hazard.values())
     size = job.parameters * (v["checkpoint_bytes"] if job.state_bytes is None else job.state_bytes)
     copy = size / (job.writers * job.copy_gbyte_s * 1e9) if job.copy_gbyte_s else size * 0.0
@@ -289,6 +291,7 @@ def job_outcome(job: JobCase, v: Values) -> JobOutcome:
     load, _ = _moved(job, v, "read", size * (job.nodes / job.writers))
     synchronous = job.checkpoints == "synchronous"
     save = copy + v["pause"] + (persist if synchronous else 0.0)
+    # until the save is in storage, a failure goes back to the one before
     behind = persist * (0.0 if synchronous else 1.0)
     restart = restart_seconds(job, v, load)
     # a save cannot begin before the last one ends

@@ -56,6 +56,7 @@ class JobDraw:
         most = min(self.gpus[2], float(self.most_gpus))
         runs = np.minimum(random.lognormal(run_mu, run_sigma, count), self.run[2])
         sizes = np.minimum(random.lognormal(gpu_mu, gpu_sigma, count), most)
+        # rounded in logarithms, so that 2^(k ± 1/2) are the edges, as `mean_work` counts them
         powers = 2 ** np.round(log2(np.maximum(sizes, 1.0)))
         return np.maximum(runs, 1.0), np.minimum(powers, 2 ** np.floor(log2(most))).astype(int)
 
@@ -77,6 +78,7 @@ class JobDraw:
         run = below(1.0, mu, sigma) + self.run[0] * inside + longest * (1 - below(longest, mu, sigma))
         mu, sigma = lognormal_of(*self.gpus[:2])
         top = int(np.floor(log2(min(self.gpus[2], float(self.most_gpus)))))
+        # sizes beyond the largest power all count as it: the last edge is 1
         edges = [0.0, *(below(2.0 ** (k + 0.5), mu, sigma) for k in range(top)), 1.0]
         size = sum(2.0**k * (edges[k + 1] - edges[k]) for k in range(top + 1))
         return float(run * size)

@@ -37,6 +37,7 @@ def terms(mean: float) -> int:
     Args:
         mean: expected events [1].
     """
+    # twelve standard deviations, and 30 more where the mean is small and the tail long
     return int(mean + 12 * np.sqrt(mean + 1) + 30)
 
 

@@ -334,6 +334,7 @@ class _Cluster:
         head = self.queue.first(self.total)
         assert head is not None
         need = -(-head.gpus // self.each) * self.each
+        # free parts of nodes in use count as room, though the head may need whole nodes: an estimate
         room = self.total - self.held
         leaving = []
         for job in self.running:  # in the order of their `since`, as they were put in

@@ -318,6 +318,7 @@ class _Run:
         self.stretch = None
         ran, memory = self.env.now - start, self.job.memory
         cycle = self.job.interval_s + self.job.save_s
+        # work over interval is a whole number but for float noise
         stored = round(kept_work(ran, self.job) / self.job.interval_s)
         if memory is None:
             self.kept += self.paced(stored * cycle, paces)

@@ -26,5 +26,6 @@ def enough(mean: float, probability: float) -> int:
     total, number = exp(-mean), 0
     while total < probability and number < MOST:
         number += 1
+        # in logarithms, since mean^k and k! overflow long before their ratio does
         total += exp(number * log(mean) - mean - lgamma(number + 1))
     return number

@@ -228,10 +228,10 @@ def _change(change: float | None) -> str:
 
 def _causes(report: Reproduction) -> list[Lines | Grid]:
     if not report.causes:
-        text = "nothing that the report names has changed: program, format, designs and catalogue files are the same"
+        text = "none: program, format, designs and catalogue files are unchanged"
         return [Lines("Causes", (("", text),))]
     rows = tuple((cause.what, cause.then or "not read", cause.now or "not read") for cause in report.causes)
-    return [Grid("What the report rests on and is no longer the same", rows, ("", "then", "now"), style="plain")]
+    return [Grid("Inputs of the report that have changed", rows, ("", "then", "now"), style="plain")]
 
 
 def _as_rows(report: Reproduction) -> list[Difference]:
@@ -255,7 +255,7 @@ def reproduction_document(report: Reproduction) -> Document:
                 blocks.append(Lines("", (("", f"and {count - _MOST_DIFFERENCES:,} more; `--format csv` lists all"),)))
         blocks += _causes(report) if count or report.causes else []
         if report.left_out:
-            text = f"not made again, since the report does not hold its options: {', '.join(report.left_out)}"
+            text = f"not repeated, because the report lacks the options: {', '.join(report.left_out)}"
             blocks.append(Lines("Left out", (("", text),)))
         return Body(head, blocks)
 

@@ -211,9 +211,8 @@ def _headline(r: RecommendReport) -> str:
         text += f" {percent(best.recalled_share)} of its price is recalled: ask for a quote."
     dearest = r.limits[0] if r.limits else None
     if dearest is not None and dearest.saving:
-        text += (
-            f" The dearest limit is {_limit_name(dearest.limit, r)}: a tenth looser saves {percent(dearest.saving)}."
-        )
+        limit = _limit_name(dearest.limit, r)
+        text += f" The costliest limit is {limit}: loosening it by a tenth saves {percent(dearest.saving)}."
     if best.purchases:
         text += _first_purchase(best, r.currency)
     return text
@@ -223,7 +222,7 @@ def _first_purchase(best: RecommendedDesign, currency: str) -> str:
     """Compare the first purchase of a growing cluster with a cluster of that size alone."""
     first = best.purchases[0]
     if first.nodes == best.nodes:
-        return " The first purchase holds all of it: no later one adds a node."
+        return " The first purchase covers everything: no later one adds a node."
     more = first.capex / first.alone - 1
     difference = f"{percent(abs(more))} {'more' if more > 0 else 'less'} than a cluster of that size alone"
     return (
@@ -348,7 +347,7 @@ def _sweep_blocks(r: SweepReport) -> list[Block]:
     axes = tuple((axis.path, _values(axis)) for axis in r.axes)
     how = {"all": "every combination", "zip": "values paired", "sample": "a Latin hypercube"}[r.spanned]
     blocks: list[Block] = [
-        Remarks((f"{plural(r.points, 'point')} ({how}), of which {r.built:,} can be built.",)),
+        Remarks((f"{plural(r.points, 'point')} ({how}); {r.built:,} can be built.",)),
         Lines("Axes", axes),
     ]
     if r.metrics:

@@ -210,16 +210,14 @@ def _fleets(c: Comparison) -> list[str]:
     if len(set(named.values())) < 2:
         return [f"MTBF: failures of `{profile}`." for profile in set(named.values())]
     profiles = listed(f"{name} `{profile}`" for name, profile in named.items())
-    return [f"MTBF takes the failures of another fleet for each design: {profiles}. `--profile` takes one for all."]
+    return [f"MTBF uses a different failure fleet for each design: {profiles}. `--profile` sets one for all."]
 
 
 def _remarks(c: Comparison) -> list[str]:
     out = [f"Ratios (x) are to {c.baseline}."]
     if c.training is not None and any(side.capital_ratio for size in c.training.sizes for side in size.sides):
-        out.append("Under tokens/s/GPU they are those of what a token a second costs to buy; below 1x is cheaper.")
-    out.append(
-        "The purchase is the whole bill of `ffplan cost`; planned parts are what each design's cost scope holds."
-    )
+        out.append("Under tokens/s/GPU, the ratio is of the purchase per token/s; below 1x is cheaper.")
+    out.append("The purchase is the whole bill of `ffplan cost`; planned parts follow each design's cost scope.")
     out += _fleets(c)
     out += c.notes
     named = {d.cost.currency: d.cost.currency_note for d in c.designs if d.cost and d.cost.currency_note}

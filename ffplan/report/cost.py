@@ -151,7 +151,7 @@ def _rents(tco: Tco) -> Grid:
         for row in tco.rents[:_OFFERS]
     )
     more = len(tco.rents) - len(rows)
-    title = f"Owning against rent, {tco.currency}/h" + (f" ({more} dearer offers in JSON)" if more > 0 else "")
+    title = f"Owning against rent, {tco.currency}/h" + (f" ({more} costlier offers in JSON)" if more > 0 else "")
     header = ("offer", "term", "paid", "in use", "months from job", "months from order", "above use")
     return Grid(title, rows, header, name="rent")
 
@@ -231,7 +231,7 @@ def _uncertainty(u: Uncertainty, currency: str) -> list[Block]:
         if rows:
             blocks.append(Grid(title, rows, ("input", "likely", "even at"), name="break-even"))
         if never:
-            remark = f"{never} other inputs alone never make owning and {u.against} even; JSON says why."
+            remark = f"{never} other inputs cannot alone make owning break even with {u.against}; JSON says why."
             blocks.append(Remarks((remark,)))
     return blocks
 
@@ -275,7 +275,7 @@ def _assumptions(study: CostStudy) -> Lines:
     lines = [("", text) for text in study.assumptions]
     if study.unverified:
         parts = len({figure.part for figure in study.unverified})
-        lines.append(("", f"{len(study.unverified)} recalled, unverified figures stand in {parts} of the files read."))
+        lines.append(("", f"{len(study.unverified)} recalled, unverified figures come from {parts} of the files read."))
     return Lines("Assumptions", tuple(lines))
 
 

@@ -252,11 +252,11 @@ def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
         (
             "a job on all",
             f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
-            "`ffplan operate goodput` has what that costs",
+            "`ffplan operate goodput` shows what that costs",
         ),
         (
             "spare nodes",
-            f"{reliability.spares:,}; {number(reliability.nodes_in_repair, 2)} in repair in the mean, "
+            f"{reliability.spares:,}; {number(reliability.nodes_in_repair, 2)} in repair on average, "
             f"{reliability.spares_for_99:,} for 99 % of the time",
         ),
     )
@@ -304,7 +304,7 @@ def _assumptions(a: Assessment) -> Lines:
         lines.append(
             (
                 "",
-                f"{len(a.unverified)} recalled, unverified figures stand in {len(parts)} of the files read; JSON "
+                f"{len(a.unverified)} recalled, unverified figures come from {len(parts)} of the files read; JSON "
                 "lists them under `unverified`.",
             )
         )
@@ -328,7 +328,7 @@ def _levels(levels: tuple[LevelRow, ...]) -> Grid | None:
         for row in levels
     )
     header = ("level", "accelerators", "TB/s", "GB/s each", "allreduce GB/s", "tokens each, DP", "FSDP")
-    return Grid("Levels and the batch from which computing binds, as the scaling book has them", rows, header)
+    return Grid("Levels and the batch from which compute binds, as in the scaling book", rows, header)
 
 
 def _own_parts(a: Assessment) -> list[tuple[str, str]]:

@@ -20,7 +20,7 @@ def _missing_power(missing: tuple[MissingFigure, ...]) -> str:
 def power_lines(p: PowerReport) -> Lines:
     """Return the power of what a design plans."""
     partial = _missing_power(p.missing)
-    lines = [("IT in training", f"{number(p.it_kw)} kW, of which network {number(p.network_kw)} kW{partial}")]
+    lines = [("IT in training", f"{number(p.it_kw)} kW, {number(p.network_kw)} kW of it network{partial}")]
     shared = len({node.role for node in p.nodes}) < len(p.nodes)
     for node in p.nodes:
         text = f"component sum {number(node.component_sum_w)} W{_missing_power(node.missing)}"

@@ -271,7 +271,7 @@ def _told(report: DiffReport) -> list[Block]:
     if not rows:
         return []
     cells = tuple((*key, f"{min(parts):.0%}") for key, parts in list(rows.items())[:_MOST_DEVICES])
-    blocks: list[Block] = [Grid("Told by what they are wired to", cells, ("as built", "in the design", "links agree"))]
+    blocks: list[Block] = [Grid("Identified by wiring", cells, ("as built", "in the design", "links agree"))]
     more = len(rows) - _MOST_DEVICES
     return [*blocks, Remarks((f"and {more:,} more; --format json lists all",))] if more > 0 else blocks
 
@@ -301,7 +301,7 @@ def audit_document(report: DiffReport) -> Document:
     """Return the report of `ffplan fabric audit`."""
     count = plural(len(report.causes), "finding")
     head = f"{report.design}: {report.same:,} links as designed, {count}"
-    told = f"{report.by_name:,} devices told by name, {len(report.by_wiring):,} by wiring, from {report.form}"
+    told = f"{report.by_name:,} devices matched by name, {len(report.by_wiring):,} by wiring, from {report.form}"
     blocks: list[Block] = [
         *(_audit_cause(number, cause) for number, cause in enumerate(report.causes, start=1)),
         *([Remarks((f"Together: {report.effect}.",))] if report.effect else []),

@@ -68,15 +68,15 @@ def _job(report: ReliabilityReport) -> list[Block]:
         ),
         (
             "silent corruption",
-            f"{number(report.silent_per_year, 2)} a year found, {number(report.silent_undetected_per_year, 2)} more "
-            "not",
+            f"{number(report.silent_per_year, 2)} a year detected, {number(report.silent_undetected_per_year, 2)} more "
+            "undetected",
         ),
     ]
     if report.tokens_s is not None and report.tokens_s_kept is not None:
         lines.append((f"{report.unit}/s", f"{report.tokens_s:,.0f}, kept {report.tokens_s_kept:,.0f}"))
     if saved.memory_restart_s is not None and saved.storage_every is not None:
         which = "each copy goes" if saved.storage_every == 1 else f"one copy in {number(saved.storage_every)} goes"
-        note = f"restart from another node's in {span(saved.memory_restart_s)}; {which} to storage too"
+        note = f"restart from another node's copy in {span(saved.memory_restart_s)}; {which} to storage too"
         lines.insert(4, ("memory", note))
     drawn = _drawn(report.ettr, report.stragglers, report.goodput)
     rows = (
@@ -87,11 +87,11 @@ def _job(report: ReliabilityReport) -> list[Block]:
     lost = report.lost
     parts = (
         ("restarts", _part(lost.restarts)),
-        ("work behind the last checkpoint", _part(lost.lost_work)),
+        ("work since the last checkpoint", _part(lost.lost_work)),
         ("stops for checkpoints", _part(lost.checkpoints)),
         ("missing nodes", _part(lost.missing_nodes)),
-        *((("lost paths, beside which it goes on", _part(lost.lost_paths)),) if report.path_lost is not None else ()),
-        ("stragglers, beyond those of the step time", _part(lost.stragglers)),
+        *((("lost paths that do not stop it", _part(lost.lost_paths)),) if report.path_lost is not None else ()),
+        ("stragglers, beyond the step time's", _part(lost.stragglers)),
     )
     return [
         Lines("Job", tuple(lines)),
@@ -112,15 +112,13 @@ def _domain(report: ReliabilityReport) -> list[Block]:
         )
         for row in domain.parts
     )
-    title = (
-        f"What takes a whole domain out: {plural(domain.nodes, 'node')}, {plural(domain.accelerators, 'accelerator')}"
-    )
+    title = f"Outages of a whole domain: {plural(domain.nodes, 'node')}, {plural(domain.accelerators, 'accelerator')}"
     spare = plural(domain.spares, "domain")
     remarks = [
         f"{plural(domain.domains, 'domain')}, {number(domain.in_repair, 2)} in repair; {spare} among the spares."
     ]
     if domain.swap_s is not None:
-        remarks.append(f"A spare node is in the place of a lost one after {span(domain.swap_s)}.")
+        remarks.append(f"A spare node replaces a lost one after {span(domain.swap_s)}.")
     return [Grid(title, rows, ("part", "repair", "a year of one"), name="domains"), Remarks(tuple(remarks))]
 
 
@@ -194,7 +192,7 @@ def _sizes(report: GoodputReport) -> Grid:
 
 def _simulation_blocks(simulation: SimulationReport) -> list[Block]:
     """Return simulated years as text."""
-    verdict = f"the formulas have {_part(simulation.expected)} %"
+    verdict = f"the formulas give {_part(simulation.expected)} %"
     ends = ""
     if simulation.goodput_low is not None and simulation.goodput_high is not None:
         ends = f" ({_part(simulation.goodput_low)} to {_part(simulation.goodput_high)}, 95 %)"
@@ -240,7 +238,7 @@ def _body(report: GoodputReport) -> Body:
     blocks.append(_intervals(job))
     blocks += [*_levers(job), _sizes(report)]
     if any(row.beyond for row in report.sizes):
-        blocks.append(Remarks(("* larger than the design: its parts in proportion, its storage as it is.",)))
+        blocks.append(Remarks(("* larger than the design: parts scaled in proportion, storage unchanged.",)))
     swings = tuple(
         (
             f"{row.label} [{row.unit.replace('events a year of one', 'a year,')}]",

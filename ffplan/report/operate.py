@@ -33,7 +33,7 @@ def _node(terms: tuple[StorageTerm, ...]) -> str:
 
 def _servers(r: StorageReport) -> Lines:
     storage = r.storage
-    where = "the compute fabric" if r.shared else "a network of its own"
+    where = "the compute fabric" if r.shared else "a separate network"
     lines = [
         ("servers", f"{storage.servers:,} x {', '.join(r.server)}; {r.drives:,} drives, {r.nics:,} NICs on {where}"),
         ("file system", ", ".join(r.file_system)),
@@ -95,7 +95,7 @@ def _image_job(images: ImageReport) -> list[tuple[str, str]]:
         ),
         (
             "it can read",
-            f"{_rate(job.reach_gbyte_s)} by {job.binds}: {100 * job.reach_share:.2g} % of it is taken",
+            f"{_rate(job.reach_gbyte_s)} by {job.binds}: {100 * job.reach_share:.2g} % of it is used",
         ),
     ]
 

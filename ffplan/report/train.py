@@ -197,7 +197,7 @@ def _train(report: TrainReport, *, chart: bool) -> list[Grid | Remarks]:
     lines.append(("MFU", _of_peak(report, first)))
     if not report.searched:
         same = ", with the same batch" if len(batches) == 1 else ""
-        lines.append(("eff %", f"{report.unit} a second and GPU over those of the first row{same}"))
+        lines.append(("eff %", f"{report.unit}/s per GPU, relative to the first row{same}"))
     if any(roof.name.endswith("-here") for roof in first.rooflines):
         lines.append(("book", "How to Scale Your Model: gradients of 2 bytes, reduced by the network's switches"))
     blocks.append(Grid("Assumptions", (*lines, *(("", text) for text in report.assumptions))))

@@ -73,6 +73,7 @@ class AcceleratorRates:
 
     def faster(self, name: str, factor: float) -> AcceleratorRates:
         """Return the rates with one resource faster: matrix, memory, kernels or host."""
+        # attention runs on the matrix units too
         names = {"matrix": ("products", "attention", "plain"), "memory": ("memory", "stream")}
         if name in ("host", "kernels"):
             kept = ("kernel",) if name == "kernels" else ("launch", "launch_parallel", "launch_step")
@@ -124,6 +125,7 @@ def accelerator_rates(
         attention=fused,
         plain=plain,
         memory=part.memory_bandwidth.value * 1e9 * memory.value,
+        # reads and writes of a GEMM stream better than small kernels, where that was measured
         stream=part.memory_bandwidth.value * 1e9 * (rates.stream or memory).value,
         units=rates.units.value,
         kernel=rates.kernel.value,

@@ -43,6 +43,7 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
     mine = [table for table in rates.tables if table.kernel == kernel]
     lines: dict[tuple[int, bool, bool], Line] = {}
     for table in _single_passes_last(mine):
+        # `longest` has the evidence of the table: where it is varied, all rates go with it
         scale = table.longest.value / table.tflops[-1] / rates.peak.value
         line = (tuple(map(float, table.lengths)), tuple(rate * scale for rate in table.tflops))
         for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[table.measured]:
@@ -90,6 +91,7 @@ def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, caus
             for lengths, fractions in (curve.lines[(wide, mask, back)] for wide in known)
         ]
     )
+    # place between measured widths; its fraction is the weight of the wider one
     place = np.interp(heads, known, np.arange(len(known)))
     low = np.floor(place).astype(int)
     high = np.minimum(low + 1, len(known) - 1)

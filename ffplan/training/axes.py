@@ -108,6 +108,7 @@ def _experts(shape: ModelShape) -> int:
 def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Truth:
     import numpy as np
 
+    # 2 pieces a rank, one from each end: under a causal mask the early half has less to do
     return (np.asarray(plans.context) > 1) & (shape.sequence % (2 * plans.context) != 0)
 
 
@@ -273,6 +274,7 @@ class ParallelPlans:
     @property
     def between(self) -> Number:
         """Ranks over which activations between the GEMMs are split: the ranks of sequence parallelism, or one."""
+        # no `where`: 0 gives 1, and 1 gives the TP size, of numbers and arrays alike
         return 1.0 + self.sequence_parallel * (self.tensor - 1.0)
 
     def tokens(self, sequence: Number) -> Number:

@@ -97,6 +97,7 @@ def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
         pieces: stages times chunks [1].
         plans: the plans: layers that predict further tokens count as well as embedding and output.
     """
+    # embedding, output and prediction layers may fill the places that are left
     lacking = np.ceil(layers / pieces) * pieces - layers
     return lacking > COUNTED + plans.mtp_layers
 
@@ -111,6 +112,7 @@ def violations(
         host_limit: host memory that a rank may fill [byte]; not checked if omitted.
     """
     p = plans
+    # micro-batches of a rank; not whole where the batch does not divide
     m = p.batch / (p.data * p.micro)
     faults: dict[str, Truth] = {
         "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
@@ -155,6 +157,7 @@ def reason_codes(faults: Mapping[str, Truth]) -> Ints:
     code = np.zeros(shape, dtype=np.int8)
     for number, name in enumerate(REASONS):
         if name in faults:
+            # the order of REASONS is the order of messages: the first fault is named
             code = np.where((code == 0) & np.broadcast_to(faults[name], shape), np.int8(number), code)
     return code
 

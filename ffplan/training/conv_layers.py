@@ -48,6 +48,7 @@ def image_flops(layers: Sequence[Convolution]) -> float:
         Backpropagation: equal operations for inputs and for weights; the image needs no gradient.
     """
     forward = sum(convolution_flops(layer) for layer in layers)
+    # the layers of one kind count together: only the first of them meets the image
     return float(3 * forward - convolution_flops(layers[0]) / layers[0].count)
 
 
@@ -96,6 +97,7 @@ def convolution_times(
     least = width * (rows * (layer.inputs + layer.outputs) + weights) / rates.stream
 
     def product(height: Number, columns: Number, inner: Number) -> Number:
+        # tiles alone, no waves: with few tiles the inner dimension is split over multiprocessors
         filled = TALL * ceil_div(height, TALL) * WIDE * ceil_div(columns, WIDE)
         return maximum(2.0 * filled * inner / rates.products, least)
 
@@ -175,6 +177,7 @@ def buckets(layers: Sequence[Convolution], width: float, least: float) -> list[t
     for layer in reversed(layers):
         for _ in range(layer.count):
             position -= 1
+            # one by one: a bucket may fill within layers of one kind
             held += width * convolution_parameters(layer) / layer.count
             if held >= least or position == 0:
                 filled.append((held, position))

@@ -152,14 +152,17 @@ def conv_step_parts(run: ConvRun) -> dict[str, Floats]:
         products, moved = products + layer.count * (ahead + inputs + weights), moved + layer.count * (more + less)
         behind += [inputs + weights + less + (KERNELS - 1) * rates.kernel] * layer.count
     _, unneeded, _ = convolution_times(run.layers[0], p.micro, rates, width)  # the gradient of the image
+    # nothing is behind the image: its gradient is not computed
     products, behind[0] = products - unneeded, behind[0] - unneeded - rates.kernel
     gradients = _reduced(run, behind)
     m, parameters = p.micro_batches, gradient_bytes(run.layers, 1.0)
+    # GEMMs at 16 bits work on a copy, cast anew for every micro-batch
     casts = CAST_BYTES * parameters / rates.memory if width < WEIGHT else 0.0
     parts = dict.fromkeys(PARTS, zero) | {
         "products": m * products,
         "memory": m * (moved + casts),
         "gradients": gradients + zero,
+        # one less: the gradient of the image is not computed
         "kernels": m * (KERNELS * len(behind) - 1) * rates.kernel + zero,
         "optimizer": (SGD_BYTES + 2 * run.kept) * parameters / rates.stream + zero,
     }
@@ -194,6 +197,7 @@ def check_memory(run: ConvRun, limit: float) -> None:
     Raises:
         RefusedError: for a plan that does not fit; names the number of images that would.
     """
+    # memory grows linearly with the images, so two points give the line
     need, fixed = (float(sum(conv_memory(run, micro).values())) for micro in (run.plans.micro, 0.0))
     if need <= limit:
         return

@@ -108,6 +108,7 @@ def drive_rates(run: TrainRun) -> tuple[Number, Number]:
     if rates is None:
         raise ValueError(NO_DRIVES.format(host.id))
     ranks = _running(run)
+    # the drives belong to the node: its ranks share them
     return rates[0] / ranks * 1e9, rates[1] / ranks * 1e9
 
 
@@ -122,6 +123,7 @@ def optimizer(run: TrainRun, count: Number, extra: Number) -> tuple[Number, Numb
         return overlap.optimizer_time(mine, 1.0, run.speeds.stream, states), 0.0
     link, memory = host_rates(run)
     time = overlap.host_optimizer_time(mine, 1.0, p.wire_bytes, link, memory)
+    # with the optimizer alone on the host, the weights stay on the device
     weights = p.width if p.offload == "parameters" else 0.0
     if p.on_drives:  # states pass through host memory in pieces, read, updated and written side by side
         read, write = drive_rates(run)

@@ -74,6 +74,7 @@ def _sent(run: TrainRun) -> Number:
         # multiprocessors copy while the network carries: the slower of both counts
         there, home = np.maximum(there, call + p.dispatch_bytes / p.width * moved), np.maximum(home, call + moved)
     group = placement_of(run, p.expert_tensor, strides(p)["tensor"])
+    # ranks that split an expert need all of its tokens, and add up their parts of the results
     joined = group_time(system, "all-gather", group, rows) + group_time(system, "reduce-scatter", group, rows)
     both: Number = there + home + joined
     return both

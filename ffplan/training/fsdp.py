@@ -171,6 +171,7 @@ def fsdp_exposed(run: TrainRun, micro: MicroBatch, count: Number, extra: Number)
         hidden = (unit.gather if hide_gathers else 0.0, scatter if hide_gradients else 0.0)
         carried = units * (hidden[0] + hidden[1])
         added = v * with_overlap_cost(backward_wait(*hidden, behind, units), carried, share)
+        # one communicator carries both: what is exposed is shared out by the time that each takes
         mine = added * units * hidden[0] / np.maximum(carried, 1e-30)
         others = added - mine if hide_gradients else v * units * scatter
         return (mine if hide_gathers else v * gathers), others + at_end

@@ -165,6 +165,7 @@ def both_ways(
 
     ahead = time(rows, columns, inner, inputs + weights, w * results)
     back = time(rows, inner, columns, results + weights, w * inputs)
+    # the gradient of weights is summed over micro-batches, often wider than a result
     added = accumulation_bytes(rates.accumulation, plans) * weights
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
@@ -212,5 +213,6 @@ def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tupl
     Source:
         [1]; Shazeer, arXiv 2002.05202 (gated units).
     """
+    # gate and up projection run as one GEMM
     wide = (2 if shape.gated else 1) * inner / tensor
     return (wide, shape.hidden), (shape.hidden, inner / tensor)

@@ -121,6 +121,7 @@ def by_machine(system: Cluster, find: Callable[[Cluster], Number]) -> Floats:
         system: machines side by side.
         find: returns the figure on one machine, of one row or of all.
     """
+    # rows often share a machine: compute it once
     known: dict[int, Floats] = {}
     for machine in system.rows:
         if id(machine) not in known:
@@ -307,6 +308,7 @@ def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     code = np.zeros(rows[0].shape, dtype=np.int64)
     for row in rows:
         values, position = np.unique(row, return_inverse=True)
+        # a number in mixed base: each row is a digit
         code = code * len(values) + position
     _, first, position = np.unique(code, return_index=True, return_inverse=True)
     return np.stack([row[first] for row in rows]), position
@@ -322,6 +324,7 @@ def _grid(system: Cluster, library: Library, operation: str, placement: GroupPla
     mark = (STREAMS, operation, library.id, *(np.asarray(row).tobytes() for row in rows))
     if mark not in system.known:
         system.known[mark] = _streams(system, library, operation, placement)
+    # a message of no bytes would divide by 0; `_without_call` sets its time to 0
     grid = grid_of(system.known[mark], np.maximum(sizes, 1.0))
     times = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
@@ -349,6 +352,7 @@ def _streams(system: Cluster, library: Library, operation: str, placement: Group
             float(zones),
             tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),
         )
+    # a group of one rank has no collective: two keep the formulas finite, and the time is dropped
     safe = choose(placement.per_node * placement.nodes < 2, 2.0, placement.per_node)
     job = RankLayout(
         host=system.host,
@@ -394,6 +398,7 @@ def send_time(system: Cluster, size: Number, stages: Number, placement: GroupPla
     elif peer is None or not host.joined:
         linked = part.nvlink.value if part and part.nvlink and host.joined else None
         peer = linked or (host.pcie[1] if host.pcie else float("inf"))
+    # all ranks of a node send at once, so each has its share of the NICs
     rate: Number = host.payload_gbyte_s * host.domain_nodes / gpus
     whole = GroupPlacement(
         0.0 * np.asarray(placement.nodes) + gpus, placement.nodes, placement.apart

@@ -64,6 +64,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
         around = attention_out(shape)
     if "attention" in plans.again:
         around = around - attention_out(shape)
+    # inputs of both norms, their results, latents, and what surrounds attention
     base = 2 * hidden / between + norms + narrow + around / plans.tensor
     short = plans.precision == "fp8"  # inputs of GEMMs take a byte less
     saved = norms + attention_out(shape) / plans.tensor if short else 0.0
@@ -85,6 +86,7 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
 
 def _scores(shape: ModelShape, plans: ParallelPlans) -> Number:
     """Return the memory of unfused attention scores in a layer [byte]."""
+    # s^2: every query against every key, the memory that fused attention avoids
     squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
     return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 
@@ -158,6 +160,7 @@ def in_flight(plans: ParallelPlans, stage: Number) -> Number:
     """
     p, v, m = plans.pipeline, plans.chunks, plans.micro_batches
     if plans.schedule == "dualpipe":
+        # both directions fill alike, so that every rank keeps as much
         return np.minimum(p + 1.0, m) + 0 * stage
     if plans.schedule != "1f1b":
         return np.minimum(np.ceil(ACTIVATIONS[plans.schedule] * p), m) + 0 * stage

@@ -106,9 +106,11 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRa
         attention_widths(shape),
         plans.micro * shape.sequence * shape.sequence / (plans.tensor * plans.context),
     )
+    # a score is a product over the query's width, and weighs a value: a multiply-add each
     operations = 2.0 * square * (width.query + attention_out(shape))
     if not plans.fused_attention:
         scores = score_bytes(plans) * square * shape.heads / rates.memory
+        # unfused, backward needs no scores again: gradients of both factors, twice the operations
         return operations / rates.plain, 2.0 * operations / rates.plain, scores
     # a causal mask removes half of the square
     kept = operations * (0.5 if plans.causal_skip else 1.0)
@@ -116,6 +118,7 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRa
         return kept / rates.attention, BACK * kept / rates.attention, 0.0 * operations
     # tables go by the width of one head
     head = width.query / shape.heads
+    # with heads exchanged, a rank sees the whole sequence of fewer heads
     piece = shape.sequence / (1.0 if plans.by_heads else plans.context)
     ahead, behind = (
         attention_rate(rates.curve, head, piece, causal=plans.causal_skip, back=back) for back in (False, True)
@@ -239,6 +242,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRate
     if shared:
         plain += zip(("up", "down"), feed_forward(shape, shared, plans.tensor), strict=True)
     together = feed_forward(shape, experts.ffn, plans.expert_tensor)
+    # the GEMMs of a rank's experts run together, which fills the multiprocessors better than one by one
     several = [
         (name, both_ways(routed / local, n, k, rates, plans, local))
         for name, (n, k) in zip(("up", "down"), together, strict=True)

@@ -79,6 +79,7 @@ def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> R
         expert_weights = shape.experts.routed * feed_forward_weights(shape, shape.experts.ffn)
         routed = share * expert_weights / (plans.expert * plans.expert_tensor)
         common = (1 - share) * common + share * (layer_weights(shape, dense=False) - expert_weights)
+        # every rank routes its own tokens, so it needs the whole router
         whole = whole + share * shape.hidden * shape.experts.routed
     common = common + copied_weights(shape, plans.tensor)
     return RankParameters(
@@ -202,6 +203,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     gathers = (zero == 3) & (shared > 1)
     logits, working = _passing(shape, p, parts, (count, copies, share), last_stage, gathers)
     single = p.precision == "tf32"  # no second copy of the weights
+    # ZeRO shards optimizer states from stage 1 on, gradients from 2, weights from 3
     weight, moments = states(4.0 if single else WEIGHT, 3), states(p.optimizer_bytes, 1)
     # the optimizer's copy is cast on the way, so no 16-bit weights stay behind
     if p.casts and p.offload == "none":
@@ -209,6 +211,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     gradient = states(1.0, 2) * p.gradient_bytes
     kept = policy_kept_bytes(shape, p, share)
     flight, away = in_flight(p, stage), np.minimum(p.offload_layers, count)
+    # on the host all micro-batches in flight wait; on the device only those on their way
     host = kept * away * flight
     if p.offload != "none":
         host, moments = host + moments, 0.0 * moments
@@ -240,6 +243,7 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     if np.any(first < full):
         stages["second"] = np.minimum(1.0, last)
     if shape.experts is not None and shape.experts.dense_layers:
+        # a first stage with a layer less moves the boundary up by one
         ends = (shape.experts.dense_layers + full - first) / full
         stages["mixed"] = np.minimum(np.floor(ends), last)
         stages["next"] = np.minimum(np.ceil(ends), last)

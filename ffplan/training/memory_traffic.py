@@ -97,6 +97,7 @@ def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
         [3]. Layer norms are one kernel, and models with biases have two dropouts.
     """
     w, width, out = plans.width, attention_widths(shape, plans.tensor), attention_out(shape)
+    # to 32 bits and back, each a read and a write
     casts = 2 * (w + SINGLE) if w < SINGLE else 0.0
     around = width.query + width.key
     summed: Number = 0.0
@@ -191,6 +192,7 @@ def routed_bytes(
     moved = plans.width * (sorting * shape.hidden + numbers * routed * inner)
     if plans.precision == "fp8":
         whole = plans.dispatch_bytes >= plans.width
+        # backward the gradients of gate and up are both cast
         wide = 2.0 if back and shape.gated else 1.0
         moved = moved + CAST_BYTES * ((routed if whole else home) * shape.hidden + wide * routed * inner)
         moved = moved + (PADDED * plans.width * routed * shape.hidden if whole else 0.0)

@@ -55,6 +55,7 @@ def operations_again(shape: ModelShape, plans: ParallelPlans) -> Number:
         Narayanan et al., arXiv 2104.04473, equation 3, with everything again.
     """
     into, core, out, up, down = (fraction_again(shape, plans, name) for name in OPERATORS[:5])
+    # the last GEMM around attention is the one behind it
     *ahead, behind = (n * k for n, k in around_attention(shape, 1.0))
     inner = feed_forward_weights(shape, shape.ffn), shape.hidden * shape.ffn
     weights = into * sum(ahead) + out * behind

@@ -118,6 +118,7 @@ def _tensor(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
     whole: Number = (1 - split) * pairs * reduce + split * (6 * gather + pairs * scatter)
     if "tensor" not in p.overlap:
         return whole
+    # computing beside it: a forward pass, a backward one of twice the work, and what runs again
     return overlap.exposed(whole, 3 * forward.products + forward.products_again, p.tensor, run.hiding)
 
 
@@ -131,11 +132,13 @@ def _context(run: TrainRun, forward: LayerTimes, _: LayerTimes) -> Number:
         sizes = (token * around, token * attention_out(run.shape))
         once: Number = sum(group_time(run.system, "all-to-all", placement, size) for size in sizes)
         return (2 + fraction_again(run.shape, p, "attention")) * once
+    # keys and values of the whole sequence: what each rank has seen after a round
     keys = p.width * p.micro * run.shape.sequence * (width.key + width.value) / p.tensor
     gather = group_time(run.system, "all-gather", placement, keys)
     share = run.hiding
     ahead = overlap.exposed(gather, forward.attention, p.context, share)
     again = fraction_again(run.shape, p, "attention")
+    # backward, gradients of keys and values go round as well
     return (1 + again) * ahead + overlap.exposed(2 * gather, forward.attention_back, p.context, share)
 
 

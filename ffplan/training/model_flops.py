@@ -131,11 +131,13 @@ def feed_forward_weights(shape: ModelShape, inner: Number) -> Number:
     Source:
         [1]; Shazeer, arXiv 2002.05202 (gated units).
     """
+    # up and down, and the gate
     return (3 if shape.gated else 2) * shape.hidden * inner
 
 
 def _small(shape: ModelShape) -> Number:
     """Return norms and biases of one layer without experts."""
+    # two norms, with a bias each where the model has biases
     norms = (4 if shape.biases else 2) * shape.hidden
     if shape.latent is not None:
         norms += shape.latent.key_value_rank + (shape.latent.query_rank or 0)
@@ -263,7 +265,9 @@ def sequence_flops(
     weights = (shape.layers - mixed) * layer_matrix_weights(shape) + mixed * layer_matrix_weights(shape, dense=False)
     matrices, attention = 2 * sequence * weights, shape.layers * attention_flops(shape, sequence, causal=causal)
     again = {"none": 0.0, "selective": attention, "full": matrices + attention}[recompute]
+    # 2 operations a weight and token, forward and twice backward
     output = 6 * sequence * shape.hidden * shape.vocabulary if head else 0
+    # backward costs twice the forward pass: gradients of inputs and of weights
     return 3 * (matrices + attention) + again + output
 
 

@@ -55,6 +55,7 @@ def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
         width = value("hidden") // value("heads")
     wide = value("ffn")
     if "hidden" in replaced and "ffn" not in replaced:
+        # a wider model of the same kind keeps its proportions
         wide = model.ffn / model.hidden * replaced["hidden"]
     return ModelShape(
         layers=value("layers"),

@@ -167,6 +167,7 @@ def drive_time(states: Number, read: Number, write: Number) -> Number:
     Source:
         Derived: every state is read and written once a step, and a drive does one of both at a time.
     """
+    # one after the other: a drive does not read and write at full rate at once
     return states * (1 / read + 1 / write)
 
 

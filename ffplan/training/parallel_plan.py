@@ -133,6 +133,7 @@ def placed(size: Number, inside: Number, domain: Number, *, aligned: bool = Fals
     """
     import numpy as np
 
+    # neighbours of the group are `inside` ranks apart, so only every `inside`-th GPU of a domain is in it
     fits = np.minimum(np.maximum(np.floor_divide(domain, inside), 1), size)
     nodes = np.ceil(size / fits)
     if not aligned:

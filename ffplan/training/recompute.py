@@ -41,8 +41,10 @@ def _every_second(shape: ModelShape, operator: str) -> Number:
     """Return the fraction of an operator that every second GEMM is [1]."""
     if operator == "qkv":
         width = attention_widths(shape)
+        # q, k and v are one GEMM here; of the three the second, k, runs again
         return width.key / (width.query + width.key + width.value)
     if operator == "up":
+        # gate and up are one GEMM here; only up runs again
         return 0.5 if shape.gated else 0.0
     return 0.0 if shape.gated or operator != "down" else 1.0
 

@@ -62,10 +62,12 @@ def parts_again(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates
     Source:
         [1] and [2] for what is computed again.
     """
+    # what a policy repeats whole is counted with it, and not again here
     tokens, part = plans.tokens(shape.sequence), 1.0 - fraction_again(shape, plans, "moved")
     projected = 1.0 - fraction_again(shape, plans, "qkv")
     moved: Number = 0.0
     if "norms" in plans.again:
+        # two norms, each read and written
         moved = moved + 4 * plans.width * shape.hidden / plans.between
     if "activation" in plans.again:
         numbers = activation_numbers(shape, plans)[0]

@@ -33,6 +33,7 @@ def data_parallel_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0,
         [1]: 989e12 / (2 x 450e9) = 1,098 in a node that reduces in its switch, 1,236 across nodes at 400 GB/s, with
         gradients of 2 bytes.
     """
+    # 4: a parameter costs two GEMMs of 2 operations a token backward, beside which gradients travel
     return flops * gradient / (4 * gbyte_s * 1e9) * (1 if in_network else 2)
 
 
@@ -54,6 +55,7 @@ def sharded_tokens(flops: Number, gbyte_s: Number, gradient: Number = 2.0, param
     Source:
         [1]: twice the batch of data parallelism, 2,472 across nodes, with gradients of 2 bytes.
     """
+    # forward there are half the operations to hide a gather behind
     return flops * maximum(parameter / 2, (parameter + gradient) / 4) / (gbyte_s * 1e9)
 
 

@@ -88,6 +88,7 @@ def _data(batch: int, gpus: int, ways: Ints, fixed: int | None) -> Ints:
     if fixed is not None:
         return np.full(np.shape(ways), float(fixed))
     allowed = np.array(divisors(batch, gpus), dtype=float)
+    # the largest divisor: ranks beyond it would have no whole micro-batch, and stay idle
     place = np.searchsorted(allowed, np.maximum(gpus // ways, 1), side="right") - 1
     ranks: Ints = allowed[place]
     return ranks
@@ -98,6 +99,7 @@ def _mesh(space: SearchSpace) -> dict[str, Any]:
     values = [np.array(space.structure[name], dtype=float) for name in STRUCTURE]
     grids = np.meshgrid(*values, indexing="ij")
     mesh = {name: grid.ravel() for name, grid in zip(STRUCTURE, grids, strict=True)}
+    # one stage has nothing to interleave, and TP 1 within experts is what TP 1 gives anyway
     same = (mesh["chunks"] > 1) & (mesh["pipeline"] == 1)
     if len(space.structure["expert_tensor"]) > 1:
         same |= (mesh["expert_tensor"] == 1) & (mesh["tensor"] == 1)
@@ -197,6 +199,7 @@ def _floor(plans: ParallelPlans, parts: dict[str, Floats], seconds: Floats) -> F
     bubble that this fills. Gradients reduced at 2 bytes are no faster than those kept so, which is an option.
     """
     moved = sum(parts[name] for name in ("parameters", "gradients", "launches", "bubble"))
+    # a lower bound: takes away all that a refinement could ever save
     least: Floats = seconds - parts["optimizer"] - parts["offload"] - np.where(plans.zero == FSDP, moved, 0.0)
     return least
 
@@ -318,6 +321,7 @@ def fastest(
     bound = _fastest_option(np.where(space.code == 0, space.floor, np.inf))
     least = np.sort(_fastest_option(space.step))
     enough = least[top - 1] if top <= least.size else np.inf
+    # a structure whose bound is above the slowest wanted plan cannot enter the list
     rows = np.flatnonzero(np.isfinite(bound) & (bound <= enough))
     structures: Any = {
         name: np.ravel(getattr(space.plans, name))[rows].reshape(-1, *(1,) * len(shape)) for name in PLACED

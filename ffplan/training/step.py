@@ -27,10 +27,12 @@ def _bubble(run: TrainRun, stage: Number, micro: MicroBatch, count: Number) -> N
     """Return the idle time of the pipeline over its ideal time."""
     p = run.plans
     if p.schedule == "dualpipe":
+        # half of the backward pass is for weights, the other half for inputs
         weights = count * 0.5 * pass_time(micro.back)
         whole = dualpipe_bubble(p.pipeline, count * micro.behind, weights, stage)
         return np.where(p.pipeline > 1, np.maximum(whole, 0.0), 0.0) / (p.micro_batches * stage)
     plain = bubble(p.schedule, p.pipeline, p.micro_batches)
+    # one formula for all: chunks are 1 but for interleaving
     return plain / p.chunks
 
 
@@ -119,6 +121,7 @@ def step_parts(run: TrainRun) -> dict[str, Floats]:
     waited = np.where(np.asarray(p.zero) == 3, (shared.gathers + shared.gradients) / m, 0.0) + swaps
     launch = rates.launch + rates.launch_parallel * (np.asarray(p.tensor) > 1)
     wait = overlap.launch_wait(stage + waited, count, launch, rates.launch_step)
+    # the bubble is made of the other stages' time, and a stage is never faster than its launches
     others, share = np.maximum(regular + waited, full * launch), _bubble(run, stage, micro, full)
     idle = overlap.bubble_time(others, m, share)
     steady = np.where(slowest, at_end, between)

@@ -50,7 +50,7 @@ def _yaml(chance: Random) -> Any:
 
 def _nccl(chance: Random) -> Any:
     from ffplan.inputs.document import parse_document
-    from ffplan.interop.topology.parts import KnownParts
+    from ffplan.interop.topology.model import KnownParts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
 

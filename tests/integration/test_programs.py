@@ -156,7 +156,7 @@ def test_opensm_takes_uneven_striping_where_its_roots_are_named(tmp_path: Path) 
     assert code == 0, report["checks"]
     assert found(report, "fat tree") == ["3 tiers, by ftree"]
     assert found(report, "pairs traced")[0].endswith("in 5 switches")
-    (note,) = [words for words in report["notes"] if "takes this tree for none" in words]
+    (note,) = [words for words in report["notes"] if "does not recognise this tree" in words]
     assert "Different number of" in note
     assert "`root_guid_file` names the core switches" in note
 

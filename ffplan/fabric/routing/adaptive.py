@@ -47,6 +47,7 @@ class CutTraffic:
         start, end, nbytes = start[away], end[away], nbytes[away]
         inside = self._tree_of[start] == self._tree_of[end]
         if not inside.all():
+            # kept by leaf alone: how far it climbs depends on which links between zones are left
             _count(self._all[2], start[~inside], end[~inside], nbytes[~inside])
             start, end, nbytes = start[inside], end[inside], nbytes[inside]
         _count(self._all[0], start, end, nbytes)
@@ -61,6 +62,7 @@ class CutTraffic:
             count = np.bincount(router.leaf[inside[number]], minlength=paths.tree.leaf).astype(float)
             per_pod = np.bincount(paths.pod_of(np.arange(paths.tree.leaf)), weights=count, minlength=max(1, paths.pods))
             total = count.sum()
+            # planes share no links, so traffic never leaves its plane
             elsewhere = sum(
                 len(inside[tree])
                 for tree, paths_other in enumerate(router.trees)
@@ -69,6 +71,7 @@ class CutTraffic:
             joined = elsewhere if len(paths.trunk_links) else 0
             # less the flow to itself
             self.ends[:, inside[number]] += nbytes * (total + joined - 1)
+            # what stays on its leaf, or in its pod, does not climb
             self.leaf[number] += nbytes * count * (total - count)
             self.pod[number] += nbytes * per_pod * (total - per_pod)
             self.zone[number] += nbytes * count * joined
@@ -81,6 +84,7 @@ class CutTraffic:
         """
         router = left or self.router
         load = np.zeros((len(router.fabric.network.links), 2))
+        # link i is the link of endpoint i: endpoint links come first
         load[: self.ends.shape[1]] = self.ends.T
         for number, paths in enumerate(router.trees):
             leaf, pod = self._with_zone(number, paths, load)

@@ -118,8 +118,10 @@ def spread(paths: TreePaths, sources: Floats, leaf: Ints, keys: Keys, load: Floa
     group = keys.leaf % u
     here = np.bincount(leaf * u + group, minlength=leaves * u).reshape(leaves, u)
     links = paths.leaf_link(np.arange(leaves)[:, None], np.arange(u)[None])
+    # destinations elsewhere with that key; those on the leaf itself never climb
     load[2 * links] += sources[:, None] * (here.sum(axis=0) - here)
     pod = paths.pod_of(np.arange(leaves))
+    # from the pod's other leaves; what comes down from the cores is added there
     in_pod = np.bincount(pod, weights=sources, minlength=paths.pods)[pod] - sources
     load[2 * links + 1] += here * in_pod[:, None]
     if paths.pods > 1:
@@ -149,6 +151,7 @@ def all_to_all_loads(router: Router, member: Bools, nbytes: float) -> Floats:
                 met = len(inside[end]) if _across(router, start, end, sources, inside[end], load) else 0
             load[2 * inside[start]] += met
             load[2 * inside[start] + 1] += met
+    # loads are whole flows until here, so that no rounding builds up
     return load * nbytes
 
 

@@ -83,6 +83,7 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
         for end, rows in ((k.b, _tier(k, 0)), (k.a, _tier(k, 1)), (k.a, _tier(k, 2)))
     )
     tiers = fabric.trees[0].tree.rule.tiers
+    # a leaf passes on no more than the weaker of its two sides
     through = np.minimum(below, above) if tiers > 1 else below
     cuts = np.zeros((fabric.planes, zones))
     for wired in fabric.trees:
@@ -94,6 +95,7 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
             pods = int(s.pod[leaves].max()) + 1
             inside = np.bincount(s.pod[leaves], weights=through[leaves], minlength=pods)
             up = np.bincount(s.pod[spines], weights=out[spines], minlength=pods)
+            # a single pod is split below its cores
             total = np.minimum(inside, up).sum() if pods > 1 else total
         cuts[wired.plane, wired.zone] = total / 2
     return cuts
@@ -123,6 +125,7 @@ def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
         result: Floats = cuts.sum(axis=1)
         return result
     if not fabric.interzone:
+        # zones without links: an even number falls into halves at no cost, an odd one splits one zone
         apart: Floats = (zones % 2) * cuts.min(axis=1)
         return apart
     trunk = k.tier == 3
@@ -200,6 +203,7 @@ class DegradedJob:
             switches: numbers of the switches lost.
             links: numbers of the links lost.
         """
+        # sorted: the order of losses does not matter
         key = blake2b(np.sort(switches).tobytes() + b"|" + np.sort(links).tobytes(), digest_size=16).digest()
         if key not in self._known:
             self._known[key] = self._remaining(switches, links)
@@ -233,6 +237,7 @@ class DegradedJob:
         router = self.router if alive is None else self.router.after(alive)
         if ports.shape != self.every.shape:
             ports = ports[aligned(network, ports)]
+        # on a healthy fabric whose zones are linked, every node reaches every other
         if alive is not None or not (fabric.zones == 1 or fabric.interzone or fabric.side_by_side):
             ports = ports[_joined(router, ports)]
         if len(ports) < 2:
@@ -240,6 +245,7 @@ class DegradedJob:
         load, lost = self._loads(router, ports)
         if lost:
             return 0.0, len(ports)
+        # 1 GB takes that time, so its inverse is the rate in GB/s
         return 1.0 / float(link_times(network, load).max()), len(ports)
 
     def _loads(self, router: TreeRouting, ports: Ints) -> tuple[Floats, int]:
@@ -252,6 +258,7 @@ class DegradedJob:
             self._same = ports, self._traffic(ports)
         traffic = self._same[1]
         if isinstance(traffic, CutTraffic):
+            # `_joined` has kept only nodes that reach each other
             return traffic.loads(router), 0
         return traffic.loads(router) if isinstance(traffic, StaticTraffic) else loads_of(router, traffic, "static", 0)
 

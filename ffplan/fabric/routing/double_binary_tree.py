@@ -73,6 +73,7 @@ def joined_trees(sizes: list[int]) -> Ints:
         root_two = start + int(np.flatnonzero(trees[1] < 0)[0])
         if before >= 0:
             trees[0, root_one - start] = before
+            # `before` counts over all zones; the array of the zone before starts at its own first rank
             parts[-1][1, before - (start - parts[-1].shape[1])] = root_one
         parts.append(trees)
         before = root_two
@@ -93,6 +94,7 @@ def crossings(parent: Ints, zone: Ints) -> Ints:
     start, end = child[real], parent[real]
     across = zone[start] != zone[end]
     low, high = np.minimum(start, end)[across], np.maximum(start, end)[across]
+    # one number for each unordered pair, so that a pair in both trees counts once
     return np.stack(np.divmod(np.unique(low * ranks + high), ranks), axis=1)
 
 

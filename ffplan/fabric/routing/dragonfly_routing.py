@@ -64,6 +64,7 @@ class DragonflyRouting:
         """Return the directed local link of a plane between routers of one group; -1 for the same router."""
         a = self.shape.routers
         low, high = np.minimum(here, there) % a, np.maximum(here, there) % a
+        # pairs of routers are numbered row by row in the upper triangle of their group
         pair = low * (2 * a - low - 1) // 2 + high - low - 1
         link = here // a * (a * (a - 1) // 2) + pair
         return np.where(here == there, -1, 2 * link + (here > there))
@@ -103,9 +104,11 @@ class DragonflyRouting:
         reached = self.connected(src, dst)
         position, end = self.router[src].astype(np.int64), self.router[dst].astype(np.int64)
         here, there = position // a, end // a
+        # static tables know the destination alone, so all three legs share one key
         keys = [self.rank[dst] if seed is None else hashed(src, dst, seed, level) for level in range(3)]
         far = here != there
         if detour and g > 2:
+            # level 3: independent of the hashes 0 to 2 that choose links
             third = hashed(src, dst, seed or 0, 3) % (g - 2)
             low, high = np.minimum(here, there), np.maximum(here, there)
             # skip both groups of the flow, the lower first, so all others are equally likely
@@ -163,4 +166,5 @@ class DragonflyRouting:
             routers = self.router[member & (self.plane == plane)]
             traffic.append(GroupTraffic.all_to_all(self.shape, np.bincount(routers, minlength=count), nbytes))
         sent = np.where(member, nbytes * (size[self.plane] - 1), 0.0)
+        # every member receives as much as it sends
         return self._spread(traffic, np.repeat(sent, 2))

@@ -114,6 +114,7 @@ def valiant_loads(traffic: GroupTraffic) -> Floats:
     groups = np.arange(g)
     out = (traffic.out.sum(axis=2, keepdims=True) - traffic.out) / parts
     back = (traffic.back.sum(axis=2, keepdims=True) - traffic.back) / parts
+    # no detour leads back into the group it left
     out[groups, :, groups] = back[groups, :, groups] = 0.0
     flow = traffic.out.sum(axis=1) / parts
     local = traffic.inside + out @ held.transpose(0, 2, 1) + held @ back.transpose(0, 2, 1)
@@ -138,6 +139,7 @@ def best_mixture(traffic: GroupTraffic) -> Floats:
     short, long = minimal_loads(traffic), valiant_loads(traffic)
     low, high = 0.0, 1.0
     for _ in range(50):
+        # the maximum of lines is convex: the slope of the busiest link says which half holds the minimum
         middle = (low + high) / 2
         busiest = int((short + middle * (long - short)).argmax())
         low, high = (middle, high) if long[busiest] < short[busiest] else (low, middle)

@@ -41,6 +41,7 @@ class Tracer:
         self.link = np.full(count * self.width, -1, np.int64)
         """Directed link out of each switch port."""
         self.peer = np.full(count * self.width, -1, np.int64)
+        # end `a` may be an endpoint, which forwards nothing
         low = k.a < count
         number = np.arange(len(k))
         self.link[k.a[low].astype(np.int64) * self.width + k.a_port[low]] = 2 * number[low]
@@ -92,6 +93,7 @@ class Tracer:
             part = slice(start, start + WALKERS)
             src, dst, nbytes = flows.src[part], flows.dst[part], flows.nbytes[part]
             more, passed = self.walk(self.network.endpoints.leaf[src], dst, nbytes, most)
+            # walks start at the leaf: add the link up from the endpoint
             load += more + np.bincount(2 * src, weights=nbytes, minlength=len(load))
             lost += int((passed < 0).sum())
         return load, lost
@@ -107,6 +109,7 @@ class Tracer:
         for start in range(0, len(members), size):
             dst = np.tile(members[start : start + size], len(leaves))
             leaf = np.repeat(leaves, len(members[start : start + size]))
+            # less the flow from the destination to itself
             weight = (np.repeat(count, len(members[start : start + size])) - (e.leaf[dst] == leaf)) * nbytes
             more, passed = self.walk(leaf, dst, weight, most)
             load += more

@@ -78,6 +78,7 @@ def tree_of(job: JobNodes, kind: str) -> Ints:
     """
     ranks = len(job.ports)
     changes = int((np.diff(job.zone) != 0).sum())
+    # ranks that come back to a zone form no run that a tree of its own could cover
     if kind == "library-tree" or changes >= len(np.unique(job.zone)):
         return double_binary_tree(ranks)
     edges = np.flatnonzero(np.diff(job.zone)) + 1
@@ -175,6 +176,7 @@ def counted_all_to_all(router: Routing, job: JobNodes, nbytes: float, routing: s
     member = np.zeros(len(endpoints), bool)
     member[job.ports.ravel()] = True
     planes = np.bincount(endpoints.plane[member])
+    # a rail's part of the node's bytes, in equal parts to all others of its plane
     load = router.all_to_all(member, nbytes / job.ports.shape[1] / max(1, int(planes.max()) - 1), routing)
     return None if load is None else (load, router.apart(job.ports.ravel()))
 
@@ -214,5 +216,6 @@ def pairs_across_zones(job: JobNodes, kind: str) -> int | None:
     """Return the pairs of nodes that communicate across zones in a ring or tree; None for other traffic."""
     ranks = len(job.ports)
     if kind == "ring":
+        # a ring is written as a tree whose parent is the next rank
         return crossing_pairs(((np.arange(ranks) + 1) % ranks)[None], job.zone)
     return crossing_pairs(tree_of(job, kind), job.zone) if kind in ("tree", "library-tree") else None

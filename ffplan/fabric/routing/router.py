@@ -153,6 +153,7 @@ class Router:
         keys = self.across_keys(keys, tree)
         first, ok_first = self.trees[start].steps(self.leaf[src], self.trees[start].trunk_leaf[out], keys)
         second, ok_second = tree.steps(tree.trunk_leaf[back], self.leaf[dst], keys)
+        # columns 1 to 4: through the first zone; 5 and 6: between zones; 7 to 10: through the second
         links[rows, 1:5] = first
         links[rows, 5] = 2 * self.trees[start].trunk_links[out]
         links[rows, 6] = 2 * tree.trunk_links[back] + 1

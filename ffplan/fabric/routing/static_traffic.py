@@ -82,6 +82,7 @@ class StaticTraffic:
         rows = np.flatnonzero(left.disturbed(self.src, self.dst))
         routed, count = self._routed(left, rows), count.copy()
         old, new = before.links[rows], routed.links
+        # `at` counts a link that several flows share several times; plain indexing would count it once
         np.subtract.at(count, old[old >= 0], 1)
         np.add.at(count, new[new >= 0], 1)
         lost = before.lost.copy()

@@ -37,6 +37,7 @@ def ports_of(endpoints: EndpointTable, groups: list[int]) -> Ints:
     """
     ports = np.flatnonzero(np.isin(endpoints.group, groups))
     order = np.lexsort((endpoints.port[ports], endpoints.node[ports], endpoints.group[ports]))
+    # nodes are numbered anew in each group
     nodes = len(np.unique(endpoints.group[ports].astype(np.int64) << 32 | endpoints.node[ports]))
     return ports[order].reshape(nodes, -1)
 
@@ -61,6 +62,7 @@ def ring(job: Ints, nbytes: float) -> Flows:
     """
     ranks = len(job)
     rank = np.arange(ranks)
+    # the 2: once round to reduce, once round to gather
     return _pairs(job, rank, (rank + 1) % ranks, 2 * (ranks - 1) / ranks * nbytes)
 
 
@@ -100,6 +102,7 @@ def permutation(job: Ints, nbytes: float, seed: int) -> Flows:
     Source:
         Definition.
     """
+    # one cycle through all ranks has no fixed point, unlike a plain permutation
     order = np.random.default_rng(seed).permutation(len(job))
     return _pairs(job, order, np.roll(order, -1), nbytes)
 

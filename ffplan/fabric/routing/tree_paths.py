@@ -136,6 +136,7 @@ class TreePaths:
 
     def steps(self, src: Ints, dst: Ints, keys: Keys) -> tuple[Ints, Bools]:
         """Return the directed links between leaves, shape (flows, 4) padded with -1, and which flows arrive."""
+        # leaf to spine, spine to core, and back down; a flow within a pod skips the middle two
         steps = np.full((len(src), 4), -1, np.int64)
         ok = np.ones(len(src), bool)
         if not self.uplinks:

@@ -46,4 +46,5 @@ class TreeRouting(Router):
             return 0
         planes = np.bincount(self.fabric.network.endpoints.plane[ports])
         trees = np.bincount(self.tree_of[ports])
+        # ordered pairs of a plane less those of one tree; pairs of an endpoint with itself cancel
         return int((planes**2).sum() - (trees**2).sum())

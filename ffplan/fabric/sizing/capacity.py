@@ -34,6 +34,7 @@ def _that_fit(design: ResolvedDesign, room: int) -> str:
 
     low, high = 0, last.count
     while low < high:
+        # rounded up, or neighbouring bounds would never meet
         middle = (low + high + 1) // 2
         low, high = (middle, high) if fits(middle) else (low, middle - 1)
     beside = " beside the rest" if len(design.groups) > 1 else ""

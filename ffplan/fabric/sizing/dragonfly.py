@@ -45,6 +45,7 @@ def dragonfly_shape(radix: Any) -> tuple[Any, Any, Any]:
     Source:
         [1] section 3.1.
     """
+    # k = p + (2 p - 1) + p: a router has no link to itself
     p = (radix + 1) // 4
     return p, 2 * p, p
 
@@ -122,6 +123,7 @@ def dragonfly_bisection(groups: Any, pair_links: Any, routers: Any, link_rate: A
     Source:
         Derived from [1]: half of the whole groups against the other half.
     """
+    # the split group's routers, half against half, with one local link for each pair
     links = (groups // 2) ** 2 * pair_links + groups % 2 * (routers**2 // 4)
     return minimum(endpoint_bandwidth / 2, links * link_rate)
 

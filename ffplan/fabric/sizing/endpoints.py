@@ -28,6 +28,7 @@ class Demand:
 
 def deal(count: int, parts: int, index: int, start: int) -> int:
     """Return the number of `count` things that part `index` gets when they are dealt in turn, from part `start` on."""
+    # the remainder goes to the parts from `start` on, one each
     return count // parts + ((index - start) % parts < count % parts)
 
 
@@ -58,6 +59,7 @@ def zone_demand(design: ResolvedDesign, zone: int, last: int | None = None) -> t
             ports.append(count * (per_plane // zones))
         else:
             ports.append(deal(count, zones, zone, start) * per_plane)
+            # the next group goes on where this one ended, so that zones differ by one node at most
             start += count
     return tuple(ports)
 

@@ -87,6 +87,7 @@ class _Sizer:
     def capacity(self) -> int:
         """Most endpoints of one tree."""
         most, rule = self.base.capacity, self.base
+        # whole units alone: a leaf for each rail, or none
         return most // (rule.rails * rule.downlinks) * rule.rails * rule.downlinks if self.units else most
 
     def _build(self, rule: TreeRule, endpoints: int) -> Tree | None:
@@ -121,6 +122,7 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
     tree = sizer.tree(per_tree)
     if tree is None:
         return f"{family}: {copies * sizer.capacity:,}"
+    # one endpoint more than the leaves hold forces the next size
     grown = sizer.tree(tree.leaf_ports + 1)
     return Candidate(
         family=family,
@@ -131,6 +133,7 @@ def _trees(family: str, copies: int, per_tree: int, sizer: _Sizer, note: str = "
         core=copies * tree.core,
         router=0,
         inter_switch_links=copies * (tree.leaf_spine + tree.spine_core),
+        # up one switch a tier, and down again past the top one
         diameter=2 * tree.rule.tiers - 1,
         next_endpoints=copies * grown.leaf_ports if grown else None,
         next_switches=copies * grown.switches if grown else None,
@@ -216,6 +219,7 @@ def _striped(name: str, planes: int, ask: Request) -> Candidate | str:
         return f"{name}: {sizer.capacity:,}"
     return replace(
         candidate,
+        # the trees count ports; an endpoint is a NIC with a port in each plane
         endpoints=candidate.endpoints // planes,
         capacity=sizer.capacity,
         links_per_cable=planes,
@@ -236,7 +240,9 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
     def switches(count: int) -> int:
         return int(count * a)
 
+    # a full mesh inside each group, then the global links
     links = groups * a * (a - 1) // 2 + int(dragonfly_global_links(groups, ask.radix))
+    # a group's a h global ports reach that many others, one link each
     more = groups + 1 <= a * h + 1
     yield Candidate(
         family="dragonfly",
@@ -247,6 +253,7 @@ def dragonfly(ask: Request) -> Iterator[Candidate | str]:
         core=0,
         router=switches(groups),
         inter_switch_links=links,
+        # local, global, local: three links between four routers
         diameter=4,
         next_endpoints=(groups + 1) * a * p if more else None,
         next_switches=switches(groups + 1) if more else None,
@@ -293,6 +300,7 @@ def slim_fly(ask: Request) -> Iterator[Candidate | str]:
     if not holding:
         yield f"slim-fly: {max((slim_fly_counts(*size)[2] for size in sizes), default=0):,}"
         return
+    # sizes rise with q, so the first is the smallest
     chosen = (real or holding)[0]
     q, delta = chosen
     routers, per_router, _, links = slim_fly_counts(q, delta)
@@ -310,6 +318,7 @@ def slim_fly(ask: Request) -> Iterator[Candidate | str]:
         core=0,
         router=routers,
         inter_switch_links=links,
+        # any two routers are at most two links, so three routers, apart
         diameter=3,
         next_endpoints=slim_fly_counts(*later[0])[2] if later else None,
         next_switches=slim_fly_counts(*later[0])[0] if later else None,

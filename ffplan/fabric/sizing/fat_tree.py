@@ -49,6 +49,7 @@ class TreeRule:
         if self.leaf_down is not None:
             return self.leaf_down
         down, up = self.splits
+        # a port is split one way: uplinks of another split take whole ports away from downlinks
         return self.radix - (self.uplinks if down == up else ceil_div(self.uplinks, up) * down)
 
     @property
@@ -86,12 +87,14 @@ class TreeRule:
             return self.spines
         room = minimum(self.spine_down or self.spine_ports, self.spine_ports - self.spine_up)
         up: int = self.uplinks if isinstance(self.uplinks, int) else int(maximum(*self.uplinks))
+        # a spine takes whole groups, each with a link to every leaf of the pod
         fits = (n for n in range(1, up + 1) if up % n == 0 and up // n * self.pod_leaves <= room)
         return next((n for n in fits if self.spine_up % (up // n) == 0), up)
 
     @property
     def capacity(self) -> int:
         """Most endpoint ports of one tree."""
+        # the top tier fans out by all of its ports: nothing is above it
         top = {1: self.radix, 2: self.pod_leaves}.get(self.tiers, self.core_ports)
         return whole(formulas.tree_capacity(self.tiers, top, self.downlinks, self.pod_leaves))
 
@@ -259,6 +262,7 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
     pod = Pod(half, _pod_spines(rule, half, up, full=True), up)
     last = None
     if some(rest):
+        # fewer leaves need fewer links to the cores, in the same proportion
         last_up = -(-rest * up // half)
         last = Pod(rest, _pod_spines(rule, rest, last_up, full=False) * (rest > 0), last_up)
     spine = pods * pod.spines + (last.spines if last else 0)
@@ -270,6 +274,7 @@ def _three_tiers(rule: TreeRule, leaf: int, endpoints: int) -> dict[str, Any]:
         "spine_core": spine_core,
         "spare_spine_ports": spine * k - leaf * u - spine_core,
         "spare_core_ports": core * rule.core_ports - spine_core,
+        # one pod alone sends nothing over the cores, so their links do not bind
         "narrowest_links": choose(pods + (rest > 0) == 1, leaf * u, minimum(leaf * u, spine_core)),
         "full_pods": pods,
         "pod": pod,

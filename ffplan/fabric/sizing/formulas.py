@@ -31,6 +31,7 @@ def leaf_uplinks(radix: Number, oversubscription: Number) -> Number:
     Source:
         Definition of oversubscription; r = 1 gives k / 2.
     """
+    # rounded up: the ratio is a ceiling
     return minimum(maximum(round_up(radix / (1 + oversubscription)), 1), radix - 1)
 
 
@@ -52,6 +53,7 @@ def uplinks_of(downlinks: Number, down_split: Number, up_split: Number, oversubs
     Source:
         Definition of oversubscription as a ratio of bandwidths. HPN 7.0 has 128 x 200G down and 60 x 400G up, 16:15.
     """
+    # the ratio is of bandwidths: d / b ports go down, u / c ports go up
     return maximum(round_up(downlinks * up_split / (down_split * oversubscription)), 1)
 
 
@@ -131,6 +133,7 @@ def spine_uplinks(radix: Number, uplinks: Number, oversubscription: Number) -> N
     Source:
         Definition of oversubscription; r = 1 gives floor(k / 2), so that an odd port stays free.
     """
+    # the ports set aside are rounded up, so that the downlinks left may need fewer
     return minimum(uplinks, maximum(round_up((radix - uplinks) / oversubscription), 1))
 
 
@@ -205,6 +208,7 @@ def core_per_rail_whole_pods(
         Derived; reproduces 40 and 320 of [1] section III-C, and 64, 128, 256 of [3] for 16, 32, 64 scalable units.
     """
     rail_leaves = ceil_div(endpoints, rails * downlinks)
+    # a rail smaller than a pod is a pod of that size: nothing is left over for another rail
     pod = minimum(pod_leaves, rail_leaves)
     return ceil_div(rails * ceil_div(rail_leaves, pod) * pod * uplinks * spine_up, radix * pod_leaves)
 
@@ -325,8 +329,10 @@ def zone_bisection(
         Derived: all traffic between zones passes the l links of each zone, each on a separate port.
     """
     single = zones < 2
+    # the smaller half of the zones sends through its own links alone
     across = (zones // 2) * links_per_zone * link_rate
     several = minimum(zones * endpoint_bandwidth / 2, across + (zones % 2) * zone_cut)
+    # no `if`: zones may be an array
     return several * (1 - single) + zone_cut * single
 
 

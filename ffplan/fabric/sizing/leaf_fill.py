@@ -101,6 +101,7 @@ def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -
 def whole_pairs(rule: TreeRule, pod: Pod, split: int) -> bool:
     """True if the links of a pod share whole ports at both ends: as many lead from each leaf to each spine, and in
     step."""
+    # with one split for both ways, an odd number of downlinks would share a port with an uplink
     in_step = rule.splits[0] != rule.splits[1] or rule.downlinks % split == 0  # else uplinks begin on a whole port
     return (rule.uplinks // maximum(pod.spines, 1) % split == 0) & in_step
 

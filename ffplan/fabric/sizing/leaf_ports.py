@@ -35,6 +35,7 @@ class LeafPorts:
         Args:
             breakout: parts of a port [1].
         """
+        # leaf and port in one number: a port is below 2^16
         return len(np.unique(self.leaf.astype(np.int64) << 16 | self.slot // breakout))
 
 
@@ -75,6 +76,7 @@ def packed(endpoints: int, trunks: int, leaves: int, downlinks: int) -> tuple[In
         leaves: leaf switches [1].
         downlinks: downlinks of a leaf [1].
     """
+    # evenly over all leaves, so that no leaf loses many endpoints
     trunk_leaf = np.arange(trunks) * leaves // max(1, trunks)
     per_leaf = np.bincount(trunk_leaf, minlength=leaves)
     trunk_slot = downlinks - 1 - (np.arange(trunks) - np.searchsorted(trunk_leaf, trunk_leaf, side="left"))
@@ -94,6 +96,7 @@ def _railed(tree: Tree, unit: int, shared: int, table: tuple[Ints, Ints, Ints], 
     place = np.zeros(len(node), np.int64)
     inside = np.isin(group, compute)
     serial = node[inside]
+    # unit by unit; within one, NIC r goes to the leaf of rail r
     leaf_of, turn = serial // unit * leaves + rail[inside] // shared, serial % unit * shared + rail[inside] % shared
     place[inside] = leaf_of * downlinks + turn
     free = np.ones((tree.leaf, downlinks), bool)

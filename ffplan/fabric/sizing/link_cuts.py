@@ -31,6 +31,7 @@ class LinkCut:
 def reachable_nodes(design: ResolvedDesign) -> int:
     """Return the nodes that one collective can span: all, or the nodes of one of several separate zones."""
     fabric, count = design.spec.fabric, design.compute.group.count
+    # nodes that are in every zone reach each other on any of them
     apart = fabric.zones > 1 and fabric.inter_zone is None and design.compute.group.zones == "split"
     return ceil_div(count, fabric.zones) if apart else count
 
@@ -45,12 +46,14 @@ def zones_of(design: ResolvedDesign, nodes: Number) -> Number:
 def _middle(plan: FabricPlan, count: int, nodes: Number, apart: Truth) -> LinkCut:
     """Return the links across the middle of three tiers; a job has a share by its fraction of the nodes."""
     links = plan.links_by_tier["spine_core"]
+    # other jobs use the rest of the middle
     fraction = maximum(nodes, 2) / maximum(count, 2)
     return LinkCut(
         name="bisection",
         label="links across the middle of the fabric",
         sets=1 + apart * 1,
         links=links,
+        # half of the links belong to either side of an even split
         gbyte_s=links * plan.link_gbyte_s / 2 * fraction,
         below=count / 2,
     )

@@ -72,6 +72,7 @@ def field(q: int) -> tuple[Ints, Ints]:
     if power is None:
         raise ValueError(f"{q} is no prime power, so there is no field of that size")
     p, m = power
+    # elements of GF(p^m) are polynomials over GF(p): their digits are the coefficients
     digits = np.array(list(product(range(p), repeat=m)))  # digit 0 first
     weights = p ** np.arange(m - 1, -1, -1)
     add = ((digits[:, None] + digits[None]) % p) @ weights
@@ -88,6 +89,7 @@ def _multiplication(digits: Ints, tail: Ints, p: int, m: int, weights: Ints) -> 
     for i, j in product(range(m), repeat=2):
         product_[:, :, i + j] += low[:, None, i] * low[None, :, j]
     reduction = tail[::-1]
+    # highest power first: x^m = tail lowers each by m, and may leave powers that are still too high
     for power in range(2 * m - 2, m - 1, -1):
         product_[:, :, power - m : power] += product_[:, :, power : power + 1] * reduction
         product_[:, :, power] = 0
@@ -106,6 +108,7 @@ def _generators(q: int, delta: int, times: Ints) -> tuple[Ints, Ints]:
             break
     w = (q - delta) // 4
     if delta >= 0:
+        # X takes even powers of the root, X' odd ones
         count = (q - delta) // 2
         first, second = range(0, 2 * count, 2), range(1, 2 * count, 2)
     else:
@@ -140,6 +143,7 @@ def mms_links(q: int) -> tuple[Ints, Ints]:
     b.append((q * q + m * q + c).ravel())
     start, end = np.concatenate(a), np.concatenate(b)
     low, high = np.minimum(start, end), np.maximum(start, end)
+    # each link within a kind is found from both ends; keep it once
     pairs = np.unique(low * 2 * q * q + high)
     result = np.divmod(pairs, 2 * q * q)
     return result[0], result[1]

@@ -35,6 +35,7 @@ def _trees(design: ResolvedDesign, rule: TreeRule, ports: tuple[int, ...]) -> tu
             leaves = -(-size // rule.downlinks)
         fits = fits & (leaves <= most) & (size <= rule.capacity)
         held = minimum(size, rule.capacity)
+        # designs that do not fit are masked, yet their counts must stay within what the formulas accept
         cut = None if rule.tiers == 1 else maximum(minimum(leaves, most), 1)
         trees.append(build_tree(rule, maximum(held, 1), cut))
     return trees, fits
@@ -56,6 +57,7 @@ def _chosen_rule(design: ResolvedDesign, base: TreeRule, ports: tuple[int, ...],
         offered = fits & (uplinks >= least) & ((np.asarray(ratio) > 1) | (uplinks == least))
         offered &= uplinks <= np.maximum(limit, least)
         count = np.where(offered, sum(tree.switches for tree in trees), np.inf)
+        # strictly less: of equal trees the one with the fewest uplinks stays
         chosen, best = np.where(count < best, uplinks, chosen), minimum(count, best)
     return replace(base, uplinks=chosen)  # type: ignore[arg-type]
 
@@ -93,6 +95,7 @@ def plan_tree_grid(design: ResolvedDesign) -> tuple[FabricPlan, Ints]:
 
     def refuse(where: Any, number: int) -> None:
         nonlocal why
+        # the first reason stays, as for a single design
         why = np.where((why == 0) & where, number, why)
 
     refuse(minimum(*needs.totals) <= 0, 2)

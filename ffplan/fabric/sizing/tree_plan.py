@@ -66,6 +66,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
         return whole(formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio))
     if up == fabric.breakout:
         return whole(formulas.leaf_uplinks(design.radix, ratio))
+    # different splits: share out whole ports first, then split them
     return whole(formulas.leaf_uplinks(ports, ratio)) * up
 
 
@@ -96,6 +97,7 @@ def tree_rule(design: ResolvedDesign, ports: tuple[int, ...]) -> TreeRule:
         leaves = [leaves_of(design, choice, count) or -(-count // choice.downlinks) for count in needed]
         if max(leaves) * choice.downlinks > choice.capacity:
             return float("inf")
+        # switches decide: more uplinks than the ratio needs can divide better among spines
         return sum(tree.switches for tree in _trees(design, choice, ports))
 
     choices = uplink_choices(rule, fabric.oversubscription, fabric.scalable_unit or 1)
@@ -106,6 +108,7 @@ def provisioned(design: ResolvedDesign, needs: Demand) -> tuple[int, ...]:
     """Return the endpoint ports to build in each zone of one plane."""
     fabric = design.spec.fabric
     trees = fabric.zones * design.planes
+    # access points are counted over all trees
     floor = -(-(fabric.access_points or 0) // trees)
     return tuple(maximum(total, floor) for total in needs.totals)
 
@@ -278,6 +281,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
     leaving = out_of(1 << 60)
     if design.spec.fabric.tiers == 3 and tree.pod is not None:
         lower = out_of(tree.full_pods * tree.pod.leaves)
+        # full pods and the last one apart: the links of one do not carry the other's traffic
         carried = minimum(lower, tree.full_pods * up * tree.pod.up * link_rate)
         if tree.last_pod is not None:
             carried = carried + minimum(leaving - lower, up * tree.last_pod.up * link_rate)

@@ -86,6 +86,7 @@ def cable_length(
     Source:
         Geometry of trays along and across rows; EIA-310 for the rack unit.
     """
+    # up to the tray and down again
     across = 2 * riser + rows * row_pitch + racks * rack_width
     return slack + np.where(same_rack, units * UNIT_M, across)
 
@@ -128,6 +129,7 @@ def first_of_cables(design: ResolvedDesign, fabric: WiredFabric) -> tuple[Ints, 
         every = np.arange(len(k))
         return every, every
     whole = np.where(k.tier == 0, split, np.where(_paired(fabric, pairs), pairs, 1))
+    # upper device and its first port of the whole one: links with one key share a cable
     key = k.b.astype(np.int64) << 16 | k.b_port // whole * whole
     _, first, cable = np.unique(key, return_index=True, return_inverse=True)
     order = np.argsort(first)
@@ -180,6 +182,7 @@ def _lengths(fabric: WiredFabric, floor: Floor, place: Positions, cable: Ints) -
     )
     longest = np.zeros(int(cable.max(initial=-1)) + 1)
     np.maximum.at(longest, cable, length)
+    # less a hair: a length of exactly a step, summed from floats, must not become the next one
     return np.asarray(np.ceil(longest / STEP_M - 1e-9) * STEP_M)
 
 
@@ -226,6 +229,7 @@ def _too_long(design: ResolvedDesign, lengths: Floats, types: list[Link]) -> Fin
 
 def pieces_sold(table: CableTable) -> Iterator[tuple[int, int, int]]:
     """Yield tier, position in `types` and pieces of the cables of a fabric, as they are sold."""
+    # rounded up by tier and type, as a shared module is bought whole
     for tier in np.unique(table.tier).tolist():
         inside = table.tier == tier
         pieces = np.bincount(table.kind[inside], weights=table.pieces[inside], minlength=len(table.types))

@@ -83,6 +83,7 @@ def dragonfly_links(shape: DragonflyShape) -> DragonflyLinks:
     local = g * len(lower)
     return DragonflyLinks(
         a=np.concatenate([(first + lower).ravel(), low * a + down // h]),
+        # a router skips itself: those above it are one port lower
         a_port=np.concatenate([np.tile(p + upper - 1, g), p + a - 1 + down % h]),
         b=np.concatenate([(first + upper).ravel(), high * a + up // h]),
         b_port=np.concatenate([np.tile(p + lower, g), p + a - 1 + up % h]),

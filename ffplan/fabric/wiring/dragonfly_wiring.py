@@ -81,6 +81,7 @@ def wire_dragonfly(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
     endpoints, ends, between = [], [], []
     for plane in range(planes):
         port, rate = ports_in_plane(design, seats.group, seats.port, plane)
+        # endpoints are numbered behind all switches of all planes
         first, device = plane * routers, planes * routers + plane * count + np.arange(count)
         endpoints.append(
             EndpointTable(

@@ -119,15 +119,18 @@ def positions(design: ResolvedDesign, fabric: WiredFabric) -> Positions:
     if for_nodes < 1 or per_rack < 1 or node_rows * room < len(leaves):
         raise InputError(_no_switch_room(design, len(leaves), node_rows * room))
     upper_rows = -(-len(others) // (floor.racks_per_row * per_rack))
+    # spines and cores go in the middle of the hall, where the longest cable is shortest
     before = node_rows // 2
     count, first = len(network.switches) + len(network.endpoints), len(network.switches)
     row_of, rack_of, unit_of = np.zeros((3, count), np.int64)
     place = Positions(row_of, rack_of, unit_of, node_rows + upper_rows)
     middle, column = for_nodes // 2, rack % for_nodes
     place.row[first:] = _shift(rack // for_nodes, before, upper_rows)
+    # leaf racks are in the middle of their row; nodes right of them move on
     place.rack[first:] = np.where(column < middle, column, column + floor.switch_racks_per_row)
     place.unit[first:] = unit
     first_of = np.full(first, np.iinfo(np.int64).max)
+    # a leaf prefers the row of its first node
     np.minimum.at(first_of, network.endpoints.leaf, rack // for_nodes)
     seated = _seat_leaves(np.minimum(first_of[leaves], node_rows - 1), node_rows, room)
     _stack(place, leaves, _shift(seated, before, upper_rows), _within(seated), middle, floor)

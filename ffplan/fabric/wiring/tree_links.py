@@ -96,6 +96,7 @@ def core_table(tree: Tree) -> CoreTable:
     u, cores, k = tree.rule.uplinks, tree.core, tree.rule.core_ports
     up, pods = tree.pod.up, tree.full_pods
     total = pods * u * up
+    # rounded up, so that runs differ by one link at most
     first = -(-np.arange(cores + 1) * total // cores)
     core = np.repeat(np.arange(cores, dtype=np.int32), np.diff(first))
     port = (np.arange(total) - np.repeat(first[:-1], np.diff(first))).astype(np.int16)
@@ -107,6 +108,7 @@ def core_table(tree: Tree) -> CoreTable:
     # how many links of the last pod this core has already
     seen = np.arange(needed) - np.searchsorted(chosen, chosen, side="left")
     taken = np.diff(first)
+    # the inverse of the strides: pod p is in the place where the strides meet it
     place = np.argsort(_strides(pods))
     return CoreTable(
         full=core.reshape(u, up, pods).transpose(2, 0, 1)[place],

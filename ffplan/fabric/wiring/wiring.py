@@ -164,6 +164,7 @@ class _Builder:
 
     def inter_zone(self, plane: int, zones: int, switches: int, seat: list[LeafPorts], rate: float) -> None:
         """Add the inter-zone switches of a plane and their links."""
+        # every zone has as many links to each inter-zone switch
         per_switch = len(seat[0].trunk_leaf) // switches
         self.switches.append(
             SwitchTable(

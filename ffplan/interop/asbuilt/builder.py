@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.formatting import plural
+from ffplan.interop.asbuilt.infiniband import lesser
 from ffplan.interop.asbuilt.model import PORTS, UNSAID, AsBuilt, BuiltDevice, fault, peer_of, renumbered
-from ffplan.interop.asbuilt.speeds import lesser
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats, Ints
@@ -134,7 +134,7 @@ class Builder:
         undescribed = self._undescribed(rows)
         remarks = list(self.remarks)
         if self.skipped:
-            remarks.append(f"passed over {plural(self.skipped, 'line')} of other programs, first {self.first_skipped}")
+            remarks.append(f"skipped {plural(self.skipped, 'line')} of other programs, first {self.first_skipped}")
         devices = list(self.described.values())
         place = np.full(len(self.ids), -1, np.int64)
         place[list(self.described)] = np.arange(len(devices))
@@ -189,8 +189,8 @@ class Builder:
         for key, number in missing.items():
             kind = _KINDS.get(key[:2], "host")
             self.device(key, self.hints.get(key) or key, kind, 0, lines.get(number, 1), seen=False)
-        verb = "is wired to and not described" if len(missing) == 1 else "are wired to and not described"
-        self.remarks.append(f"{plural(len(missing), 'device')} {verb}: the file is a part of an output")
+        verb = "is a neighbour" if len(missing) == 1 else "are neighbours"
+        self.remarks.append(f"{plural(len(missing), 'device')} {verb} without an entry: the output is incomplete")
         return tuple((key, lines.get(number, 1)) for key, number in missing.items())
 
     def _agree(self, rows: Ints, place: Ints) -> list[str]:
@@ -212,5 +212,5 @@ class Builder:
         alone = np.flatnonzero((back < 0) & listed[place[far // PORTS]])
         if not len(alone):
             return []
-        count = f"{len(alone)} links stand" if len(alone) > 1 else "a link stands"
-        return [f"{count} at one end alone, first in line {int(line[alone[0]])}"]
+        count = f"{len(alone)} links are" if len(alone) > 1 else "a link is"
+        return [f"{count} listed at one end only, first in line {int(line[alone[0]])}"]

@@ -88,7 +88,7 @@ def _whose(names: list[str], outer: list[int]) -> str:
         first_card = f"its ports 1 to {ports_per_card} are 1 to {ports_per_card} of `{labels[0]}`"
     else:
         first_card = f"its ports 1 to {ports_per_card} are {first_few(map(str, outer))} of `{labels[0]}`"
-    following = f", the next {ports_per_card} those of `{labels[1]}`" if len(labels) > 1 else ""
+    following = f", the next {ports_per_card} belong to `{labels[1]}`" if len(labels) > 1 else ""
     last = f", and so on to `{labels[-1]}`" if len(labels) > 2 else ""
     return f": {first_card}{following}{last}"
 

@@ -47,7 +47,7 @@ def read_dot(text: str, file: str) -> list[EthernetLink]:
             continue
         ends = list(_ends(statement))
         if len(ends) != 2 or not all(port for _, port in ends):
-            message = f"`{statement[:50]}` is no link between two ports"
+            message = f"`{statement[:50]}` is not a link between two ports"
             raise fault(file, number, message, 'write "leaf01":"swp1" -- "node01":"eth0"')
         (device, port), (neighbour, peer) = ends
         link = EthernetLink(
@@ -130,7 +130,7 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         inside = {_local(child.tag): child.text for child in element.children}
         ends = [inside.get(name, "") for name in ("StartDevice", "StartPort", "EndDevice", "EndPort")]
         if not all(ends):
-            message = "a link without all of StartDevice, StartPort, EndDevice and EndPort"
+            message = "a link lacks StartDevice, StartPort, EndDevice or EndPort"
             raise fault(file, element.line, message, "give the minigraph as it is")
         start, port, end, peer = ends
         link = EthernetLink(

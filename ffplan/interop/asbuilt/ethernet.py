@@ -147,13 +147,14 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
     Raises:
         InputError: located, where a port of a switch has no number, or is listed twice.
     """
-    said = {device.name: device.switch for device in devices}
+    said = {device.name: device.switch for device in devices if device.switch is not None}
     own_files = {device.name for device in devices if device.listed}
     ports: dict[str, set[str]] = {}
     for link in links:
         ports.setdefault(link.device, set()).add(link.port)
         ports.setdefault(link.peer, set()).add(link.peer_port)
-    switches = {name for name, device_ports in ports.items() if _is_switch(said.get(name), device_ports)}
+    # a device that says so forwards; of the others the names of their ports tell
+    switches = {name for name, own in ports.items() if said.get(name, any(map(_is_switch_port, own)))}
     numbers = {name: _Ports(sorted(ports[name])) for name in switches}
     builder = Builder(file, form)
 
@@ -164,7 +165,7 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
             return builder.device_of(name, name, "host", line, seen=listed), 1
         number = numbers[device].number(port)
         if not number:
-            message = f"`{port[:30]}` of `{device}` is no port of a switch"
+            message = f"`{port[:30]}` of `{device}` is not a port of a switch"
             raise fault(file, line, message, "ports are named swp1, Ethernet1/1, Ethernet0 or etp1, or Port 1")
         return builder.device_of(device, device, "switch", line, seen=listed), number
 
@@ -175,7 +176,3 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         if device.name not in ports and device.switch is not False:
             builder.device_of(device.name, device.name, "switch", 1)
     return builder.built()
-
-
-def _is_switch(said: bool | None, ports: set[str]) -> bool:
-    return said if said is not None else any(map(_is_switch_port, ports))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import plural
 from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.infiniband import link_rate
 from ffplan.interop.asbuilt.model import fault, numbered
-from ffplan.interop.asbuilt.speeds import link_rate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -191,7 +191,7 @@ def read_report(text: str | Iterable[str], file: str) -> AsBuilt:
     free = 0
     for number, line, match in _lines(numbered(text), builder, _REPORT, _REPORT):
         if match is None:
-            raise fault(file, number, f"`{line.strip()[:50]}` is no line of a ports report", _HOW)
+            raise fault(file, number, f"`{line.strip()[:50]}` is not a line of a ports report", _HOW)
         kind, _, port, guid, width, speed, peer_kind, _, peer_port, peer, both, alone = match.groups()
         name, peer_name = _names(both) if both is not None else ((alone or "").strip().strip("'").strip(), "")
         device = builder.device_of(guid, name or guid, _KINDS.get(kind.lower(), "host"), number)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
 from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.infiniband import signalled
 from ffplan.interop.asbuilt.model import PORTS, fault
-from ffplan.interop.asbuilt.speeds import signalled
 
 if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt

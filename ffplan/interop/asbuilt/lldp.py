@@ -150,7 +150,7 @@ def read_lldp(data: Any, file: str) -> tuple[list[EthernetLink], EthernetDevice,
     try:
         rows = list(reader(inside))
     except (AttributeError, TypeError):
-        message = "an entry is no neighbour by LLDP"
+        message = "an entry is not an LLDP neighbour"
         raise fault(file, 1, message, "give `lldpcli show neighbors -f json0` as it is") from None
     for port, peer, peer_port, forwards in rows:
         name = plain_name(peer)
@@ -184,7 +184,7 @@ def parsed(text: str, file: str) -> Any:
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise fault(
-            file, line, f"this is no JSON: {getattr(error, 'msg', 'nested too deeply')}", "give it whole"
+            file, line, f"not valid JSON: {getattr(error, 'msg', 'nested too deeply')}", "give it whole"
         ) from None
 
 

@@ -97,9 +97,7 @@ def rows_of(text: str, file: str, first: int = 1) -> Iterator[tuple[int, list[st
         except StopIteration:
             return
         except csv.Error as error:
-            raise fault(
-                file, first - 1 + max(1, rows.line_num), f"this is no CSV: {error}", "correct the row"
-            ) from None
+            raise fault(file, first - 1 + max(1, rows.line_num), f"not valid CSV: {error}", "correct the row") from None
         yield first - 1 + rows.line_num, row
 
 

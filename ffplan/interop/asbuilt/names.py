@@ -63,7 +63,7 @@ def _compiled(text: str, file: str, line: int) -> re.Pattern[str]:
             warnings.simplefilter("error")
             return re.compile(text)
     except (re.error, OverflowError, RecursionError, FutureWarning, DeprecationWarning) as error:
-        raise fault(file, line, f"{shown} is no regular expression: {error}", "correct it") from None
+        raise fault(file, line, f"{shown} is not a regular expression: {error}", "correct it") from None
 
 
 def read_map(text: str, file: str) -> list[NameRule]:
@@ -75,7 +75,7 @@ def read_map(text: str, file: str) -> list[NameRule]:
         text: the map; a first row of `found,designed` is passed over.
 
     Raises:
-        InputError: located, where a row has not two names, an expression is none, or a name stands twice.
+        InputError: located, where a row is not a pair of names, an expression is none, or a name stands twice.
     """
     rules: list[NameRule] = []
     seen: dict[str, int] = {}
@@ -84,14 +84,14 @@ def read_map(text: str, file: str) -> list[NameRule]:
         if not any(cells) or cells[0].startswith("#") or [cell.lower() for cell in cells[:2]] == ["found", "designed"]:
             continue
         if len(cells) != 2 or not all(cells):
-            message = f"`{','.join(cells)[:50]}` has not two names"
+            message = f"`{','.join(cells)[:50]}` is not a pair of names"
             raise fault(file, number, message, "write the name as built, a comma, and the name in the design")
         name, designed = cells
         pattern = None
         if name.startswith(_PATTERN):
             pattern = _compiled(name[1:], file, number)
         if name in seen:
-            raise fault(file, number, f"`{name[:50]}` stands twice, first in line {seen[name]}", "keep one")
+            raise fault(file, number, f"`{name[:50]}` appears twice, first in line {seen[name]}", "keep one")
         seen[name] = number
         rules.append(NameRule(found=name, pattern=pattern, designed=designed, line=number))
     return rules
@@ -111,7 +111,7 @@ def _mapped(name: str, rules: Sequence[NameRule], file: str) -> str | None:
             try:
                 return match.expand(rule.designed)
             except (re.error, IndexError):
-                message = f"`{rule.designed[:50]}` names a group that `{rule.found[:50]}` has not"
+                message = f"`{rule.designed[:50]}` refers to a group that `{rule.found[:50]}` lacks"
                 raise fault(file, rule.line, message, "write groups as \\1, \\2") from None
     return None
 
@@ -225,11 +225,11 @@ def _by_map(
         if target is None and len(alone) == 1:
             target = alone[0]
         if target is None:
-            message = f"`{designed_name[:50]}`, for `{device.name[:50]}`, is no device of the design"
+            message = f"`{device.name[:50]}` maps to `{designed_name[:50]}`, which is not in the design"
             raise fault(file, 1, message, f"the design has names such as `{designed[0]}` and `{designed[-1]}`")
         if target in taken:
-            message = f"`{taken[target][:50]}` and `{device.name[:50]}` are both led to `{designed_name[:50]}`"
-            raise fault(file, 1, message, "lead every device to one of its own")
+            message = f"`{taken[target][:50]}` and `{device.name[:50]}` both map to `{designed_name[:50]}`"
+            raise fault(file, 1, message, "map each device to a different name")
         taken[target] = device.name
         matched[number] = target
     return matched

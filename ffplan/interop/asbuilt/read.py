@@ -79,7 +79,7 @@ def read_as_built(files: Sequence[tuple[str, str | LargeText]], *, partial: bool
         raise fault(files[0][0], 1, message, "give the output of a fabric that is wired and up")
     if built.undescribed and not partial:
         key, line = built.undescribed[0]
-        raise fault(files[0][0], line, f"`{key}` is wired to, and described nowhere", "give the whole output")
+        raise fault(files[0][0], line, f"`{key}` is a neighbour without an entry", "give the whole output")
     return built
 
 
@@ -92,7 +92,7 @@ def _read_large(text: LargeText, file: str, *, partial: bool = False) -> AsBuilt
     start = cleaned(text.start or "")
     form = form_of(unprefixed(start), file)
     if form is None or form.name not in _BY_LINE:
-        form_words = "no line of its start is of a form that is known" if form is None else f"it reads as {form.name}"
+        form_words = "no line near its start has a known format" if form is None else f"it reads as {form.name}"
         message = f"more than {MOST_BYTES // 2**20:,} MiB, and {form_words}"
         raise fault(file, 1, message, f"larger files are read of {listed(sorted(_BY_LINE))} alone")
     if form is NODE_LIST and not partial:
@@ -148,7 +148,7 @@ def _several(links: list[EthernetLink]) -> list[str]:
         return []
     device, port, *peers = odd[0]
     count = plural(len(odd), "port sees", "ports see")
-    return [f"{count} several neighbours, the last of which is read, first `{device}` {port}: {', '.join(peers)}"]
+    return [f"{count} several neighbours and the last one counts, first `{device}` {port}: {', '.join(peers)}"]
 
 
 def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
@@ -159,8 +159,8 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     """
     form = form_of(text, name)
     if form is not None and form.name in _WHOLE:
-        message = f"this is {form.name}, which tells of a whole fabric"
-        raise fault(name, 1, message, "give it alone; several files are of one Ethernet device each")
+        message = f"this is {form.name}, which describes a whole fabric"
+        raise fault(name, 1, message, "give it alone: of several files, each must come from one Ethernet device")
     if form is DOT:
         refuse_long_lines(text, name)
         return read_dot(text, name), [], set()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from io import StringIO
+from functools import partial
 from typing import TYPE_CHECKING
 
 from ffplan.base.integers import integer
 from ffplan.interop.asbuilt.builder import Builder
+from ffplan.interop.asbuilt.infiniband import active_rate, db_csv_tables, link_rate, signalled
 from ffplan.interop.asbuilt.model import UNSAID, fault, numbered, rows_of
-from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate, signalled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -51,7 +51,7 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
             continue
         ends = _END.findall(line)
         if len(ends) != 2:
-            message = f"`{line.strip()[:50]}` is no link of two ends in braces"
+            message = f"`{line.strip()[:50]}` is not a link with two ends in braces"
             raise fault(file, number, message, "give ibdiagnet2.lst as it was written")
         devices = []
         for kind, ports, inside, port in ends:
@@ -72,30 +72,6 @@ def read_lst(text: str | Iterable[str], file: str) -> AsBuilt:
     return builder.built()
 
 
-def _tables(text: str, file: str) -> dict[str, list[tuple[int, dict[str, str]]]]:
-    """Return the rows of every table with their lines, by the name of the table.
-
-    Raises:
-        InputError: located, where a row is no CSV.
-    """
-    tables: dict[str, list[tuple[int, dict[str, str]]]] = {}
-    name = ""
-    heads: list[str] = []
-    for number, line in enumerate(StringIO(text), start=1):
-        line = line.strip()
-        if line.startswith("START_"):
-            name, heads = line.removeprefix("START_"), []
-        elif line.startswith("END_"):
-            name = ""
-        elif name and line and not line.startswith("#"):
-            cells = next(rows_of(line, file, number))[1]
-            if heads:
-                tables.setdefault(name, []).append((number, dict(zip(heads, cells, strict=False))))
-            else:
-                heads = [head.strip() for head in cells]
-    return tables
-
-
 def _whole(row: dict[str, str], name: str) -> int:
     return integer(row.get(name, "").strip()) or 0
 
@@ -104,24 +80,24 @@ def read_db_csv(text: str, file: str) -> AsBuilt:
     """Return the fabric of a db_csv file; tables and columns are found by name.
 
     Raises:
-        InputError: located, where a link names no node, or a table is missing.
+        InputError: located, where a row cannot be read, or a link names no node.
     """
-    builder, tables = Builder(file, "ibdiagnet's db_csv"), _tables(text, file)
-    for line, row in tables.get("NODES", []):
+    builder = Builder(file, "ibdiagnet's db_csv")
+    nodes, ports, links = db_csv_tables(text, partial(fault, file), "NODES", "PORTS", "LINKS")
+    for line, row in nodes:
         guid, title = row.get("NodeGUID", ""), row.get("NodeDesc", "").strip()
         kind = _NODE_KINDS.get(row.get("NodeType", ""), "host")
         system = row.get("SystemImageGUID", "").lower()
         builder.device(guid.lower(), title or guid, kind, _whole(row, "NumPorts"), line, chassis=system)
     rates: dict[tuple[str, int], tuple[int, float]] = {}
-    for _, row in tables.get("PORTS", []):
-        lanes, speed = WIDTH_CODES.get(_whole(row, "LinkWidthActv"), 0), SPEED_CODES.get(_whole(row, "LinkSpeedActv"))
-        key = (row.get("NodeGuid", "").lower(), _whole(row, "PortNum"))
-        rates[key] = (lanes, lanes * LANE_GBIT_S[speed] if speed else 0.0)
-    for line, row in tables.get("LINKS", []):
+    for _, row in ports:
+        lanes, lane = active_rate(row)
+        rates[row.get("NodeGuid", "").lower(), _whole(row, "PortNum")] = (lanes, lanes * lane)
+    for line, row in links:
         ends = [(row.get(f"NodeGuid{n}", "").lower(), _whole(row, f"PortNum{n}")) for n in (1, 2)]
         for guid, _ in ends:
             if guid not in builder.ids:
-                raise fault(file, line, f"`{guid}` is in no row of NODES", "give the whole file")
+                raise fault(file, line, f"`{guid}` is missing from NODES", "give the whole file")
         (near, port), (far, peer) = ends
         builder.end(builder.ids[near], port, builder.ids[far], peer, line, rates.get(ends[0], UNSAID))
         builder.end(builder.ids[far], peer, builder.ids[near], port, line, rates.get(ends[1], UNSAID))
@@ -155,7 +131,7 @@ def _port_number(text: str, file: str, line: int) -> int:
     """
     match = _LAST.search(text.strip())
     if match is None:
-        raise fault(file, line, f"`{text[:30]}` is no port", "write a name that ends in its number, such as P1")
+        raise fault(file, line, f"`{text[:30]}` is not a port", "write a name that ends in its number, such as P1")
     return int(match[1])
 
 

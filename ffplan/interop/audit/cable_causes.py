@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import first_few, listed, plural
 from ffplan.base.record import record
 from ffplan.fabric.wiring.network import ROLES
+from ffplan.interop.asbuilt.infiniband import rate_words
 from ffplan.interop.asbuilt.model import PORTS
-from ffplan.interop.asbuilt.speeds import rate_words
 from ffplan.interop.audit.cables import (
     CableGroup,
     exchangeable,
@@ -174,7 +174,7 @@ def cable_faults(fabrics: Sides, differences: Differences, have: Capacity, expla
         shown = first_few((_between(fabrics, pair) for pair in pairs), _LISTED)
         yield AuditCause(
             kind="extra-cable",
-            what=f"{plural(len(pairs), 'cable')}{site} that the design has not: {shown}",
+            what=f"{plural(len(pairs), 'cable')}{site} that the design does not have: {shown}",
             where=tuple(fabrics.full(end) for pair in pairs for end in pair),
             do=("unplug, or add to the design",),
             effect="they take ports that the design leaves free",

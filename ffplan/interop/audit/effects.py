@@ -100,19 +100,16 @@ def _hosts_words(have: Capacity, hosts: dict[str, list[float]]) -> list[str]:
         gone = [part for part in parts if part > 0.999]
         count = len(have.ends[worst])
         kept = (count - len(gone)) / count if gone else 1 - max(parts)
+        # endpoints may be ports of a NIC, such as nic0p1
+        ported = any(_PORTED.search(have.fabrics.names[end]) for end in have.ends[worst])
         why = (
-            f"{len(gone)} of its {plural(count, 'NIC port' if _ported(have, worst) else 'NIC')} gone"
+            f"{len(gone)} of its {plural(count, 'NIC port' if ported else 'NIC')} gone"
             if gone
             else "its slowest NIC holds the others back"
         )
         names = first_few(slowed)
         phrases.append(f"a job with {names} communicates between nodes at {percent(kept)} of its rate: {why}")
     return phrases
-
-
-def _ported(have: Capacity, host: str) -> bool:
-    """Return whether the endpoints of a host are ports of its NICs, such as nic0p1."""
-    return any(_PORTED.search(have.fabrics.names[end]) for end in have.ends[host])
 
 
 def _switch_words(have: Capacity, tier: int, switches: dict[int, float]) -> list[str]:
@@ -149,7 +146,7 @@ def of_miswiring(have: Capacity, lost: Iterable[tuple[int, int]], stray: Iterabl
     moved = sorted({device for pair in before - after for device in pair if have.fabrics.roles[device] == 0})
     if moved:
         hosts = first_few(host_of(names[device]) for device in moved)
-        return f"other switches are above {hosts}: traffic that was to stay below one crosses the tier above"
+        return f"other switches sit above {hosts}: traffic meant to stay below one switch crosses the tier above"
     pair, more = max((after - before).items())
     ends = f"{names[pair[0]]} and {names[pair[1]]}"
     return f"{ends} have {plural(more, 'link')} too many, and others too few: routes pile up on what is left"

@@ -56,7 +56,9 @@ def exchanged(fabrics: Sides) -> dict[int, int]:
     for device, place, votes, degree in places[places[:, 0] != places[:, 1]].tolist():
         if device in moved or place in taken:
             continue
-        if votes > _MOST_LINKS * degree and (device >= fabrics.devices or _same_kind(fabrics, device, place)):
+        # a switch never takes the place of a host, nor a host that of a switch
+        same_kind = device >= fabrics.devices or bool(fabrics.roles[device]) == bool(fabrics.roles[place])
+        if votes > _MOST_LINKS * degree and same_kind:
             moved[device] = place
             taken.add(place)
     if not moved:
@@ -74,10 +76,6 @@ def exchanged(fabrics: Sides) -> dict[int, int]:
             best.update(part)
             right = then
     return best
-
-
-def _same_kind(fabrics: Sides, device: int, place: int) -> bool:
-    return bool(fabrics.roles[device]) == bool(fabrics.roles[place])
 
 
 def _hosts(fabrics: Sides, moved: dict[int, int]) -> dict[int, int]:
@@ -176,7 +174,7 @@ def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
     return AuditCause(
         kind="absent-part",
         severity="error",
-        what=f"{plural(len(names), 'switch', 'switches')} that are joined were not found "
+        what=f"{plural(len(names), 'switch', 'switches')} of one connected part not found "
         f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
         where=tuple(names),
         do=("give the files of every plane and zone, or compare one (--plane, --zone)",),
@@ -306,11 +304,11 @@ def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[
     left = [device for device in devices if device < fabrics.devices and device not in moved.values()]
     lost = [(pair, 1.0) for pair in _links_of(fabrics, set(left))] if left else []
     single = len(row) == 2
-    what = f"{row[0]} stands in the place of {row[1]}"
+    what = f"{row[0]} is in the place of {row[1]}"
     if not single:
         more = ", and so on" if len(row) > 3 else ""
-        what = f"{len(row) - 1} devices stand in the places of others: {row[0]} in that of {row[1]}, "
-        what += f"{row[1]} in that of {row[2]}{more}"
+        what = f"{len(row) - 1} devices have moved: {row[0]} is in the place of {row[1]}, "
+        what += f"{row[1]} in the place of {row[2]}{more}"
     empty = f"; the place of {row[0]} is empty" if left else ""
     return AuditCause(
         kind="moved-device",
@@ -334,7 +332,7 @@ def shared_names(shared: tuple[str, ...]) -> Iterator[AuditCause]:
         severity="warning",
         what=single if len(shared) == 1 else many,
         where=shared,
-        do=("give each device a description of its own: reports and tables mix them up",),
+        do=("give each device a unique description: reports and tables mix them up",),
         effect="none on traffic",
         links=0,
     )

@@ -183,11 +183,11 @@ def _visible(fabrics: Sides) -> np.ndarray:
 def _open(built: AsBuilt) -> list[str]:
     """Return a remark on rates that the file does not give."""
     if simulated(built):
-        return ["every link stands at 4x SDR, as ibsim has links without a speed: rates are not compared"]
+        return ["every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
     unsaid = int((built.gbit_s == 0).sum())
     if not unsaid:
         return []
-    return [f"the rate of {plural(unsaid, 'link')} is not in the file: slow ones would not be seen"]
+    return [f"the rate of {plural(unsaid, 'link')} is not in the file: slow links would go unnoticed"]
 
 
 def _renamed(names: list[str], built: AsBuilt, where: Matched) -> tuple[Renamed, ...]:

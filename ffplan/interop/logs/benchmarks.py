@@ -46,7 +46,7 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
             refuse(file, 1, f"the test `{name}` ended with `{status}`", "give the file of a run that passed")
         for number, row in enumerate(case.get("bandwidth_matrix") or []):
             if not isinstance(row, list):
-                refuse(file, 1, f"`bandwidth_matrix` of `{name}` is no matrix", "give the file as it was written")
+                refuse(file, 1, f"`bandwidth_matrix` of `{name}` is not a matrix", "give the file as it was written")
             cells = [(gpu, str(cell)) for gpu, cell in enumerate(row) if str(cell) not in _ABSENT]
             rates = [(gpu, number_of(text, file, 1, "bandwidth")) for gpu, text in cells]
             values = [rate for _, rate in rates]
@@ -60,7 +60,7 @@ def read_nvbandwidth(loaded: dict[str, Any], file: str) -> list[Measured]:
                     for gpu, value in rates
                 ]
     if not measured:
-        refuse(file, 1, "no copy that the sheet knows", f"run {', '.join(sorted(_COPIES))}")
+        refuse(file, 1, "no copy test of the acceptance sheet", f"run {', '.join(sorted(_COPIES))}")
     return measured
 
 
@@ -116,7 +116,7 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
     common = loaded.get("global options") or {}
     for job in jobs:
         if not isinstance(job, dict):
-            refuse(file, 1, "`jobs` holds something else than jobs", "give the file as fio wrote it")
+            refuse(file, 1, "`jobs` is not a list of jobs", "give the file as fio wrote it")
         if job.get("error"):
             refuse(file, 1, f"the job `{job.get('jobname')}` failed with error {job['error']}", "run it again")
         options = {**common, **(job.get("job options") or {})}
@@ -133,7 +133,7 @@ def read_fio(loaded: dict[str, Any], file: str) -> list[Measured]:
             elif float(part.get("runtime") or 0) < _SHORT_MS:
                 doubts[key] = "shorter than 30 s"
     if not sums:
-        refuse(file, 1, "no job has read or written", "give the file of a run that ended")
+        refuse(file, 1, "no job read or wrote anything", "give the file of a finished run")
     return [
         Measured(
             check=check,

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from ffplan.base.integers import integer
-from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, signalled
-from ffplan.interop.logs.measured import refuse, stem
+from ffplan.interop.asbuilt.infiniband import active_rate, db_csv_tables, signalled
+from ffplan.interop.logs.measured import fault, refuse, stem
 from ffplan.results.acceptance import Measured
+
+if TYPE_CHECKING:
+    from ffplan.interop.asbuilt.infiniband import Rows
 
 _END = r"\{\s*(CA|SW)\b((?:[^{}]|\{[^{}]{0,200}\}){0,600})\}"
 """An end of a link: newer versions put the node's name in separate braces between the GUIDs and `LID`."""
@@ -21,11 +25,6 @@ _PORT = re.compile(r"\bPN:([0-9A-Fa-f]{1,8})\b")
 _GBYTE = 8.0
 """Bits of a byte."""
 _MOST_DEPTH = 40
-
-
-def _short(text: str) -> bool:
-    """Return whether a text is a whole number of a few digits."""
-    return integer(text) is not None
 
 
 def is_smi(text: str) -> bool:
@@ -50,7 +49,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
     def start(tag: str, attributes: dict[str, str]) -> None:
         path.append(tag)
         if len(path) > _MOST_DEPTH:
-            refuse(file, parser.CurrentLineNumber, "elements inside each other without end", "give the file as written")
+            refuse(file, parser.CurrentLineNumber, "elements nest too deeply", "give the file as written")
         if tag == "gpu":
             values.clear()
             state.update(gpu=attributes.get("id", ""), line=parser.CurrentLineNumber)
@@ -72,7 +71,7 @@ def read_smi(text: str, file: str) -> list[Measured]:
     try:
         parser.Parse(text, True)
     except expat.ExpatError as error:
-        message = f"this is no XML: {expat.ErrorString(error.code)}"
+        message = f"not valid XML: {expat.ErrorString(error.code)}"
         refuse(file, error.lineno, message, "give the file as nvidia-smi wrote it", error.offset + 1)
     if not measured:
         refuse(file, 1, "no GPU with a PCIe link", "run `nvidia-smi -q -x`")
@@ -82,11 +81,11 @@ def read_smi(text: str, file: str) -> list[Measured]:
 def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measured]:
     rows = []
     host, part = stem(file), f"GPU {name.removeprefix('00000000:')}"
-    width = values.get("current_link_width", "").removesuffix("x")
-    if _short(width):
-        rows.append(Measured(check="pcie-width", value=float(width), host=host, part=part, file=file, line=line))
+    lanes = integer(values.get("current_link_width", "").removesuffix("x"))
+    if lanes is not None:
+        rows.append(Measured(check="pcie-width", value=float(lanes), host=host, part=part, file=file, line=line))
     ceilings = [values.get(tag, "") for tag in ("max_link_gen", "max_device_link_gen", "max_host_link_gen")]
-    known = [int(text) for text in ceilings if _short(text)]
+    known = [generation for text in ceilings if (generation := integer(text)) is not None]
     if known:
         rows.append(
             Measured(check="pcie-generation", value=float(min(known)), host=host, part=part, file=file, line=line)
@@ -169,7 +168,7 @@ def _stage(content: str, file: str, line: int) -> Measured | None:
         warnings, errors = int(match[2]), int(match[3])
         doubt = f"{warnings:,} warning{'' if warnings == 1 else 's'}" if warnings else ""
     elif (match := _UNCOUNTED.match(content)) is not None:
-        errors, doubt = 0, f"no count of its errors, but `{match[3]}`"
+        errors, doubt = 0, f"no error count, only `{match[3]}`"
     else:
         return None
     row = Measured(
@@ -183,26 +182,6 @@ def is_ibdiagnet_csv(text: str) -> bool:
     return "START_PORTS" in text and "END_PORTS" in text
 
 
-def _section(text: str, name: str, file: str) -> list[tuple[int, dict[str, str]]]:
-    """Return the rows of a section with their lines; none where the file lacks it."""
-    lines = text.splitlines()
-    try:
-        first, last = lines.index(f"START_{name}") + 1, lines.index(f"END_{name}")
-    except ValueError:
-        return []
-    if last <= first:
-        return []
-    head = next(csv.reader([lines[first]]))
-    rows = []
-    for number in range(first + 1, last):
-        cells = next(csv.reader([lines[number]]), [])
-        if len(cells) != len(head):
-            message = f"a row of {len(cells)} columns under a heading of {len(head)}"
-            refuse(file, number + 1, message, "give the file as ibdiagnet wrote it")
-        rows.append((number + 1, dict(zip(head, cells, strict=True))))
-    return rows
-
-
 def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     """Return the rate of every active port of `ibdiagnet2.db_csv` [GB/s]: the lesser width and speed of both its ends.
 
@@ -211,13 +190,14 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     Raises:
         InputError: at a row that cannot be.
     """
-    nodes = {row["NodeGUID"]: row for _, row in _section(text, "NODES", file) if "NodeGUID" in row}
+    devices, links, states = db_csv_tables(text, partial(fault, file), "NODES", "LINKS", "PORTS")
+    nodes = {row["NodeGUID"]: row for _, row in devices if "NodeGUID" in row}
     switches = {guid for guid, row in nodes.items() if row.get("NodeType") == "2"}
     peers: dict[tuple[str, str], tuple[str, str]] = {}
-    for _, row in _section(text, "LINKS", file):
+    for _, row in links:
         near, far = ((row.get(f"NodeGuid{side}", ""), row.get(f"PortNum{side}", "")) for side in (1, 2))
         peers |= {near: far, far: near}
-    ports = _active_ports(text, file)
+    ports = _active_ports(states, file)
     measured = []
     for port, (line, lanes, lane) in ports.items():
         peer = peers.get(port)
@@ -237,21 +217,21 @@ def read_ibdiagnet_csv(text: str, file: str) -> list[Measured]:
     return measured
 
 
-def _active_ports(text: str, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
+def _active_ports(rows: Rows, file: str) -> dict[tuple[str, str], tuple[int, int, float]]:
     """Return the line, the lanes and the rate of a lane [Gb/s] of every active port, by GUID and number.
 
     Raises:
         InputError: at a row with a width or a speed that no link has.
     """
     ports = {}
-    for line, row in _section(text, "PORTS", file):
+    for line, row in rows:
         if row.get("PortState", "4") not in ("4", "N/A") or row.get("LinkWidthActv") in (None, "N/A"):
             continue
-        width, speed = row["LinkWidthActv"], row.get("LinkSpeedActv", "")
-        lanes = WIDTH_CODES.get(int(width)) if _short(width) else None
-        name = SPEED_CODES.get(int(speed)) if _short(speed) else None
-        if lanes is None or name is None:
-            message = f"no link has LinkWidthActv {width} and LinkSpeedActv {speed}"
+        lanes, lane = active_rate(row)
+        if not lanes or not lane:
+            message = (
+                f"no link has LinkWidthActv {row['LinkWidthActv']} and LinkSpeedActv {row.get('LinkSpeedActv', '')}"
+            )
             refuse(file, line, message, "give the file as ibdiagnet wrote it")
-        ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, LANE_GBIT_S[name])
+        ports[(row.get("NodeGuid", "unknown"), row.get("PortNum", ""))] = (line, lanes, lane)
     return ports

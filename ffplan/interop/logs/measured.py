@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from ffplan.base.errors import located
+from ffplan.base.errors import InputError, located
+
+
+def fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:
+    """Return a located fault of a log."""
+    return located("measured-log", file, (line, column), message, remedy)
 
 
 def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> NoReturn:
@@ -13,7 +18,7 @@ def refuse(file: str, line: int, message: str, remedy: str, column: int = 1) -> 
     Raises:
         InputError: always.
     """
-    raise located("measured-log", file, (line, column), message, remedy)
+    raise fault(file, line, message, remedy, column)
 
 
 _AS_WRITTEN = "give the log as the program wrote it"
@@ -36,7 +41,7 @@ def number_of(text: str, file: str, line: int, what: str, remedy: str = _AS_WRIT
     except ValueError:
         value = -1.0
     if not 0.0 <= value < 1e18:
-        refuse(file, line, f"`{text[:40]}` is no {what}", remedy)
+        refuse(file, line, f"`{text[:40]}` is not a {what}", remedy)
     return value
 
 

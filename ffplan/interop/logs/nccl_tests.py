@@ -156,7 +156,7 @@ def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> M
     # A rate below 1 GB/s is printed with two places: its last one may be half of it.
     if abs(busbw - expected) > _CLOSE * max(expected, busbw) + 0.011 * (1 + factor):
         message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {ranks} ranks has it"
-        refuse(file, line, message, "the operation, or the number of ranks, is another")
+        refuse(file, line, message, "the operation or the number of ranks differs")
     width = _WIDTHS.get(cells[2])
     count = number_of(cells[1], file, line, "count")
     if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
@@ -208,17 +208,22 @@ def read_nccl_tests(text: str, file: str) -> list[Measured]:
             if not _SHORTEST <= len(cells) <= _LONGEST or not cells[1].isdigit():
                 if len(cells) > 2 and cells[1].isdigit() and cells[2] in _WIDTHS:
                     remedy = "give the log as the program wrote it"
-                    refuse(file, line, f"a row of {len(cells)} columns, where 9 or more are wanted", remedy)
+                    refuse(file, line, f"a row of {len(cells)} columns; 9 or more are expected", remedy)
                 continue
             operation = _operation(run.operation or run.named, file, line)
             if len(run.ranks) < 2:
-                refuse(file, line, "the log lists no two ranks", "keep its lines `#  Rank ...`: they count the ranks")
+                refuse(
+                    file,
+                    line,
+                    "the log lists fewer than two ranks",
+                    "keep its lines `#  Rank ...`: they count the ranks",
+                )
             row = _row(cells, run, operation, file, line)
             measured.append(replace(row, doubt=row.doubt or doubt))
         elif run.operation is None and (call := _CALL.search(stripped)):
             run = _Run(call[1], run.named, run.ranks)
     if not measured:
-        refuse(file, 1, "the log has no row of results", "give the whole output of the program")
+        refuse(file, 1, "the log has no result rows", "give the whole output of the program")
     return _merged(measured)
 
 
@@ -249,7 +254,7 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
     command = _COMMAND.search(" ".join(map(str, loaded.get("args") or []))) if loaded.get("args") else None
     operation = _operation(command[1] if command else _of_name(file), file, 1)
     if len(ranks) < 2:
-        refuse(file, 1, "the file lists no two devices", "keep its `devices`: they count the ranks")
+        refuse(file, 1, "the file lists fewer than two devices", "keep its `devices`: they count the ranks")
     run, measured = _Run(operation, None, ranks), []
     for result in loaded.get("results") or []:
         try:
@@ -262,7 +267,7 @@ def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
         cells = [str(cell) for cell in (*first, *texts)]
         measured.append(_row(cells, run, operation, file, 1))
     if not measured:
-        refuse(file, 1, "the file has no `results`", "give the file of a run that ended")
+        refuse(file, 1, "the file has no `results`", "give the file of a finished run")
     return _merged(measured)
 
 

@@ -80,7 +80,7 @@ def _json(text: str, file: str) -> list[Measured] | None:
             if loaded is None:
                 line = getattr(error, "lineno", text.count("\n", 0, start) + 1)
                 if text.lstrip().startswith("{"):
-                    message = f"this is no JSON: {getattr(error, 'msg', error)}"
+                    message = f"not valid JSON: {getattr(error, 'msg', error)}"
                     refuse(file, line, message, "give the file as it was written")
                 return None
             break
@@ -132,7 +132,7 @@ def read_log(text: str, file: str) -> list[Measured]:
     try:
         return _read_one(text.removeprefix(_BOM), file)
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
-        message = f"the log is not in the form of its program: {str(error)[:100]}"
+        message = f"the log does not follow its program's format: {str(error)[:100]}"
         refuse(file, 1, message, "give the log as the program wrote it")
 
 
@@ -163,10 +163,10 @@ def _read_one(text: str, file: str) -> list[Measured]:
     """
     wrote = [name for name, (tells, _) in _TEXTS.items() if tells(text)]
     if len(wrote) > 1:
-        refuse(file, 1, f"the log has output of {' and of '.join(wrote)}", "give one file for each program")
+        refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")
     if wrote:
         return _TEXTS[wrote[0]][1](text, file)
     measured = _json(text, file)
     if measured is None:
-        refuse(file, 1, "no program that is known wrote this", f"known are {_PROGRAMS}")
+        refuse(file, 1, "not output of a supported program", f"supported: {_PROGRAMS}")
     return measured

@@ -1,4 +1,5 @@
-"""The inside of a server as a topology file describes it: devices, sockets behind NUMA nodes, and what is odd."""
+"""The inside of a server as a topology file describes it: devices, sockets behind NUMA nodes, the catalogue parts that
+they may be, and what is odd."""
 
 from __future__ import annotations
 
@@ -6,12 +7,14 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator, Cpu, Nic
 from ffplan.interop.topology.devices import PcieRate
 from ffplan.interop.topology.scale_up import ScaleUpFound
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ffplan.catalog.store import Catalog
     from ffplan.interop.xml_tree import Element
 
 
@@ -154,9 +157,7 @@ def group_sockets(nodes: list[NumaNode]) -> tuple[tuple[SocketFound, ...], list[
         for inside in held
     )
     if size == 1 and not x86 and nodes[0].cpuid not in _APU and len(nodes) > _CLUSTERED:
-        warning = (
-            f"{len(nodes)} NUMA nodes are taken for as many sockets: with sub-NUMA clusters there are fewer; correct it"
-        )
+        warning = f"{len(nodes)} NUMA nodes are counted as sockets; sub-NUMA clustering has fewer sockets: correct it"
         return sockets, [warning]
     if size == 1:
         return sockets, []
@@ -198,7 +199,7 @@ def repeated(gpus: Iterable[PciDevice]) -> list[str]:
     """Return a warning where GPUs share a bus id."""
     buses = [gpu.bus for gpu in gpus if gpu.bus]
     twice = sorted({bus for bus in buses if buses.count(bus) > 1})
-    return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be told apart"] if twice else []
+    return [f"several GPUs have the bus id {', '.join(twice)}: their links cannot be distinguished"] if twice else []
 
 
 def partitions(gpus: Iterable[PciDevice]) -> list[str]:
@@ -227,3 +228,74 @@ def unused(elements: Mapping[str, Sequence[Element]]) -> list[str]:
         for name, devices in elements.items()
         if devices
     ]
+
+
+@record
+class KnownParts:
+    """Parts by the ids that a topology file has; an id may belong to several."""
+
+    accelerators: dict[str, list[Accelerator]]
+    """By PCI id."""
+    nics: dict[str, list[Nic]]
+    """By PCI id."""
+    cpus: dict[str, list[Cpu]]
+    """By vendor, family and model."""
+    arches: dict[str, str]
+    """Instruction sets of all CPUs, by their catalogue ids."""
+
+
+def known_parts(catalog: Catalog) -> KnownParts:
+    """Return the parts of a catalogue by their ids.
+
+    Raises:
+        InputError: where a part's file is wrong.
+    """
+    parts = KnownParts(accelerators={}, nics={}, cpus={}, arches={})
+    for name in catalog.ids_of("accelerator"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Accelerator)
+        for pci in part.pci_ids:
+            parts.accelerators.setdefault(pci, []).append(part)
+    for name in catalog.ids_of("nic"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Nic)
+        for pci in part.pci_ids:
+            parts.nics.setdefault(pci, []).append(part)
+    for name in catalog.ids_of("cpu"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Cpu)
+        parts.arches[part.id] = part.arch
+        for cpuid in part.cpuid:
+            parts.cpus.setdefault(cpuid, []).append(part)
+    return parts
+
+
+def of_gpu(parts: KnownParts, gpu: PciDevice) -> list[Accelerator]:
+    """Return the accelerators that a GPU may be."""
+    return parts.accelerators.get(gpu.pci_id, [])
+
+
+def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
+    """Return the NICs that a card may be: by PCI id, narrowed down by the rate of its ports if one fits.
+
+    A card with two ports of 200 Gb/s counts as 400 Gb/s, if the catalogue has such a part.
+    """
+    candidates = parts.nics.get(nic.pci_id, [])
+    if nic.gbyte_s is None:
+        return candidates
+    for rate in (nic.ports * nic.gbyte_s, nic.gbyte_s):
+        if of_rate := [part for part in candidates if abs(part.rate.value - rate) < 0.05 * rate]:
+            return of_rate
+    return candidates
+
+
+def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
+    """Return the CPUs with a socket's family and model."""
+    return parts.cpus.get(socket.cpuid, [])
+
+
+def arch_of(socket: SocketFound) -> str:
+    """Return the instruction set of a socket's CPU as catalogued CPUs write it; empty where the file does not say."""
+    if any(name in socket.cpu for name in ("AMD", "Genuine", "x86")):
+        return "x86_64"
+    return next((name for name in ("arm64", "ppc64") if name in socket.cpu), "")

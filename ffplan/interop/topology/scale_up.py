@@ -138,7 +138,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     if lost:
         gpus_of = first_few(dict.fromkeys(link.gpu for link in lost))
         ends_of = first_few(dict.fromkeys(f"`{link.target}`" for link in lost))
-        fault = f"links of {gpus_of} lead to {ends_of}, no GPU of this file; they are left out"
+        fault = f"links of {gpus_of} lead to {ends_of}, not a GPU of this file; they are left out"
         faults.append(f"line {lost[0].line}: {fault}")
     names = {_NAMES[link.kind] for link in resolved}
     faults += _one_sided(ends)
@@ -146,7 +146,7 @@ def structure(links: Iterable[ScaleUpLink], gpus: Iterable[str]) -> ScaleUpFound
     fewer = {gpu: count for gpu, count in counted.items() if count < most and len(counted) == len(all_gpus)}
     if switched and fewer:
         shown = first_few(f"{gpu} {count}" for gpu, count in fewer.items())
-        faults.append(f"links of a GPU: {most} of most, {shown}: links are down, or the file leaves them out")
+        faults.append(f"most GPUs have {most} links, but {shown}: links are down, or the file leaves them out")
     pairs = () if switched else tuple(sorted({(min(pair), max(pair)) for pair in ends}))
     name = " and ".join(sorted(names)) if switched or pairs else ""
     kind = "switch" if switched else _kind(pairs, all_gpus)
@@ -169,9 +169,9 @@ def _one_sided(ends: dict[tuple[str, str], int]) -> list[str]:
     for (near, far), count in sorted(ends.items()):
         back = ends.get((far, near), 0)
         if not back:
-            said.append(f"the links between {near} and {far} stand at {near} alone; they are taken as there")
+            said.append(f"the links between {near} and {far} are listed at {near} only; they count as present")
         elif count < back:
-            said.append(f"{near} has {count} links to {far}, and {far} has {back} back; the fewer are taken")
+            said.append(f"{near} lists {count} links to {far}, {far} lists {back} back; the smaller count is used")
     return said
 
 

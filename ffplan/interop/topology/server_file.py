@@ -11,12 +11,11 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.inputs.emit import comment, flow, quoted, scalar
 from ffplan.interop.topology.devices import PcieRate
-from ffplan.interop.topology.parts import arch_of, of_gpu, of_nic, of_socket
+from ffplan.interop.topology.model import arch_of, of_gpu, of_nic, of_socket
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
-    from ffplan.interop.topology.model import PciDevice, ServerTopology, SocketFound
-    from ffplan.interop.topology.parts import KnownParts
+    from ffplan.interop.topology.model import KnownParts, PciDevice, ServerTopology, SocketFound
 
 _TODO = "TODO"
 """Marks a value that the topology file does not have, to be filled in by hand."""
@@ -86,7 +85,7 @@ class _Writer:
             cpu = self.basis.server.sockets[0].cpu
             if not (may and cpu not in may) and arch in ("", self.parts.arches.get(cpu, arch)):
                 return cpu, description
-            self.warn(f"the CPUs are {description}, those of `{self.basis.server.id}` are `{cpu}`: name them")
+            self.warn(f"the CPUs are {description}, but `{self.basis.server.id}` has `{cpu}`: name them")
         known = f"{' or '.join(may)}, or another of this family" if may else "no catalogued CPU is known to be one"
         if arch == socket.cpu and (
             alike := sorted(name for name, cpu_arch in self.parts.arches.items() if cpu_arch == arch)
@@ -152,7 +151,7 @@ class _Writer:
             return f"{may[0]}  # {pci}"
         accelerator = self.basis.server.accelerator if self.basis is not None else None
         if accelerator is not None and not any(ids):
-            self.warn(f"the file has no PCI ids: the GPUs are taken for `{accelerator}`, those of the server given")
+            self.warn(f"the file has no PCI ids: the GPUs are assumed to be `{accelerator}`, as in the given server")
             return f"{accelerator}  # {pci}"
         known = f"one of {', '.join(may)}" if may else "no catalogued accelerator has it" if any(ids) else "name it"
         if ids and set(ids) <= set(_HALVES):
@@ -224,7 +223,7 @@ class _Writer:
                 self.other_rates.setdefault((nic.rate_words, has), []).append(nic)
             return scalar(part.id)
         if self.basis is not None and not nic.pci_id and nic.bus and self.basis.server.nics:
-            self.warn(f"the file has no PCI ids of NICs: they are taken for `{self.basis.server.nics[0].part}`")
+            self.warn(f"the file has no PCI ids of NICs: they are assumed to be `{self.basis.server.nics[0].part}`")
             return scalar(self.basis.server.nics[0].part)
         pci = f"PCI id {nic.pci_id}" if nic.pci_id else "no PCI id in the file"
         rate = f", {'port of ' if nic.ports == 1 else ''}{nic.rate_words}" if nic.gbyte_s else ""
@@ -270,7 +269,7 @@ class _Writer:
             return [f"nvlink: {self.taken(nvlink)}"]
         part = self.kind()
         if len(self.topology.gpus) > 1 and (part is None or part.nvlink is not None):
-            self.warn("the file lists no links between GPUs; where they have some, write `nvlink: {switched: true}`")
+            self.warn("the file lists no links between GPUs; if there are any, write `nvlink: {switched: true}`")
         return []
 
     def power(self) -> list[str]:
@@ -279,11 +278,9 @@ class _Writer:
             held = self.basis.data["power"]
             part = self.kind()
             if part is not None and part.id != self.basis.server.accelerator:
-                self.warn(
-                    f"power and memory are those of a server with `{self.basis.server.accelerator}`: correct them"
-                )
+                self.warn(f"power and memory come from a server with `{self.basis.server.accelerator}`: correct them")
             return ["power:", *(f"  {name}: {self.taken(held[name])}" for name in held)]
-        self.warn("no power is known of this server: fill in `power` where energy and cooling matter")
+        self.warn("the power of this server is unknown: fill in `power` if energy and cooling matter")
         return ["power: {}  # training, idle, maximum, such as maximum: {value: 6500 W, source: filled}"]
 
 
@@ -332,12 +329,12 @@ def server_file(
     if basis is not None and len(basis.server.accelerators) != len(topology.gpus):
         have = len(basis.server.accelerators)
         writer.warn(f"`{basis.server.id}` has {plural(have, 'accelerator')}, this file {len(topology.gpus)}")
-    taken = f"; memory and power are those of {basis.server.id}" if basis is not None else ""
+    taken = f"; memory and power come from {basis.server.id}" if basis is not None else ""
     coherent = "; GPUs have a coherent link to the CPU" if topology.coherent else ""
     title = quoted(f"topology file {file} of NCCL or RCCL")
     sources = [f'  xml: {{title: {title}, date: "{date}", grade: measured, status: V}}']
     if basis is None:
-        source_title = "filled in by hand; name a data sheet, with grade and status, where there is one"
+        source_title = "filled in by hand; name a data sheet, with grade and status, if one exists"
         sources.append(f'  filled: {{title: "{source_title}", date: "{date}", grade: estimate, status: R}}')
     else:
         sources += [f"  {key}: {flow(basis.data['sources'][key])}" for key in sorted(writer.sources)]

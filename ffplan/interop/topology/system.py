@@ -49,7 +49,7 @@ def _cut_out(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
         text = data.decode()
     except UnicodeDecodeError:
         text = data.decode("latin-1")
-        remarks.append("the file is no UTF-8; it is read as Latin-1")
+        remarks.append("the file is not UTF-8; it is read as Latin-1")
     text = _without_comments(text)
     match = _OPEN.search(text)
     end = text.find(_CLOSE, match.end()) if match else -1
@@ -108,7 +108,7 @@ def no_gpu(root: Element, file: str) -> InputError:
     """Make the error for a file without a GPU."""
     devices = [element for element in root.below() if element.tag == "pci"]
     bare = bool(devices) and not any("class" in child.attributes for child in devices)
-    what = "PCI devices have bus ids alone: nothing tells which are GPUs" if bare else "no GPU is listed"
+    what = "PCI devices have only bus ids: which ones are GPUs is unknown" if bare else "no GPU is listed"
     remedy = "give the file that NCCL writes on the server itself (NCCL_TOPO_DUMP_FILE)"
     leaves = [child.attributes["busid"] for child in devices if "busid" in child.attributes and not child.named("pci")]
     if bare and leaves:

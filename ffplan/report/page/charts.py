@@ -49,7 +49,7 @@ def _cost(named: Named) -> Chart | None:
         kind="stack",
         unit=currencies.pop(),
         points=tuple(points),
-        note="The priced scope of each design; what it leaves out stands under the tables.",
+        note="The priced scope of each design; the tables list what it leaves out.",
     )
 
 
@@ -104,7 +104,7 @@ def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
     points = [Point(name, part.seconds, series=part.label) for name, parts in rows for part in parts]
     if not points:
         return None
-    note = "Parts sum to the step; hidden communication is no part of it."
+    note = "Parts sum to the step; hidden communication is not counted."
     return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note)
 
 

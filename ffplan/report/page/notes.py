@@ -49,7 +49,7 @@ def without_marks(text: str) -> str:
 
 TIP = 160
 """Letters of a line of what a cell says; the note has all [1]."""
-SENTENCE = "These figures of the result are behind the sentence."
+SENTENCE = "The sentence uses these figures of the result."
 
 
 def _short(line: str) -> str:

@@ -114,7 +114,7 @@ def _parallel(r: SweepReport) -> Chart | None:
         kind="parallel",
         unit="from the least to the most of each",
         points=points,
-        note="A line is a point; those of the front stand out." if r.front else "A line is a point.",
+        note="A line is a point; points of the front are highlighted." if r.front else "A line is a point.",
     )
 
 

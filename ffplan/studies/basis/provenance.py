@@ -100,7 +100,7 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
         taken = "price and power are taken off" if priced else "the book has no price to take off"
         yield f"{plural(slots_left, 'NIC')} of each `{group.server.id}` are left out; {taken} those of the server."
     if "storage" in planned:
-        yield "Storage has a network of its own: its servers are not on the compute fabric."
+        yield "Storage has a separate network: its servers are not on the compute fabric."
     if planned:
         yield (
             "Ports of other networks run at the rate of their switch ports where no NIC of the server stands for them; "

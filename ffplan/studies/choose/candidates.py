@@ -83,7 +83,7 @@ IDEAS = (
     ),
     Idea(
         name="rails",
-        words="each rail is a network of its own: traffic between rails passes the scale-up network first",
+        words="each rail is a separate network: traffic between rails passes the scale-up network first",
         family="rail-only",
         oversubscription="1:1",
     ),

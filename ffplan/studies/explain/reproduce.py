@@ -106,9 +106,9 @@ def _json(text: str) -> Any:
     try:
         value = json.loads(text, parse_float=number, parse_int=whole, parse_constant=number, object_pairs_hook=pairs)
     except json.JSONDecodeError as error:
-        raise NoReportError(f"this is no JSON: {error.msg}", (error.lineno, error.colno)) from None
+        raise NoReportError(f"not valid JSON: {error.msg}", (error.lineno, error.colno)) from None
     except (ValueError, RecursionError) as error:
-        raise NoReportError(f"this is no JSON: {error}") from None
+        raise NoReportError(f"not valid JSON: {error}") from None
     level = [value]
     for _ in range(_MOST_DEPTH):
         level = [inner for holder in level if isinstance(holder, dict | list) for inner in _held(holder)]

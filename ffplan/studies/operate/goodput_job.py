@@ -113,7 +113,7 @@ def job_on(
     zones = design.spec.fabric.zones
     part = float(zones_of(design, min(nodes, design.compute.group.count))) / zones if zones > 1 else 1.0
     storage = basis.storage
-    # storage on a network of its own stands in no zone of the fabric
+    # storage on a separate network stands in no zone of the fabric
     part = 1.0 if design.side_by_side or storage is None or not storage.on_fabric else part
     copies = host_copies(node_of(design))
     domain = domain_nodes(design)

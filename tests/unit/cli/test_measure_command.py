@@ -172,7 +172,7 @@ def test_a_fit_says_what_is_wrong(options: tuple[str, ...], words: str) -> None:
 
 @pytest.mark.parametrize("name", ["kernel-recording", "measure-plan", "measure-fit"])
 def test_schemas_are_printed(name: str) -> None:
-    run = ffplan("catalog", "schema", name)
+    run = ffplan("catalog schema", name)
     assert (run.code, run.out) == (0, (ROOT / "schema" / f"{name}.schema.json").read_text())
 
 

@@ -96,7 +96,7 @@ def said_elsewhere(table: str, row: str, text: str) -> bool:
     """Return True of a cell that is no figure of the result: names, dates, and parts that a step does not have."""
     if table == "Bill of materials":  # a part, or status and date of a price
         return re.match(r"([A-Z]+|given)( [0-9]{4}|$)|[0-9]+[a-z]|.*[a-z]", text) is not None
-    if table == "Owning against rent, USD/h (8 dearer offers in JSON)":
+    if table == "Owning against rent, USD/h (8 costlier offers in JSON)":
         return text.endswith("-year")
     return row in ("prices", "not priced", "sum") or text == "0.0"
 

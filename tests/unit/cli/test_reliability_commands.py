@@ -512,7 +512,7 @@ def test_what_acceptance_refuses(tmp_path: Path) -> None:
         (("--save", "c.txt"), "with --measured only"),
         (("--date", "2026-11-22"), "with --save only"),
         (("--measured", str(log), "--save", str(tmp_path / "c.txt")), "needs --date"),
-        (("--measured", str(log)), "no program that is known"),
+        (("--measured", str(log)), "not output of a supported program"),
         (("--measured", str(tmp_path / "none")), "cannot be read"),
     ):
         run = ffplan("fabric accept", "superpod-h100-4su", *arguments)
@@ -619,8 +619,8 @@ def test_jobs_of_a_csv(tmp_path: Path) -> None:
     for text, words in (
         ("arrival_s,gpus\n0,8\n", "no column `run_s`"),
         ("arrival_s,gpus,run_s\n0,2000,60\n", "a job of 2000; one can hold 1,016"),
-        ("arrival_s,gpus,run_s\n0,x,60\n", "this is no job"),
-        ("arrival_s,gpus,run_s\n0,8,0\n", "this is no job"),
+        ("arrival_s,gpus,run_s\n0,x,60\n", "not a job"),
+        ("arrival_s,gpus,run_s\n0,8,0\n", "not a job"),
         ("arrival_s,gpus,run_s\n", "no job"),
     ):
         jobs.write_text(text)

@@ -79,7 +79,7 @@ def test_a_job_of_a_comparison_is_left_out(tmp_path: Path) -> None:
     file, _ = saved(tmp_path, command)
     report = again(file, code=0)
     assert report["left_out"] == ["training", "verdicts"]
-    assert "not made again" in ffplan("model reproduce", str(file)).out
+    assert "not repeated" in ffplan("model reproduce", str(file)).out
 
 
 def test_values_that_come_and_go_are_differences(tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_report_names_a_few_designs() -> None:
 def test_faults_of_json_have_a_place(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{"a": 1,\n "b": }')
     run = ffplan("model reproduce", str(tmp_path / "r.json"))
-    assert f"{tmp_path}/r.json:2:7: this is no JSON" in run.err
+    assert f"{tmp_path}/r.json:2:7: not valid JSON" in run.err
 
 
 def test_a_report_opens_no_pipe_and_no_device(tmp_path: Path) -> None:

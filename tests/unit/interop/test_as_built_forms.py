@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ffplan.base.errors import InputError
+from ffplan.interop.asbuilt.infiniband import link_rate, rate_words, signalled
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.speeds import link_rate, rate_words, signalled
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.exported import subnet
@@ -306,7 +306,7 @@ def test_chassis_heads_and_noise_are_passed_over() -> None:
     )
     found = read_as_built([("x", text)])
     assert findings(found) == []
-    assert any("passed over 1 line" in words for words in found.remarks)
+    assert any("skipped 1 line" in words for words in found.remarks)
 
 
 def test_split_ports_count_as_their_parts() -> None:
@@ -328,21 +328,21 @@ def test_ports_split_in_two_ways_count_as_their_parts() -> None:
     [
         ("ibpanic: [1] failed to open port\n", "the tool gave up here"),
         ('Switch : 0x1 ports 36 devid 0x1 vendid 0x1 "x"\n', "a list of nodes"),
-        ("{", "this is no JSON"),
+        ("{", "not valid JSON"),
         ('{"a": 1}', "neither output of ibnetdiscover nor of LLDP"),
         ('{"DEVICE_NEIGHBOR": {}}', "lists no neighbour"),
-        ("<a><b></a>", "this is no XML"),
+        ("<a><b></a>", "not valid XML"),
         ("<!DOCTYPE a><a/>", "a document type is declared"),
         ("<a/>", "no link between interfaces"),
-        ('graph G {\n"a" -- "b"\n}', "is no link between two ports"),
+        ('graph G {\n"a" -- "b"\n}', "is not a link between two ports"),
         ("graph G {\n}", "no link is listed"),
-        ('graph G {\n"a":"swp1" -- "b":"lag1"\n"b":"swp1" -- "c":"swp1"\n}', "`lag1` of `b` is no port of a switch"),
+        ('graph G {\n"a":"swp1" -- "b":"lag1"\n"b":"swp1" -- "c":"swp1"\n}', "`lag1` of `b` is not a port of a switch"),
         ("{ CA Ports:01 NodeGUID:1 PN:01 } { SW Ports:24 PN:14 } PHY=4x SPD=25\n", "an end without `NodeGUID:`"),
-        ("rack,StartDevice,StartPort,EndDevice,EndPort\n,a,Port x,b,Port 1\n", "`Port x` is no port"),
+        ("rack,StartDevice,StartPort,EndDevice,EndPort\n,a,Port x,b,Port 1\n", "`Port x` is not a port"),
         ("StartDevice,EndDevice,EndPort\n", "the column StartPort is missing"),
         (
             "START_NODES\nNodeGUID\n0x1\nEND_NODES\nSTART_LINKS\nNodeGuid1,PortNum1\n0x2,1\nEND_LINKS\n",
-            "is in no row of NODES",
+            "is missing from NODES",
         ),
     ],
 )
@@ -354,7 +354,7 @@ def test_files_that_cannot_be_read(text: str, words: str) -> None:
 
 def test_truncated_listings_are_refused() -> None:
     text = pod().text()
-    with pytest.raises(InputError, match="described nowhere"):
+    with pytest.raises(InputError, match="is a neighbour without an entry"):
         read_as_built([("x", text[: len(text) // 2].rpartition("\n")[0])])
 
 

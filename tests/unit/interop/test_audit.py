@@ -185,7 +185,7 @@ CASES: list[tuple[Callable[[Listing], None], list[str], str, str, str]] = [
         ["swapped-cables"],
         "the cables in compute-001/nic0 and compute-061/nic0 are exchanged",
         "or the names of the two nodes",
-        "other switches are above compute-001 and compute-061",
+        "other switches sit above compute-001 and compute-061",
     ),
     (
         kill_lanes,
@@ -312,7 +312,7 @@ def test_a_node_in_the_place_of_another() -> None:
         built.join(f"compute-062/nic{nic}", 1, leaf, port)
     (cause,) = audited(built).causes
     assert cause.kind == "moved-device"
-    assert cause.what == "compute-062 stands in the place of compute-061; the place of compute-062 is empty"
+    assert cause.what == "compute-062 is in the place of compute-061; the place of compute-062 is empty"
     assert cause.effect == "compute-062 is off the fabric"
 
 
@@ -323,7 +323,7 @@ def test_names_that_count_from_0_are_one_finding() -> None:
         built.names[name] = f"compute-{int(host[-3:]) - 1:03} mlx5_{nic}"
     (cause,) = audited(built).causes
     assert cause.kind == "moved-device"
-    assert "127 devices stand in the places of others: compute-000 in that of compute-001" in cause.what
+    assert "127 devices have moved: compute-000 is in the place of compute-001" in cause.what
     assert cause.effect.startswith("no bandwidth is lost")
 
 
@@ -418,7 +418,7 @@ def test_a_rail_at_the_wrong_leaf_is_one_finding() -> None:
         built.join("leaf-02", port, *one)
     (cause,) = audited(built).causes
     assert cause.what == "32 pairs of cables are exchanged between leaf-01 and leaf-02"
-    assert cause.effect.startswith("other switches are above")
+    assert cause.effect.startswith("other switches sit above")
     built = pod()
     ports = built.down("leaf-03")
     built.rewire("leaf-03", ports, ports[::-1])
@@ -483,12 +483,12 @@ def test_a_map_leads_names_back(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("leaf-x,leaf-01\nleaf-02,leaf-01\n", ""),
-        ("leaf-02,leaf-01\nleaf-03,leaf-01\n", "are both led to `leaf-01`"),
-        ("leaf-02,leaf-99\n", "is no device of the design"),
-        ("leaf-02\n", "has not two names"),
-        ("a,leaf-01\na,leaf-02\n", "stands twice, first in line 1"),
-        ("~(,leaf-01\n", "is no regular expression"),
-        ("~leaf-(.*),leaf-\\2\n", "names a group that"),
+        ("leaf-02,leaf-01\nleaf-03,leaf-01\n", "both map to `leaf-01`"),
+        ("leaf-02,leaf-99\n", "which is not in the design"),
+        ("leaf-02\n", "is not a pair of names"),
+        ("a,leaf-01\na,leaf-02\n", "appears twice, first in line 1"),
+        ("~(,leaf-01\n", "is not a regular expression"),
+        ("~leaf-(.*),leaf-\\2\n", "refers to a group that"),
     ],
 )
 def test_maps_that_do_not_do(text: str, words: str, tmp_path: Path) -> None:

@@ -86,10 +86,12 @@ def test_cables_that_the_design_has_not() -> None:
     )
     (one,) = found(FABRIC, (*FABRIC, more[0])).causes
     assert (one.kind, one.severity, one.links) == ("extra-cable", "warning", 1)
-    assert one.what == "1 cable that the design has not: leaf-1/p9 to spine-1/p9"
+    assert one.what == "1 cable that the design does not have: leaf-1/p9 to spine-1/p9"
     assert one.where == ("leaf-1/p9", "spine-1/p9")
     (three,) = found(FABRIC, (*FABRIC, *more)).causes
-    assert three.what.startswith("3 cables at leaf-1 that the design has not: leaf-1/p9 to spine-1/p9, leaf-1/p10")
+    assert three.what.startswith(
+        "3 cables at leaf-1 that the design does not have: leaf-1/p9 to spine-1/p9, leaf-1/p10"
+    )
     assert three.links == 3
 
 
@@ -152,7 +154,7 @@ def test_three_pairs_at_one_switch_or_between_two_are_one_finding() -> None:
     assert two.what == "3 pairs of cables are exchanged between leaf-1 and leaf-2"
     assert two.do[0] == "see whether these nodes count their adapters the other way, and name them by a map; else"
     assert two.do[1:] == tuple(f"exchange h{n:02}/nic0 and h{n:02}/nic1" for n in range(3))
-    assert two.effect.startswith("other switches are above h00, h01 and h02")
+    assert two.effect.startswith("other switches sit above h00, h01 and h02")
     assert said(found(links, changed(links, rails(2)))) == [
         ("swapped-cables", f"the cables in h{n:02}/nic0 and h{n:02}/nic1 are exchanged") for n in (0, 1)
     ]
@@ -296,7 +298,7 @@ def test_a_plane_that_is_in_no_file_is_one_part() -> None:
     assert (cause.kind, cause.severity, cause.links) == ("absent-part", "error", 12)
     assert cause.where == ("leaf-3", "leaf-4", "spine-9")
     assert cause.what == (
-        "3 switches that are joined were not found (leaf-3, leaf-4 and spine-9), with 8 endpoints: a plane, a zone, "
+        "3 switches of one connected part not found (leaf-3, leaf-4 and spine-9), with 8 endpoints: a plane, a zone, "
         "or a pod"
     )
     assert cause.effect == LESS.format("h00, h01, h02 and 1 more", 50, "2 of its 4 NICs gone")
@@ -356,13 +358,13 @@ def test_three_devices_in_a_ring_and_in_a_row() -> None:
     (cause,) = found(links, row, ("new",), there=False).causes
     assert (cause.kind, cause.where) == ("moved-device", ("new", "spine-1", "spine-2", "spine-3"))
     assert cause.what == (
-        "3 devices stand in the places of others: new in that of spine-1, spine-1 in that of spine-2, and so on"
+        "3 devices have moved: new is in the place of spine-1, spine-1 in the place of spine-2, and so on"
     )
     assert cause.do == ("name them as the design does, or by a map (--map), or move the cables",)
     assert cause.effect == NAMES
     short = renamed({"spine-1": "new", "spine-2": "spine-1"}, links)
     (cause,) = found(links, short, ("new",), there=False).causes
-    assert cause.what.endswith("new in that of spine-1, spine-1 in that of spine-2")
+    assert cause.what.endswith("new is in the place of spine-1, spine-1 in the place of spine-2")
 
 
 def test_a_stranger_in_the_place_of_a_device() -> None:
@@ -370,7 +372,7 @@ def test_a_stranger_in_the_place_of_a_device() -> None:
         (cause,) = found(FABRIC, renamed(names), tuple(names.values()), there=False).causes
         title = next(iter(names)).partition("/")[0]
         assert cause.kind == "moved-device"
-        assert cause.what == f"new stands in the place of {title}"
+        assert cause.what == f"new is in the place of {title}"
         assert cause.do[0].startswith("name it as the design does")
         assert (cause.links, cause.effect) == (2, NAMES)
 

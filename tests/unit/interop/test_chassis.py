@@ -74,7 +74,7 @@ def test_cards_become_ports_of_one_switch(note: str) -> None:
     assert ends == {host: port for port, host in hosts.items()}
     assert found.gbit_s.tolist() == [200.0] * 4
     words = "5 cards of the chassis `MF0;leaf-1:CS8500` are taken as one switch: its ports 1 to 4 are 1 to 4 of `L1/U1`"
-    assert found.remarks[-1] == f"{words}, the next 4 those of `L2/U1`, and so on to `L3/U1`"
+    assert found.remarks[-1] == f"{words}, the next 4 belong to `L2/U1`, and so on to `L3/U1`"
 
 
 def test_line_cards_are_in_the_order_of_their_numbers() -> None:
@@ -86,7 +86,7 @@ def test_line_cards_are_in_the_order_of_their_numbers() -> None:
 
 def test_an_installer_is_told_whose_ports_those_of_a_chassis_are() -> None:
     assert _whose(["core/L01/U1"], [1, 2]) == ": its ports 1 to 2 are 1 to 2 of `L01/U1`"
-    assert _whose(["a", "b"], [21, 22]) == ": its ports 1 to 2 are 21 and 22 of `a`, the next 2 those of `b`"
+    assert _whose(["a", "b"], [21, 22]) == ": its ports 1 to 2 are 21 and 22 of `a`, the next 2 belong to `b`"
     assert _whose(["a", "b"], []) == ""
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop import drawing, exported, graph, workloads, xml_tree
-from ffplan.interop.asbuilt.speeds import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
+from ffplan.interop.asbuilt.infiniband import LANE_GBIT_S, SPEED_CODES, WIDTH_CODES, link_rate
 from ffplan.interop.audit.sides import designed
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.interop.inventory import _ETHERNET
@@ -77,7 +77,7 @@ def test_two_halves_with_statistics() -> None:
 def test_the_line_of_broken_json() -> None:
     with pytest.raises(InputError) as caught:
         read_log('\n\n{\n"a": 1,\n}\n', "log.json")
-    assert str(caught.value).startswith("log.json:5:1: error: this is no JSON")
+    assert str(caught.value).startswith("log.json:5:1: error: not valid JSON")
 
 
 def test_a_file_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_rows_of_a_sheet_are_counted_from_its_heading() -> None:
 
 @pytest.mark.parametrize("row", ["0,0,60", "0,1.5,60", "0,1,0", "-1,1,60", "0,1,1e12"])
 def test_rows_that_are_no_job(row: str) -> None:
-    with pytest.raises(InputError, match=r"^jobs.csv:3:1: error: this is no job"):
+    with pytest.raises(InputError, match=r"^jobs.csv:3:1: error: not a job"):
         read_jobs(f"arrival_s,gpus,run_s\n5,1,60\n{row}\n", "jobs.csv", 8)
     arrivals, runs, sizes = read_jobs("arrival_s,gpus,run_s\n5,1,60\n7,8,30\n", "jobs.csv", 8)
     assert (arrivals.tolist(), runs.tolist(), sizes.tolist()) == ([0.0, 2.0], [60.0, 30.0], [1, 8])

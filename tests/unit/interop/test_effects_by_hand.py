@@ -124,7 +124,7 @@ def test_what_cables_at_other_ports_cost() -> None:
     same = (*FABRIC[:4], ("leaf-1", 4, "spine-1", 1), ("leaf-1", 3, "spine-2", 1), *FABRIC[6:])
     assert rewired(FABRIC, *same).startswith("the same devices are joined at other ports: no bandwidth is lost")
     nodes: tuple[Link, ...] = (("a/nic0", 1, "leaf-2", 1), FABRIC[1], ("a/nic1", 1, "leaf-1", 1), *FABRIC[3:])
-    assert rewired(FABRIC, *nodes).startswith("other switches are above a: traffic that was to stay below one")
+    assert rewired(FABRIC, *nodes).startswith("other switches sit above a: traffic meant to stay below one switch")
     piled: tuple[Link, ...] = (*FABRIC[:5], ("leaf-1", 4, "spine-1", 2), ("leaf-2", 3, "spine-2", 1), FABRIC[7])
     words = rewired(FABRIC, *piled)
     assert words == "leaf-2 and spine-2 have 1 link too many, and others too few: routes pile up on what is left"

@@ -200,5 +200,5 @@ def test_a_file_that_reads_as_two_forms_is_refused() -> None:
 
 def test_a_whole_fabric_among_files_of_devices_is_refused() -> None:
     files = [("a.txt", TEXTS["iblinkinfo"]), ("b.txt", TEXTS["iblinkinfo"])]
-    with pytest.raises(InputError, match="this is iblinkinfo, which tells of a whole fabric"):
+    with pytest.raises(InputError, match="this is iblinkinfo, which describes a whole fabric"):
         read_as_built(files)

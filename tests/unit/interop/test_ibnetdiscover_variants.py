@@ -76,8 +76,8 @@ def test_text_around_a_listing_is_passed_over(text: str, passed: int) -> None:
     built = read(text)
     assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
     assert built.gbit_s.tolist() == [400.0]
-    said = [words for words in built.remarks if words.startswith("passed over")]
-    count = f"passed over {passed} line{'s' if passed > 1 else ''} of"
+    said = [words for words in built.remarks if words.startswith("skipped")]
+    count = f"skipped {passed} line{'s' if passed > 1 else ''} of"
     assert said[0].startswith(count) if passed else said == [], said
 
 
@@ -204,19 +204,19 @@ def test_free_ports_of_a_report(free: str) -> None:
 def test_a_part_of_an_output_will_do_for_an_import_alone(tmp_path: Path) -> None:
     """The devices that are wired to have the name that their neighbours know."""
     part = LISTING.partition("caguid=0x10\n")[0]
-    with pytest.raises(InputError, match=r"^x:6:1: error: `H-0000000000000010` is wired to, and described nowhere"):
+    with pytest.raises(InputError, match=r"^x:6:1: error: `H-0000000000000010` is a neighbour without an entry"):
         read(part)
     built = read(part, partial=True)
     assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
     assert [device.seen for device in built.devices] == [True, False]
-    assert "2 devices are wired to and not described: the file is a part of an output" in built.remarks
+    assert "2 devices are neighbours without an entry: the output is incomplete" in built.remarks
     alone = LISTING[LISTING.index("caguid=0x10\n") :].partition("caguid=0x108")[0]
     assert ("switch", "leaf-01:Quantum-2") in names(read(alone, partial=True))
     place = tmp_path / "part.txt"
     place.write_text(part)
     run = ffplan("fabric import ibnetdiscover", str(place))
     assert run.code == 0
-    assert "ffplan fabric import: 2 devices are wired to and not described" in run.err
+    assert "ffplan fabric import: 2 devices are neighbours without an entry" in run.err
     assert ffplan("fabric audit superpod-h100-4su", str(place)).code == 2
 
 

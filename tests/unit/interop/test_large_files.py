@@ -91,7 +91,7 @@ def test_a_text_without_an_end_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (TEXTS["iblinkinfo"], "^x:1:1: error: more than 64 MiB, and it reads as iblinkinfo"),
         ('{"lldp": {\n' * 99, "it reads as JSON"),
-        ("y\n" * 999, "no line of its start is of a form that is known"),
+        ("y\n" * 999, "no line near its start has a known format"),
         (LISTING + "x" * 9000, r"^x:16:1: error: a line of 9,000 characters"),
         (LISTING + "\nwhat is this\n" + LISTING, r"^x:17:1: error: `what is this` is neither a device nor a port \["),
         (LISTING + "\nwhat is this\n\n", "is neither a device nor a port; it is the last line"),

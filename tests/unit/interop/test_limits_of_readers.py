@@ -53,7 +53,7 @@ def test_switches_of_infiniband_have_254_ports(monkeypatch: pytest.MonkeyPatch) 
     assert report("ftree", "floor").passed
     monkeypatch.setattr(verify_opensm, "_MOST_PORTS", radix - 1)
     own = small("floor")
-    with pytest.raises(UsageError, match=f"a switch of {radix} ports cannot stand for an InfiniBand switch"):
+    with pytest.raises(UsageError, match=f"a switch of {radix} ports cannot be an InfiniBand switch"):
         verify_opensm.verify_opensm(own.design, own.fabric, own.names, (("ftree",), 7.0), lambda *_: None)
 
 

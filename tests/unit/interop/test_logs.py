@@ -339,7 +339,7 @@ def test_a_log_of_several_programs_is_refused_in_either_order() -> None:
     """The values of one of them would be lost in silence."""
     stream = "Function    Best Rate MB/s  Avg time\nTriad:  300000.0  0.1  0.1  0.1\n"
     for text in (RANKS + HEAD + ROW + stream, stream + RANKS + HEAD + ROW):
-        with pytest.raises(InputError, match="the log has output of nccl-tests and of STREAM"):
+        with pytest.raises(InputError, match="the log mixes output of nccl-tests and STREAM"):
             read_log(text, "all_reduce_perf.txt")
     for head in ("check,measured", '"host","check" ,"measured"\r'):
         with pytest.raises(InputError, match="no row has a `measured` value"):

@@ -86,7 +86,7 @@ def test_a_row_names_its_host_or_the_first_of_several() -> None:
     assert wrong.doubt == "wrong results"
     (small,) = nccl(row(512, 128, 0.0, 0.0, time=100.0))
     assert small.value == pytest.approx(512 / 100e-6 / 1e9)  # what is printed as 0.00 comes from size and time
-    with pytest.raises(InputError, match="lists no two ranks"):
+    with pytest.raises(InputError, match="lists fewer than two ranks"):
         nccl(row(1024, 256, 10.0, 10.0), hosts=("a",))
 
 
@@ -129,7 +129,7 @@ def test_lines_that_are_no_rows_are_passed_over() -> None:
     first, second = nccl(text)
     assert (first.check, first.gpus, first.line) == ("allreduce", 2, 6)
     assert (second.check, second.gpus, second.nodes, second.line) == ("all-gather", 4, 4, 12)
-    with pytest.raises(InputError, match="the log has no row of results"):
+    with pytest.raises(InputError, match="the log has no result rows"):
         nccl("")
 
 
@@ -158,7 +158,7 @@ def test_results_in_json() -> None:
     (found,) = read_log(result(out_of_place={**other, "nwrong": 2}), "all_reduce.json")
     assert found.doubt == "wrong results"
     single = json.loads(result())
-    for key, words in (("devices", "lists no two devices"), ("results", "has no `results`")):
+    for key, words in (("devices", "lists fewer than two devices"), ("results", "has no `results`")):
         with pytest.raises(InputError, match=words):
             read_log(json.dumps({**single, key: single[key][:1] if key == "devices" else []}), "all_reduce.json")
     named = json.dumps({**single, "args": ["./build/all_reduce_perf", "-b", "8"]})
@@ -218,9 +218,9 @@ def test_links_of_gpus() -> None:
     deep = "<nvidia_smi_log>" + "<a>" * 39 + "</a>" * 39 + "\n" + gpu("0", max_link_gen="5") + "</nvidia_smi_log>"
     assert len(read_smi(deep, "x.xml")) == 1
     for wrong, words in (
-        (deep.replace("<a><a>", "<a><a><a>").replace("</a></a>", "</a></a></a>"), "elements inside each other"),
+        (deep.replace("<a><a>", "<a><a><a>").replace("</a></a>", "</a></a></a>"), "elements nest too deeply"),
         ("<nvidia_smi_log></nvidia_smi_log>", "x.xml:1:1: error: no GPU with a PCIe link"),
-        ("<nvidia_smi_log>\n</gpu>", "x.xml:2:3: error: this is no XML"),
+        ("<nvidia_smi_log>\n</gpu>", "x.xml:2:3: error: not valid XML"),
     ):
         with pytest.raises(InputError) as caught:
             read_smi(wrong, "x.xml")
@@ -310,7 +310,7 @@ def test_a_log_is_of_the_node_that_its_name_has(file: str, name: str) -> None:
 def test_numbers_of_logs() -> None:
     assert [number_of(text, "f", 3, "rate") for text in ("0", "1.5", "9e17")] == [0.0, 1.5, 9e17]
     for text in ("-0.1", "1e18", "nan", "inf", "x"):
-        with pytest.raises(InputError, match=rf"^f:3:1: error: `{text}` is no rate"):
+        with pytest.raises(InputError, match=rf"^f:3:1: error: `{text}` is not a rate"):
             number_of(text, "f", 3, "rate")
 
 
@@ -320,10 +320,10 @@ def test_jobs_are_sorted_and_counted_from_the_first() -> None:
     assert (arrivals.tolist(), runs.tolist(), sizes.tolist()) == ([0.0, 200.0], [0.5, 30.0], [2, 8])
     for rows, words in (
         ("0,9,1\n", "jobs.csv:2:1: error: a job of 9; one can hold 8 of this design"),
-        ("0,1\n", "jobs.csv:2:1: error: this is no job"),
-        ("0,1,1_0\n", "this is no job"),
-        ("1e12,1,1\n", "this is no job"),
-        ("0,1,1e12\n", "this is no job"),
+        ("0,1\n", "jobs.csv:2:1: error: not a job"),
+        ("0,1,1_0\n", "not a job"),
+        ("1e12,1,1\n", "not a job"),
+        ("0,1,1e12\n", "not a job"),
         ("", "jobs.csv:1:1: error: no job"),
     ):
         with pytest.raises(InputError) as caught:
@@ -354,5 +354,5 @@ def test_of_several_documents_the_last_counts() -> None:
     text = fio(60_000).replace("3000000000", "1000000000") + "\n" + fio(60_000)
     assert read_log(text, "n.json")[0].value == 3.0
     assert read_log(fio(60_000) + "\n{ broken", "n.json")[0].value == 3.0
-    with pytest.raises(InputError, match="no program that is known"):
+    with pytest.raises(InputError, match="not output of a supported program"):
         read_log("hello {", "n.txt")

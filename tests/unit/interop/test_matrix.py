@@ -79,12 +79,12 @@ def test_rows_keep_their_order_and_add_up() -> None:
         (HEAD + "\ncompute-0001,compute-0001,1\n", "t.csv:3", "sends to itself"),
         (HEAD + "compute-0001,compute-0002,1e400\n", "t.csv:2", "1e400"),
         (HEAD + "compute-0001,compute-0002,nan\n", "t.csv:2", "nan"),
-        (HEAD + '"compute-0001,compute-0002,1\n' + "x" * 200_000, "t.csv:", "this is no CSV"),
+        (HEAD + '"compute-0001,compute-0002,1\n' + "x" * 200_000, "t.csv:", "not valid CSV"),
         (HEAD + "compute-0001,compute-0002,1e22\n", "t.csv:2", "1e22"),
         (HEAD + "compute-0001,compute-0002,1_000\n", "t.csv:2", "1_000"),
-        (HEAD + "compute-0001,compute-0002,٣\n", "t.csv:2", "no number of bytes"),
-        (HEAD + '"x\n\n",compute-0002,1\n', "t.csv:2", "no host is called"),
-        (HEAD + "storage-001,storage-02,1\n", "t.csv:2", "no host is called `storage-02`"),
+        (HEAD + "compute-0001,compute-0002,٣\n", "t.csv:2", "not a number of bytes"),
+        (HEAD + '"x\n\n",compute-0002,1\n', "t.csv:2", "unknown host"),
+        (HEAD + "storage-001,storage-02,1\n", "t.csv:2", "unknown host `storage-02`"),
     ],
 )
 def test_what_is_no_traffic_is_refused_at_its_line(text: str, place: str, words: str) -> None:

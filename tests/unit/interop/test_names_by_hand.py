@@ -35,7 +35,7 @@ def test_a_map_to_a_host_of_two_adapters_or_none_is_refused(wanted: str) -> None
     with pytest.raises(InputError) as caught:
         led("box-a", wanted)
     text = str(caught.value)
-    assert f"`{wanted}`, for `box-a`, is no device of the design" in text
+    assert f"`box-a` maps to `{wanted}`, which is not in the design" in text
     assert "the design has names such as `leaf-1` and `spine-9`" in text
 
 
@@ -66,7 +66,7 @@ def test_placeholders_of_vendors_are_no_ids(vendor: str, device: str, wanted: st
 
 def test_gpus_that_share_a_bus_id_are_named_once() -> None:
     gpus = [PciDevice(bus=bus, pci_id="", name="", number=None, link=None) for bus in ("a", "b", "a", "", "", "c", "c")]
-    assert repeated(gpus) == ["several GPUs have the bus id a, c: their links cannot be told apart"]
+    assert repeated(gpus) == ["several GPUs have the bus id a, c: their links cannot be distinguished"]
     assert repeated(gpus[:2]) == []
 
 

@@ -11,11 +11,11 @@ from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.declared import is_dot_line, read_config_db, read_dot
 from ffplan.interop.asbuilt.ethernet import _first_numbers, _is_switch_port, _parts, _Ports, plain_name
 from ffplan.interop.asbuilt.forms import _LONGEST_LINE
+from ffplan.interop.asbuilt.infiniband import link_rate, signalled
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, local_name, parsed, read_lldp
 from ffplan.interop.asbuilt.model import PORTS
 from ffplan.interop.asbuilt.read import read_as_built
-from ffplan.interop.asbuilt.speeds import link_rate, signalled
 from ffplan.interop.asbuilt.tables import read_ndt, read_topo
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ def test_neighbours_of_other_systems() -> None:
     for said, forwards in (("B, R", {"s"}), ("r", {"s"}), ("S", set()), ("", set())):
         links, _, forwarding = read_lldp({"TABLE_nbor": {"ROW_nbor": {**row, "system_capability": said}}}, "l.json")
         assert (links[0].port, links[0].peer, links[0].peer_port, forwarding) == ("Eth1/1", "s", "Eth1/2", forwards)
-    with pytest.raises(InputError, match="an entry is no neighbour by LLDP"):
+    with pytest.raises(InputError, match="an entry is not an LLDP neighbour"):
         read_lldp({"TABLE_nbor": {"ROW_nbor": ["odd"]}}, "l.json")
 
 
@@ -151,7 +151,7 @@ def test_json_behind_a_prompt() -> None:
     assert parsed("leaf# show\n\n[1, 2]", "x") == [1, 2]
     assert parsed('a [b {"c": 1}'.replace("[b ", ""), "x") == {"c": 1}
     assert parsed("nothing", "x") is None
-    with pytest.raises(InputError, match=r"^x:4:1: error: this is no JSON"):
+    with pytest.raises(InputError, match=r"^x:4:1: error: not valid JSON"):
         parsed('leaf#\n\n{"a": 1,\n}', "x")
 
 
@@ -188,7 +188,7 @@ def test_links_of_a_topology_in_dot() -> None:
     ]
     assert not is_dot_line("digraph G {")
     for wrong in ('"a":"b" -- "c":"d" -- "e":"f"', '"a":"b" -- "c"', '"a":"b" -- (c)'):
-        with pytest.raises(InputError, match=r"^x:2:1: error: `.*` is no link between two ports"):
+        with pytest.raises(InputError, match=r"^x:2:1: error: `.*` is not a link between two ports"):
             read_dot("graph G {\n" + wrong + "\n}", "x")
 
 
@@ -255,7 +255,7 @@ def test_ports_of_iblinkinfo_that_are_down_or_odd() -> None:
         + line(2, up, "n1 HCA-1")
     )
     assert built.ends.tolist() == [[2, PORTS + 1]]
-    assert built.remarks[0].startswith("passed over 1 line of other programs, first line 4: `other words`")
+    assert built.remarks[0].startswith("skipped 1 line of other programs, first line 4: `other words`")
     with pytest.raises(InputError, match=r"^x:2:1: error: a link without the port at its other end"):
         info(line(1, up, "n1", 9, 0))
     rows = [f'0x11 "leaf-1" 1 {n}[  ] ==( {up} )==> 0x2{n} {n} 1[  ] "n{n} HCA-1" ( )\n' for n in (1, 2, 3, 4)]
@@ -360,7 +360,7 @@ def test_a_port_that_sees_several_neighbours_is_said() -> None:
         built = read_as_built([("leaf01.json", f'{{"lldp": {{"interface": {inside}}}}}')])
         assert [device.name for device in built.devices] == ["leaf01", "host e0"]
         assert built.remarks == (
-            "1 port sees several neighbours, the last of which is read, first `leaf01` swp1: nic, host",
+            "1 port sees several neighbours and the last one counts, first `leaf01` swp1: nic, host",
         )
 
 
@@ -371,7 +371,7 @@ def test_prompts_before_and_behind_json() -> None:
     row = '{"TABLE_nbor": {"ROW_nbor": {"chassis_id": "n", "l_port_id": "Eth1/1", "port_id": "eth0"}}}'
     built = read_as_built([("leaf01.txt", f"leaf01# show lldp neighbors | json\n{row}\nleaf01#\n")])
     assert [device.name for device in built.devices] == ["leaf01", "n eth0"]
-    with pytest.raises(InputError, match=r"^x:2:1: error: this is no JSON: another value follows"):
+    with pytest.raises(InputError, match=r"^x:2:1: error: not valid JSON: another value follows"):
         parsed(f"{text}\n{text}", "x")
 
 

@@ -87,9 +87,9 @@ def test_rows_of_a_map() -> None:
         ("~a*b+c*d+e*,x", "repeats a group, or repeats more than four times"),
         ("~(ab)+,x", "repeats a group"),
         ("~a\\*\\*\\*\\*\\*,x", ""),
-        ("~[a,x", "is no regular expression"),
-        ("a,b,c", "`a,b,c` has not two names"),
-        ("a,", "has not two names"),
+        ("~[a,x", "is not a regular expression"),
+        ("a,b,c", "`a,b,c` is not a pair of names"),
+        ("a,", "is not a pair of names"),
     ],
 )
 def test_rows_that_are_refused_and_those_that_just_do(row: str, words: str) -> None:
@@ -322,7 +322,10 @@ def test_ends_that_disagree_and_ends_that_stand_alone() -> None:
     builder.end(b, 1, c, 1, 8)
     with pytest.raises(InputError, match=r"^x:7:1: error: port 1 of `b` names another port at its end"):
         builder.built()
-    for count, words in ((1, "a link stands at one end alone, first in line 7"), (2, "2 links stand at one end alone")):
+    for count, words in (
+        (1, "a link is listed at one end only, first in line 7"),
+        (2, "2 links are listed at one end only"),
+    ):
         builder = Builder("x", "a form")
         a, b = builder.device("A", "a", "switch", 4, 1), builder.device("B", "b", "switch", 4, 2)
         for port in range(1, 1 + count):
@@ -344,7 +347,7 @@ def test_names_that_several_devices_share() -> None:
     assert [device.name for device in built.devices][:3] == ["box", "box (2)", "box (3)"]
     assert built.shared == ("box",)
     assert built.remarks == (
-        "passed over 2 lines of other programs, first line 3: `hello`",
+        "skipped 2 lines of other programs, first line 3: `hello`",
         "left out 2 aggregation nodes: parts of switches that reduce, no hosts",
     )
     assert builder.device_of("2", "other", "switch", 9) == 1

@@ -167,7 +167,11 @@ def late(monkeypatch: pytest.MonkeyPatch, *slow: str) -> None:
     ("engine", "name", "words"),
     [
         ("nue", "pods", ", or take `--engine ftree` or `updn`, which need a fraction of it on large trees"),
-        ("nue", "joined", ", or take `--engine ftree`, a zone at a time, which needs a fraction of it on large trees"),
+        (
+            "nue",
+            "joined",
+            ", or take `--engine ftree`, zone by zone, which needs a fraction of it on large trees",
+        ),
         ("ftree", "pods", ""),
     ],
 )
@@ -241,10 +245,10 @@ def test_another_engine_that_routed_fails(monkeypatch: pytest.MonkeyPatch) -> No
     assert failed(own) == []
     answer(monkeypatch, {"engine": "minhop"}, {})
     assert failed(report("nue", "floor").checks) == [("routed by", "nue", "minhop")] * 2
-    (words,) = [words for words in report("nue", "floor").notes if "does not take" in words]
-    assert words == "OpenSM's nue engine does not take this fabric, and routes it by minhop."
-    joined = [words for words in report("updn", "joined").notes if "does not take" in words]
-    assert joined == [f"OpenSM's updn engine does not take this fabric, and routes it by minhop.{verify_opensm._UPDN}"]
+    (words,) = [words for words in report("nue", "floor").notes if "falls back to" in words]
+    assert words == "OpenSM's nue engine rejects this fabric and falls back to minhop."
+    joined = [words for words in report("updn", "joined").notes if "falls back to" in words]
+    assert joined == [f"OpenSM's updn engine rejects this fabric and falls back to minhop.{verify_opensm._UPDN}"]
 
 
 def test_an_entry_that_leads_nowhere_loses_its_flows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +267,7 @@ def test_links_between_zones_are_told_where_ftree_leaves_them_out(monkeypatch: p
     (told,) = [item for item in judged(monkeypatch, name="joined") if item.subject == "between zones"]
     assert (told.expected, told.found, told.passed) == (
         "8",
-        "in none of these subnets; --engine dfsssp joins the zones",
+        "outside these subnets; --engine dfsssp routes all zones together",
         None,
     )
     joined = judged(monkeypatch, "dfsssp", "joined")
@@ -282,7 +286,7 @@ def test_trees_that_are_not_pure_are_tried_with_named_roots(monkeypatch: pytest.
     found = report("ftree", "apart")
     assert runs == [False, True, False, True]
     assert found.passed
-    first, second = [words for words in found.notes if "takes this tree for none" in words or "no host" in words]
+    first, second = [words for words in found.notes if "does not recognise this tree" in words or "no host" in words]
     assert "(Different number of upward port groups)" in first
     assert "`root_guid_file` names the core switches" in first
     assert second.startswith("2 leaves have no host")
@@ -305,7 +309,7 @@ def test_what_becomes_of_a_chain_of_switches_is_said() -> None:
     chain = verify_opensm._fat_tree("fabric", seen, (1, 1))  # type: ignore[arg-type]
     assert [(item.found, item.passed) for item in chain] == [("0 tiers, by minhop", None), ("", None)]
     (words,) = verify_opensm._chain_notes(chain)
-    assert "routes it by minhop" in words
+    assert "falls back to minhop" in words
     tree = verify_opensm._fat_tree("fabric", seen, (1, 2))  # type: ignore[arg-type]
     assert [item.passed for item in tree] == [False, False]
     assert list(verify_opensm._chain_notes(tree)) == []

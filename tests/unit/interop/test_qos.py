@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ffplan.interop.qos import _weights, options
+from ffplan.interop.exported import _weights, qos_options
 from tests.support import SMALL, ffplan
 
 JOINED = (str(SMALL / "joined.yaml"), "--catalog", str(SMALL / "parts"))
@@ -41,7 +41,7 @@ def test_weights_keep_the_share_and_starve_nobody(share: float, units: tuple[int
 
 
 def test_the_options_name_a_lane_for_each_level() -> None:
-    text = options(0.5)
+    text = qos_options(0.5)
     assert "qos_vlarb_high 0:64,1:64\nqos_vlarb_low 0:64,1:64\n" in text
     assert "qos_sl2vl 0,1,0,0,0,0,0,0,0,0,0,0,0,0,0,15\n" in text
     assert "qos TRUE\n" in text

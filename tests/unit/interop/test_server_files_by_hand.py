@@ -161,7 +161,9 @@ def test_a_server_that_stands_in() -> None:
     made = file_of(read(f"<cpu {ROME}>{beside}</cpu>"), "dgx-a100-320gb")
     data = read_yaml(made.text)
     assert made.todo == ()
-    assert "the file has no PCI ids: the GPUs are taken for `a100-sxm-40gb`, those of the server given" in made.warnings
+    assert (
+        "the file has no PCI ids: the GPUs are assumed to be `a100-sxm-40gb`, as in the given server" in made.warnings
+    )
     assert not any("this file" in words for words in made.warnings)
     assert set(data["sources"]) > {"xml"}
     assert "filled" not in data["sources"]
@@ -207,7 +209,7 @@ def test_links_that_two_gpus_count_differently() -> None:
     found = structure([link("a", "b", 3), link("b", "a", 2), link("b", "c"), link("c", "b"), link("a", "b")], "abc")
     assert (found.kind, found.pairs, found.counts) == ("links", (("a", "b"), ("b", "c")), (2, 1))
     assert found.links_per_gpu == 4
-    assert found.faults == ("b has 2 links to a, and a has 4 back; the fewer are taken",)
+    assert found.faults == ("b lists 2 links to a, a lists 4 back; the smaller count is used",)
 
 
 def test_a_mesh_of_unequal_links_and_a_switch_with_links_down() -> None:
@@ -218,7 +220,7 @@ def test_a_mesh_of_unequal_links_and_a_switch_with_links_down() -> None:
     assert found.faults == ("1 to 2 links join two GPUs of the mesh; they are taken as equal",)
     found = structure([link("a", "s", 6, switch=True), link("b", "s", 5, switch=True)], "abc")
     assert (found.kind, found.pairs, found.name, found.links_per_gpu) == ("switch", (), "NVLink", 6)
-    assert found.faults == ("links of a GPU: 6 of most, b 5 and c 0: links are down, or the file leaves them out",)
+    assert found.faults == ("most GPUs have 6 links, but b 5 and c 0: links are down, or the file leaves them out",)
     odd = structure([link("a", "a", line=4), link("b", "x", line=5), link("a", "b", 0, line=6)], "ab")
     assert (odd.kind, odd.name) == ("none", "")
     assert [words.partition(":")[0] for words in odd.faults] == ["line 6", "line 4", "line 5"]

@@ -71,7 +71,7 @@ def test_a_simulated_fabric_has_no_rates() -> None:
     assert simulated(built)
     both = sides(WANTED, built, matched_as(0, 1, 2, 3))
     assert (both.theirs_gbit_s.tolist(), both.theirs_lanes.tolist()) == ([0.0] * 3, [0] * 3)
-    assert _open(built) == ["every link stands at 4x SDR, as ibsim has links without a speed: rates are not compared"]
+    assert _open(built) == ["every link reads 4x SDR because ibsim links have no speed: rates are not compared"]
     two = replace(built, ends=built.ends[:2], gbit_s=built.gbit_s[:2], lanes=built.lanes[:2])
     assert simulated(two)
     one = replace(built, ends=built.ends[:1], gbit_s=built.gbit_s[:1], lanes=built.lanes[:1])
@@ -79,7 +79,9 @@ def test_a_simulated_fabric_has_no_rates() -> None:
     assert not simulated(built_of(every, [10.0, 10.0, 20.0]))
     assert _open(built_of(every)) == []
     for rates, words in (([0.0, 0.0, 10.0], "2 links"), ([0.0, 5.0, 10.0], "1 link")):
-        assert _open(built_of(every, rates)) == [f"the rate of {words} is not in the file: slow ones would not be seen"]
+        assert _open(built_of(every, rates)) == [
+            f"the rate of {words} is not in the file: slow links would go unnoticed"
+        ]
 
 
 def test_devices_told_by_their_wiring_are_listed_by_the_design_s_names() -> None:
@@ -101,7 +103,7 @@ def test_a_report_counts_and_lists() -> None:
     assert [(item.a, item.b, item.designed_gbit_s, item.found_gbit_s, item.lanes) for item in slow.slow] == [
         ("a/nic0/p1", "leaf/p1", 200.0, 100.0, 4)
     ]
-    assert slow.remarks == ("the rate of 1 link is not in the file: slow ones would not be seen",)
+    assert slow.remarks == ("the rate of 1 link is not in the file: slow links would go unnoticed",)
 
 
 def listed(built: tuple[Link, ...]) -> tuple[object, ...]:

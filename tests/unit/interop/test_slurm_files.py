@@ -145,19 +145,22 @@ def test_nodes_of_rings_and_tori_are_counted(kind: str) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SwitchName=a Switches=b[1-2]\nSwitchName=b1 Nodes=n1\n", "`b2` are below a switch, and are not in the file"),
+        (
+            "SwitchName=a Switches=b[1-2]\nSwitchName=b1 Nodes=n1\n",
+            "`b2` are listed below a switch, but not in the file",
+        ),
         ("SwitchName=a Nodes=n1 Switches=b\nSwitchName=b Nodes=n2\n", "`a` have nodes and switches below them"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\n", "2 switches are at the top: no job spans them"),
-        ("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n", "`n2` are nodes of several"),
-        ("SwitchName=a Nodes=n1\nSwitchName=[b-c] Nodes=n2\n".replace("[b-c]", "a"), "`a` stand twice"),
+        ("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n2\nSwitchName=c Switches=a,b\n", "`n2` belong to several"),
+        ("SwitchName=a Nodes=n1\nSwitchName=[b-c] Nodes=n2\n".replace("[b-c]", "a"), "`a` appear twice"),
         ("SwitchName=a\nSwitchName=b Nodes=n1\n", "`a` without nodes and switches below"),
         ("SwitchName=a Nodes=n1\nSwitchName=b Switches=a\nSwitchName=c Switches=a\n", "`a` are below several"),
-        ("SwitchName=a Nodes=ALL\n", "`ALL` stands for every node of slurm.conf"),
-        ("SwitchName=a Nodes=n1, n2\n".replace("1,", "1"), "line 1: `n2` is no `key=value`"),
-        ("SwitchName=a Nodes=n1 Colour=red\n", "line 1: `colour` is not known here"),
-        ("BlockName=a Nodes=n[1-4]\n", "no sizes of blocks are given"),
-        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,12\n", "the size 12 is no power of two times the first, 4"),
-        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,16,8\n", "the sizes of blocks do not grow"),
+        ("SwitchName=a Nodes=ALL\n", "`ALL` means every node of slurm.conf"),
+        ("SwitchName=a Nodes=n1, n2\n".replace("1,", "1"), "line 1: `n2` is not `key=value`"),
+        ("SwitchName=a Nodes=n1 Colour=red\n", "line 1: `colour` is unknown here"),
+        ("BlockName=a Nodes=n[1-4]\n", "no block sizes are given"),
+        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,12\n", "the block size 12 is not the first, 4, times a power of two"),
+        ("BlockName=a Nodes=n[1-4]\nBlockSizes=4,16,8\n", "the block sizes do not increase"),
         ("BlockName=a Nodes=n[1-3]\nBlockSizes=4\n", "`a` has fewer than 4 nodes"),
         ("- {topology: a, flat: true, block: {blocks: [{block: b, nodes: n1}], block_sizes: [1]}}\n", "several kinds"),
     ],
@@ -175,14 +178,14 @@ def test_what_slurm_refuses_or_places_badly_is_said(text: str, words: str) -> No
         ("SwitchName=a Nodes=n[1-\n", 1, "is no host list"),
         ("\nSwitchName=a Nodes=n[x-y]\n", 2, "`x-y` is no run of numbers"),
         ("SwitchName=a Nodes=n[9-1]\n", 1, "`9-1` runs backwards"),
-        ("SwitchName=a Nodes=n[1-4];n5\n", 1, "`n1;n5` is no name"),
-        ("SwitchName=a Nodes=n1 SwitchName=b Nodes=n2\n", 1, "`switchname` stands twice in a line"),
-        ("Include\n", 1, "`Include` is no line of a topology"),
+        ("SwitchName=a Nodes=n[1-4];n5\n", 1, "`n1;n5` is not a name"),
+        ("SwitchName=a Nodes=n1 SwitchName=b Nodes=n2\n", 1, "`switchname` appears twice in a line"),
+        ("Include\n", 1, "`Include` is not a topology line"),
         ("SwitchName=a Nodes=n[0-9999999999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Nodes=n[0-99999]m[0-99999]\n", 1, "stands for more than 1,000,000 names"),
         ("SwitchName=a Switches=b\nSwitchName=b Switches=a\n", 1, "some switches are below themselves"),
-        ("BlockName=a Nodes=n1\nBlockSizes=four\n", 2, "are no sizes of blocks"),
-        ("NodeName=n1 CPUs=4\n", 1, "is no line of a topology"),
+        ("BlockName=a Nodes=n1\nBlockSizes=four\n", 2, "is not a list of block sizes"),
+        ("NodeName=n1 CPUs=4\n", 1, "is not a topology line"),
         ("- {topology: a, tree: {}}\n", 1, "`tree` of `a` has no list of switches"),
         ("- {topology: a}\n", 1, "this YAML has no topologies"),
         ("kind: ConfigMap\ndata: {other: x}\n", 1, "the ConfigMap holds no topology.conf"),
@@ -226,7 +229,7 @@ def test_lists_that_slurm_takes(text: str) -> None:
 def test_a_blank_in_a_list_cuts_it_off() -> None:
     """Slurm 22.05: Parse error in file topology.conf line 3: " b"."""
     report = read("SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2\nSwitchName=top Switches=a, b\n")
-    assert report.remarks[0] == "line 3: `b` is no `key=value`: slurmctld stops; it is passed over"
+    assert report.remarks[0] == "line 3: `b` is not `key=value`: slurmctld stops; it is skipped here"
     assert report.topologies[0].switches[2].switches == ("a",)
 
 
@@ -244,13 +247,13 @@ def test_comments_in_other_letters(text: str, encoding: str) -> None:
 def test_a_prompt_above_a_topology_is_passed_over() -> None:
     report = read("[root@ctl ~]# scontrol show topology\nslurm 24.11\nSwitchName=a Level=0 LinkSpeed=1 Nodes=n1\n")
     assert len(report.topologies[0].switches) == 1
-    assert report.remarks[-1] == "line 2: `slurm 24.11` is no line of a topology, and is passed over"
-    with pytest.raises(InputError, match=r"topology.conf:1:1: error: `all is well` is no line of a topology"):
+    assert report.remarks[-1] == "line 2: `slurm 24.11` is not a topology line; it is skipped"
+    with pytest.raises(InputError, match=r"topology.conf:1:1: error: `all is well` is not a topology line"):
         read("all is well\n")
 
 
 def test_a_slurm_conf_is_named() -> None:
-    with pytest.raises(InputError, match=r"`ClusterName=x` is no line of a topology; this is slurm.conf"):
+    with pytest.raises(InputError, match=r"`ClusterName=x` is not a topology line; this is slurm.conf"):
         read("ClusterName=x\nTopologyPlugin=topology/tree\n")
 
 
@@ -271,7 +274,7 @@ def test_a_configmap_among_other_objects() -> None:
             "read from a ConfigMap",
             "1 further ConfigMap with a topology: the first is read",
         )
-    with pytest.raises(InputError, match=r"topology.conf:13:1: error: `Nodes=n1` is no line of a topology"):
+    with pytest.raises(InputError, match=r"topology.conf:13:1: error: `Nodes=n1` is not a topology line"):
         read("kind: Namespace\n---\n" * 4 + first.replace("SwitchName=a Nodes=n[1-2]", "Nodes=n1"))
     assert one("---\nkind: Namespace\n---\n- {topology: t, flat: true}\n").kind == "flat"
 
@@ -312,17 +315,17 @@ def test_an_included_file_may_be_beside_the_first_and_elsewhere(tmp_path: Path) 
         b_conf="SwitchName=b Nodes=n2\n",
     )
     assert (report.topologies[0].nodes, report.topologies[0].roots) == (3, ("top",))
-    assert report.remarks == (f"{tmp_path}/sub/a.conf, line 2: `colour` is not known here, and is passed over",)
+    assert report.remarks == (f"{tmp_path}/sub/a.conf, line 2: `colour` is unknown here; it is skipped",)
 
 
 def test_words_behind_an_included_file_are_what_slurm_refuses(tmp_path: Path) -> None:
     report = included(tmp_path, topology_conf="SwitchName=b Nodes=n2\nInclude a.conf b.conf\n", a_conf="")
-    assert report.remarks == ("line 2: `b.conf` stands behind an included file: slurmctld stops",)
+    assert report.remarks == ("line 2: `b.conf` follows the name of an included file: slurmctld stops",)
 
 
 def test_a_file_included_twice_is_read_twice(tmp_path: Path) -> None:
     report = included(tmp_path, topology_conf="Include a.conf\nInclude a.conf\n", a_conf="SwitchName=a Nodes=n1")
-    assert "`a` stand twice" in report.remarks[0]
+    assert "`a` appear twice" in report.remarks[0]
 
 
 @pytest.mark.parametrize(
@@ -331,10 +334,14 @@ def test_a_file_included_twice_is_read_twice(tmp_path: Path) -> None:
         (
             {"topology_conf": "\nInclude a.conf\n"},
             "topology.conf:2",
-            "`a.conf` is included, and cannot be read: No s",
+            "`a.conf` is included, but cannot be read: No s",
         ),
-        ({"topology_conf": "Include *.conf\n"}, "topology.conf:1", "`*.conf` is included, and cannot be read: No such"),
-        ({"topology_conf": "Include sub\n", "sub__a": ""}, "topology.conf:1", "`sub` is included, and is no file"),
+        ({"topology_conf": "Include *.conf\n"}, "topology.conf:1", "`*.conf` is included, but cannot be read: No such"),
+        (
+            {"topology_conf": "Include sub\n", "sub__a": ""},
+            "topology.conf:1",
+            "`sub` is included, but is not a regular file",
+        ),
         ({"topology_conf": "Include topology.conf\n"}, "topology.conf:1", "`topology.conf` includes itself"),
         (
             {
@@ -345,7 +352,7 @@ def test_a_file_included_twice_is_read_twice(tmp_path: Path) -> None:
             "sub/b.conf:1",
             "`../a.conf` includes itself",
         ),
-        ({"topology_conf": "Include a.conf\n", "a_conf": "\nNodeName=n1\n"}, "a.conf:2", "is no line of a topology"),
+        ({"topology_conf": "Include a.conf\n", "a_conf": "\nNodeName=n1\n"}, "a.conf:2", "is not a topology line"),
         (
             {"topology_conf": "Include a.conf\n", "a_conf": "\nSwitchName=a Switches=a\n"},
             "a.conf:2",
@@ -373,7 +380,7 @@ def test_included_files_have_limits(tmp_path: Path) -> None:
 
 
 def test_a_device_is_not_read(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="`/dev/zero` is included, and is no file"):
+    with pytest.raises(InputError, match="`/dev/zero` is included, but is not a regular file"):
         included(tmp_path, topology_conf="Include /dev/zero\n")
 
 
@@ -382,7 +389,7 @@ def test_a_configmap_includes_what_it_holds() -> None:
     held = "  leaves.conf: |\n    SwitchName=a Nodes=n[1-2]\n"
     (tree,) = read(text.format(name="leaves.conf") + held).topologies
     assert (tree.nodes, tree.roots) == (2, ("top",))
-    with pytest.raises(InputError, match=r"`other.conf` is included, and the ConfigMap does not hold it"):
+    with pytest.raises(InputError, match=r"`other.conf` is included, but the ConfigMap lacks it"):
         read(text.format(name="other.conf") + held)
     with pytest.raises(InputError, match=r"`topology.conf` includes itself"):
         read(text.format(name="topology.conf"))

@@ -52,7 +52,7 @@ def test_what_a_tool_said_when_it_gave_up() -> None:
 def test_the_line_of_a_row_that_is_no_csv() -> None:
     """The table begins in line 5; its third row has a cell beyond what the reader takes."""
     text = "a,b\n1,2\n3," + "9" * (csv.field_size_limit() + 1) + "\n"
-    with pytest.raises(InputError, match=r"^t.csv:7:1: error: this is no CSV"):
+    with pytest.raises(InputError, match=r"^t.csv:7:1: error: not valid CSV"):
         list(rows_of(text, "t.csv", 5))
     assert list(rows_of("a,b\n1,2\n", "t.csv", 5)) == [(5, ["a", "b"]), (6, ["1", "2"])]
 
@@ -165,7 +165,7 @@ def test_racks_stand_beside_each_other_by_the_longer_of_box_and_name(server: str
 def test_a_row_of_eight_columns_is_short_of_one() -> None:
     """Size, count, type, operation and root, and one half of four."""
     text = "# all_reduce_perf\n# out-of-place busbw #wrong\n 1024 256 float sum -1 10.0 0.10 0.15\n"
-    with pytest.raises(InputError, match="a row of 8 columns, where 9 or more are wanted"):
+    with pytest.raises(InputError, match="a row of 8 columns; 9 or more are expected"):
         read_log(text, "all_reduce_perf.txt")
 
 

@@ -11,7 +11,7 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.parts import Server
 from ffplan.catalog.store import Catalog
 from ffplan.interop.topology.devices import _CODING, RATES, PcieRate
-from ffplan.interop.topology.parts import known_parts
+from ffplan.interop.topology.model import known_parts
 from ffplan.interop.topology.reading import read_server
 from ffplan.interop.topology.scale_up import ScaleUpLink, structure
 from ffplan.interop.topology.server_file import _MEMORY, Basis, server_file
@@ -128,14 +128,14 @@ def test_elements_count_before_classes() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('<system><cpu><pci busid="0:1"/></cpu></system>', "bus ids alone"),
+        ('<system><cpu><pci busid="0:1"/></cpu></system>', "only bus ids"),
         ('<system><cpu><pci busid="0:1" class="0x020000"/></cpu></system>', "no GPU is listed"),
         ("<system></system>", "no GPU is listed"),
         ("<graphs></graphs>", "rings and trees"),
         ("<topology></topology>", "the first element is `topology`"),
         ('<system><cpu numaid="3000000"/></system>', "a server has fewer than 64"),
         ("<system><cpu>", "it is cut off"),
-        ("", "no XML"),
+        ("", "not valid XML"),
     ],
 )
 def test_files_that_tell_no_server(text: str, words: str) -> None:
@@ -195,8 +195,8 @@ def test_the_structure_of_a_scale_up_network(pairs: list[tuple[str, str]], kind:
 def test_links_at_one_end_and_to_nowhere_are_said() -> None:
     found = structure(joined("nvlink", [("a", "b"), ("c", "x")], both=False), "abcd")
     assert found.kind == "pairs"
-    assert any("`x`, no GPU" in words for words in found.faults)
-    assert any("stand at a alone" in words for words in found.faults)
+    assert any("`x`, not a GPU" in words for words in found.faults)
+    assert any("listed at a only" in words for words in found.faults)
 
 
 def test_counts_of_links_add_up() -> None:
@@ -274,7 +274,7 @@ def test_links_that_are_down_or_lead_to_a_cpu() -> None:
     """Nine of eighteen links on one GPU; links of an AC922 to its POWER9 join no GPUs."""
     full, half = (f'<nvlink target="0:f" count="{n}" tclass="0x068000"/>' for n in (18, 9))
     found = read(f"<cpu>{gpu('0:1', inside=full)}{gpu('0:2', inside=full)}{gpu('0:3', inside=half)}</cpu>")
-    assert any("18 of most, 0:3 9" in words for words in found.warnings)
+    assert any("most GPUs have 18 links, but 0:3 9" in words for words in found.warnings)
     one, two = (f'<nvlink target="0:{n}" count="3" tclass="0x030200"/>' for n in (2, 1))
     power9 = '<nvlink target="0:c" count="3" tclass="0x068001"/>'
     found = read(f"<cpu>{gpu('0:1', inside=one + power9)}{gpu('0:2', inside=two + power9)}</cpu>")

@@ -112,7 +112,7 @@ def test_links_to_nowhere_are_one_warning() -> None:
     assert found.scale_up.kind == "none"
     assert found.scale_up.faults == (
         f"line 1: links of {bus(1)} and {bus(2)} lead to `0000:c0:00.0`, `0000:c1:00.0`, `0000:c2:00.0` and 1 more, "
-        "no GPU of this file; they are left out",
+        "not a GPU of this file; they are left out",
     )
     alone = read(f"<cpu>{gpu(bus(1), inside=links.replace(' tclass=', ' other='))}{gpu(bus(2))}</cpu>")
     assert alone.scale_up.kind == "none"  # one GPU alone does not make a switch
@@ -381,8 +381,8 @@ def test_devices_that_nccl_did_not_use_are_named() -> None:
     [
         (SERVER[:150].encode(), r"^x:3:[0-9]+: error: the file ends inside of `[cg]pu`: it is cut off"),
         (SERVER.rpartition("</cpu>")[0].encode(), "the file ends inside of `[cg]pu`: it is cut off"),
-        (gzip.compress(SERVER.encode()), "this is no XML: it is packed"),
-        (b"", "this is no XML: no element found"),
+        (gzip.compress(SERVER.encode()), "not valid XML: it is packed"),
+        (b"", "not valid XML: no element found"),
         (
             b'<?xml version="1.0"?>\n<!DOCTYPE nvidia_smi_log SYSTEM "x.dtd">\n<nvidia_smi_log/>',
             "^x:2:1: .* log of `nvid",

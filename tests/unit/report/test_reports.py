@@ -177,7 +177,7 @@ def test_differences_of_a_fabric() -> None:
     assert isinstance(told, Grid)
     assert told.rows == (("box", "node-1", "50%"),)
     assert isinstance(remarks, Remarks)
-    assert remarks.lines == ("7 devices told by name, 2 by wiring, from ibnetdiscover", "rates are unknown")
+    assert remarks.lines == ("7 devices matched by name, 2 by wiring, from ibnetdiscover", "rates are unknown")
 
 
 PLAN: dict[str, Any] = {

@@ -113,7 +113,7 @@ def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
         "-I- Lids Check                0          0", "-W- Lids Check                NA         NA"
     )
     assert [(row.part, row.value, row.doubt) for row in read_log(skipped, "fabric.log")][1:3] == [
-        ("Lids Check", 0.0, "no count of its errors, but `NA`"),
+        ("Lids Check", 0.0, "no error count, only `NA`"),
         ("Port Counters", 3.0, "12 warnings"),  # what stands behind it is read too
     ]
     with pytest.raises(InputError, match="no stage"):

@@ -99,7 +99,7 @@ def test_a_log_of_another_accelerator_is_not_judged(tmp_path: Path) -> None:
     assert "0 pass and 0 fail; 1 is not judged" in run.out.replace("are not", "is not")
     assert "measured on NVIDIA A100-PCIE-40GB, and the design has" in run.out.replace("\n", " ")
     save = ffplan(
-        *("fabric", "accept", "superpod-h100-4su", "--measured", str(file), "--save", str(tmp_path / "cases.yaml")),
+        *("fabric accept", "superpod-h100-4su", "--measured", str(file), "--save", str(tmp_path / "cases.yaml")),
         *("--date", "2026-11-22"),
     )
     assert save.code == 2

@@ -1,4 +1,4 @@
-"""Storage that a design does not plan stands on a network of its own, in no zone of the compute fabric."""
+"""Storage that a design does not plan stands on a separate network, in no zone of the compute fabric."""
 
 from pathlib import Path
 

@@ -1,15 +1,25 @@
-"""Widths and speeds of InfiniBand links, as tools print them."""
+"""InfiniBand as its tools print it: widths and speeds of links, and the tables of ibdiagnet's db_csv."""
 
 from __future__ import annotations
 
+import csv
 import re
 from functools import lru_cache
+from io import StringIO
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ffplan.base.integers import integer
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.base.array_math import Floats, Ints
+    from ffplan.base.errors import InputError
+
+    Rows = list[tuple[int, dict[str, str]]]
+    """Rows of a table by column, each with its line."""
 
 LANE_GBIT_S = {
     "SDR": 2.5,
@@ -107,3 +117,44 @@ def rate_words(lanes: int, gbit_s: float) -> str:
         return f"{lanes}x" if lanes else "unknown"
     names = [name for name, lane in LANE_GBIT_S.items() if lanes and abs(lanes * lane - gbit_s) < 1e-6]
     return f"{lanes}x {names[0]}, {gbit_s:g} Gb/s" if names else f"{gbit_s:g} Gb/s"
+
+
+def db_csv_tables(text: str, wrong: Callable[[int, str, str], InputError], *names: str) -> list[Rows]:
+    """Return tables of a db_csv file by name; a table that the file lacks has no rows.
+
+    Args:
+        text: the file.
+        wrong: makes a located fault from line, message and remedy.
+        names: tables to read; the file has many more.
+
+    Raises:
+        InputError: located, where a row is not valid CSV, or has other columns than its heading.
+    """
+    tables: dict[str, Rows] = {name: [] for name in names}
+    name, heads = "", list[str]()
+    for number, line in enumerate(StringIO(text), start=1):
+        row = line.strip()
+        if row.startswith("START_"):
+            name, heads = row.removeprefix("START_"), []
+        elif row.startswith("END_"):
+            name = ""
+        elif name in tables and row and not row.startswith("#"):
+            try:
+                cells = next(csv.reader([row]))
+            except csv.Error as error:
+                raise wrong(number, f"not valid CSV: {error}", "correct the row") from None
+            if not heads:
+                heads = [head.strip() for head in cells]
+                continue
+            if len(cells) != len(heads):
+                message = f"a row of {len(cells)} columns under a heading of {len(heads)}"
+                raise wrong(number, message, "give the file as ibdiagnet wrote it")
+            tables[name].append((number, dict(zip(heads, cells, strict=True))))
+    return list(tables.values())
+
+
+def active_rate(port: dict[str, str]) -> tuple[int, float]:
+    """Return lanes and the rate of a lane [Gb/s] of a row of the table PORTS; 0 for a code that no link has."""
+    width, speed = (integer(port.get(name, "").strip()) for name in ("LinkWidthActv", "LinkSpeedActv"))
+    name = SPEED_CODES.get(speed or 0)
+    return WIDTH_CODES.get(width or 0, 0), LANE_GBIT_S[name] if name else 0.0
