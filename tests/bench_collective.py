@@ -44,7 +44,7 @@ def main() -> None:
     query = CollectiveQuery(operation="allreduce", library=library, in_network=True)
     found = choices(query, job)
     points = len(found) * SCALES * SIZES
-    at = stack(found, SCALES)
+    at = stack(found, SCALES).columns
     columns = {name: at[name] for name in COEFFICIENTS}
     grid = best(lambda: time_grid(query, job, sizes))
     alone = best(lambda: transfer_time(sizes[None, None, :], **columns))

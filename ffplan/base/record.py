@@ -92,9 +92,11 @@ class _Late:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Return whether two values are equal, records field by field."""
+    """Return whether two values are equal, records field by field and tuples one by one."""
     if first is second:
         return True
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same, first, second))
     fields = getattr(first, "__dataclass_fields__", None)
     if fields is None or type(first) is not type(second):
         return bool(first == second)

@@ -111,7 +111,10 @@ class Catalog:
 
     def _folder_of(self, name: str, first: int = 0) -> int | None:
         """Return the position of the first folder with part `name`, from position `first` on."""
-        return next((place for place, index in enumerate(self._indexes) if place >= first and name in index), None)
+        for place in range(first, len(self._indexes)):
+            if name in self._indexes[place]:
+                return place
+        return None
 
     def _place(self, name: str, position: int) -> tuple[Path, str]:
         """Return (path, label) of part `name` in the folder at `position`.

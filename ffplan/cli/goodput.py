@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.reliability import GoodputReport, SimulationReport
     from ffplan.studies.goodput.goodput import GoodputStudy
-    from ffplan.studies.goodput.simulation import FabricLosses, SimulationRequest
+    from ffplan.studies.goodput.simulation import FabricLosses
 
 MOST_ENDPOINTS = 600_000
 """Largest fabric, in endpoints, for which losses are simulated [1]."""
@@ -76,14 +76,19 @@ def _losses(design: ResolvedDesign) -> FabricLosses | None:
         progress.end()
 
 
-def _simulated(study: GoodputStudy, request: SimulationRequest) -> SimulationReport:
+def _simulated(study: GoodputStudy, days: float, runs: int, seed: int) -> SimulationReport:
     """Return simulated runs of the job.
+
+    Args:
+        days: length of a run [day].
+        runs: number of runs [1].
 
     Raises:
         UsageError: without SimPy.
     """
-    from ffplan.studies.goodput.simulation import expected_seconds, simulate
+    from ffplan.studies.goodput.simulation import SimulationRequest, expected_seconds, simulate
 
+    request = SimulationRequest(days, runs, seed)
     needs_simpy("goodput: --simulate")
     announce("goodput: the simulation", expected_seconds(study.job, study.inputs, request))
     progress = Progress("simulated runs")
@@ -130,7 +135,6 @@ def goodput(
     from ffplan.report.goodput import goodput_document
     from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
-    from ffplan.studies.goodput.simulation import SimulationRequest
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
@@ -148,5 +152,5 @@ def goodput(
         ) from None
     report: GoodputReport = study.report
     if simulate:
-        report = replace(report, simulation=_simulated(study, SimulationRequest(days, runs, seed)))
+        report = replace(report, simulation=_simulated(study, days, runs, seed))
     emit(with_extras(goodput_document(report), form, [file], catalog, "goodput"), form, output)

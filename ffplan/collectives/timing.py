@@ -37,6 +37,8 @@ COEFFICIENTS = (
     "part",
 )
 """Coefficients of `transfer_time`, in its order."""
+_TABLE = (*COEFFICIENTS, "estimate_latency", "estimate_per_byte", "possible")
+"""Rows of a table of coefficients."""
 
 
 @record
@@ -182,28 +184,37 @@ def choices(query: CollectiveQuery, job: RankLayout) -> list[Choice]:
     )
 
 
-def stack(options: list[Choice], scales: int) -> dict[str, Floats]:
-    """Return the coefficients of choices as arrays of choice x scale x 1."""
-    import numpy as np
-
-    def column(name: str) -> Floats:
-        rows = np.empty((len(options), scales))
-        for number, choice in enumerate(options):
-            rows[number] = getattr(choice, name)
-        return rows[:, :, None]
-
-    names = (*COEFFICIENTS, "estimate_latency", "estimate_per_byte", "possible")
-    return {name: column(name) for name in names}
-
-
 @record
 class Coefficients:
     """The coefficients of every choice at every scale; they hold for messages of any size."""
 
     choices: tuple[tuple[str, str], ...]
     """Algorithm and protocol of each choice."""
-    columns: dict[str, Floats]
-    """By name: choice x scale x 1."""
+    table: Floats
+    """Coefficient x choice x scale."""
+
+    @property
+    def columns(self) -> dict[str, Floats]:
+        """The coefficients by name: choice x scale x 1."""
+        return dict(zip(_TABLE, self.table[..., None], strict=True))
+
+
+def side_by_side(parts: list[Coefficients]) -> Coefficients:
+    """Return the coefficients of one operation at the scales of all parts."""
+    import numpy as np
+
+    return Coefficients(parts[0].choices, np.concatenate([part.table for part in parts], axis=-1))
+
+
+def stack(options: list[Choice], scales: int) -> Coefficients:
+    """Return the coefficients of choices at a number of scales."""
+    import numpy as np
+
+    table = np.empty((len(_TABLE), len(options), scales))
+    for row, name in zip(table, _TABLE, strict=True):
+        for number, choice in enumerate(options):
+            row[number] = getattr(choice, name)
+    return Coefficients(tuple((choice.algorithm, choice.protocol) for choice in options), table)
 
 
 def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None:
@@ -219,11 +230,7 @@ def coefficients(query: CollectiveQuery, job: RankLayout) -> Coefficients | None
     import numpy as np
 
     options = choices(query, job)
-    if not options:
-        return None
-    return Coefficients(
-        tuple((choice.algorithm, choice.protocol) for choice in options), stack(options, np.size(job.nodes))
-    )
+    return stack(options, np.size(job.nodes)) if options else None
 
 
 def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingGrid | None:

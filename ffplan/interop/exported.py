@@ -187,7 +187,7 @@ def qos_options(share: float) -> str:
     job, storage = _weights(share)
     lanes = ["1" if level == 1 else "0" for level in range(_LEVELS - 1)] + [str(_LEVELS - 1)]
     lines = (
-        "# Lane 0 is for the job, lane 1 for storage. The policy file comes from `ffplan fabric export --to opensm-qos`.",
+        "# Lane 0 is for the job, lane 1 for storage; `ffplan fabric export --to opensm-qos` writes the policy.",
         "qos TRUE",
         "qos_policy_file /etc/opensm/qos-policy.conf",
         "qos_max_vls 2",

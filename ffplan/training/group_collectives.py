@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats, Ints, Number, choose, maximum
-from ffplan.base.record import record
+from ffplan.base.record import record, same
 from ffplan.catalog.library import Library
 from ffplan.collectives.nccl import call_time
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of
+from ffplan.collectives.timing import Coefficients, CollectiveQuery, coefficients, grid_of, side_by_side
 from ffplan.node.host import Host, with_first_nics
 from ffplan.node.resources import resources
 from ffplan.training.parallel_plan import placed
@@ -44,8 +44,10 @@ class GroupPlacement:
 
 INSIDE, APART, MIXED = "inside", "apart", "mixed"
 """Groups within a node; groups with one rank on each of their nodes; all others."""
-STREAMS = "streams"
-"""Mark of known coefficients, which hold for messages of any size."""
+_STREAMS, _DISTINCT = "streams", "distinct"
+"""Marks of known coefficients, which hold for messages of any size, and of the distinct groups of an array."""
+_Group = tuple[float, ...]
+"""Fields of the placement of one group."""
 
 
 @record
@@ -71,8 +73,8 @@ class Cluster:
     variants: dict[tuple[str, float], Cluster] = field(default_factory=dict)
     """Variants of the machine with one resource faster, by resource and factor."""
     known: dict[tuple[Any, ...], Any] = field(default_factory=dict)
-    """Times found before, by place of the groups, collective, groups and sizes; and coefficients, by `STREAMS`,
-    collective, library and groups."""
+    """What was found before: times, by place of the groups, collective, groups and sizes; coefficients, by place,
+    `_STREAMS`, collective, library and group; and distinct groups, by `_DISTINCT` and all groups."""
 
     @property
     def reducer_name(self) -> str:
@@ -95,6 +97,22 @@ def with_known_times(system: Cluster, source: Cluster) -> Cluster:
     return replace(system, known=dict(source.known), variants={})
 
 
+def with_inner_times(system: Cluster, source: Cluster | None) -> Cluster:
+    """Return a machine that knows what another with the same nodes and libraries has found of groups within a node."""
+    if source is None or not same(_nodes(system), _nodes(source)):
+        return system
+    return replace(system, known=known_at(source, INSIDE))
+
+
+def _nodes(system: Cluster) -> tuple[Host, Library, Library, bool]:
+    return system.host, system.library, system.reducer, system.nvlink
+
+
+def known_at(system: Cluster, place: str | None) -> dict[tuple[Any, ...], Any]:
+    """Return what is known of the groups of a place."""
+    return {mark: known for mark, known in system.known.items() if mark[0] == place}
+
+
 def with_library(system: Cluster, part: Library) -> Cluster:
     """Return a machine with a changed library in place of its namesake, without known times."""
     library, reducer = (part if part.id == current.id else current for current in (system.library, system.reducer))
@@ -104,7 +122,7 @@ def with_library(system: Cluster, part: Library) -> Cluster:
 def same_times(system: Cluster, machine: Cluster) -> bool:
     """Return whether all collectives timed on one machine take the same time on another, which learns their times."""
     for mark, known in system.known.items():
-        if mark[0] != STREAMS:
+        if mark[0] != _DISTINCT and mark[1] != _STREAMS:
             _, operation, reducing, shape, *rows = mark
             *where, sizes = (np.frombuffer(row).reshape(shape) for row in rows)
             library = machine.reducer if reducing else machine.library
@@ -269,7 +287,10 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     """
     if sizes.size == 1:
         return _single_time(system, library, operation, where, sizes)
-    keys, key = _distinct([array.ravel() for array in where])
+    groups = (_DISTINCT, *(array.tobytes() for array in where))
+    if groups not in system.known:
+        system.known[groups] = _distinct([array.ravel() for array in where])
+    keys, key = system.known[groups]
     values, column = np.unique(sizes.ravel(), return_inverse=True)
     time = np.zeros((keys.shape[1], len(values)))
     several = np.flatnonzero(keys[0] * keys[1] >= 2)
@@ -277,7 +298,7 @@ def _group_times(system: Cluster, library: Library, operation: str, where: list[
     stride = max(1, MOST // max(1, len(values)))
     for first in range(0, len(several), stride):
         part = several[first : first + stride]
-        time[part] = _grid(system, library, operation, GroupPlacement(*keys[:, part]), values)
+        time[part] = _grid(system, library, operation, list(map(tuple, keys[:, part].T.tolist())), values)
     return _without_call(system, operation, sizes, time[key, column.ravel()].reshape(sizes.shape))
 
 
@@ -293,10 +314,9 @@ def _single_time(system: Cluster, library: Library, operation: str, where: list[
     Raises:
         ValueError: if the library has no such operation.
     """
-    placement = GroupPlacement(*(row.ravel() for row in where))
-    time = np.zeros(1)
-    if where[0].item() * where[1].item() >= 2:
-        time = _grid(system, library, operation, placement, sizes.ravel())
+    group, time = tuple(row.item() for row in where), np.zeros(1)
+    if group[0] * group[1] >= 2:
+        time = _grid(system, library, operation, [group], sizes.ravel())
     return _without_call(system, operation, sizes, time.reshape(sizes.shape))
 
 
@@ -307,47 +327,52 @@ def _distinct(rows: list[Floats]) -> tuple[Floats, Ints]:
     """
     code = np.zeros(rows[0].shape, dtype=np.int64)
     for row in rows:
-        values, position = np.unique(row, return_inverse=True)
-        # a number in mixed base: each row is a digit
-        code = code * len(values) + position
+        if (row != row[:1]).any():  # one value numbers nothing
+            values, position = np.unique(row, return_inverse=True)
+            code = code * len(values) + position  # a number in mixed base: each row is a digit
     _, first, position = np.unique(code, return_index=True, return_inverse=True)
     return np.stack([row[first] for row in rows]), position
 
 
-def _grid(system: Cluster, library: Library, operation: str, placement: GroupPlacement, sizes: Floats) -> Floats:
+def _grid(system: Cluster, library: Library, operation: str, groups: list[_Group], sizes: Floats) -> Floats:
     """Return times of group x size [s].
 
     Raises:
         ValueError: if the library has no such operation.
     """
-    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
-    mark = (STREAMS, operation, library.id, *(np.asarray(row).tobytes() for row in rows))
-    if mark not in system.known:
-        system.known[mark] = _streams(system, library, operation, placement)
     # a message of no bytes would divide by 0; `_without_call` sets its time to 0
-    grid = grid_of(system.known[mark], np.maximum(sizes, 1.0))
+    grid = grid_of(_streams(system, library, operation, groups), np.maximum(sizes, 1.0))
     times = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
-        return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, placement, sizes))
+        return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, groups, sizes))
     return times
 
 
-def _plain(placement: GroupPlacement) -> GroupPlacement:
-    """Return the placement of one group in plain numbers."""
-    rows = (placement.per_node, placement.nodes, placement.apart, placement.adjacent)
-    return GroupPlacement(*(np.asarray(row, dtype=float).item() for row in rows))
+def _streams(system: Cluster, library: Library, operation: str, groups: list[_Group]) -> Coefficients:
+    """Return the coefficients of a collective for messages of any size, found once for each group.
+
+    Raises:
+        ValueError: if the library has no such operation.
+    """
+    known, single = system.known, len(groups) == 1  # one group needs no arrays, which are slow to go through
+    marks = [(INSIDE if group[1] <= 1 else MIXED, _STREAMS, operation, library.id, single, group) for group in groups]
+    new = [mark for mark in marks if mark not in known]
+    if new:
+        rows = groups[0] if single else np.array([mark[-1] for mark in new]).T.copy()
+        found = _coefficients(system, library, operation, GroupPlacement(*rows))
+        tables = np.split(found.table, len(new), axis=-1)
+        known.update((mark, Coefficients(found.choices, table)) for mark, table in zip(new, tables, strict=True))
+    return side_by_side([known[mark] for mark in marks])
 
 
-def _streams(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
+def _coefficients(system: Cluster, library: Library, operation: str, placement: GroupPlacement) -> Coefficients:
     """Return the coefficients of a collective for messages of any size.
 
     Raises:
         ValueError: if the library has no such operation.
     """
-    if np.size(placement.nodes) == 1:
-        placement = _plain(placement)
     zones, cuts = system.crossed(placement) if system.crossed else (placement.nodes * 0 + 1, ())
-    if isinstance(placement.nodes, float):  # one group needs no arrays, which are slow to go through
+    if isinstance(placement.nodes, float):
         zones, cuts = (
             float(zones),
             tuple(replace(cut, sets=float(cut.sets), gbyte_s=float(cut.gbyte_s)) for cut in cuts),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ffplan.training.group_collectives import APART, INSIDE, merged_clusters
+from ffplan.training.group_collectives import APART, INSIDE, known_at, merged_clusters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -108,12 +108,11 @@ def faster_host(host: Host, name: str, factor: float) -> Host:
 
 
 def _untouched(system: Cluster, name: str) -> dict[tuple[Any, ...], Any]:
-    """Return the known times that do not depend on a resource.
+    """Return what is known of collectives that does not depend on a resource.
 
     The traffic of groups within a node stays there. A group with one rank on each node has no traffic inside them.
     """
-    place = {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name)
-    return {mark: times for mark, times in system.known.items() if mark[0] == place}
+    return known_at(system, {"nic": INSIDE, "uplinks": INSIDE, "nvlink": APART}.get(name))
 
 
 def _uplinks(system: Cluster, factor: float) -> Cluster:

@@ -81,6 +81,8 @@ def swap_time(run: TrainRun, micro: MicroBatch, count: Number) -> Number:
         Derived: copies to the host run beside the layers that follow, copies back beside those that come before, as
         Transformer Engine's activation offloading does; links as for `host_optimizer_time`.
     """
+    if not np.any(run.plans.offload_layers):
+        return 0.0
     moved = np.minimum(run.plans.offload_layers, count)
     link, _ = host_rates(run)
     kept = policy_kept_bytes(run.shape, run.plans, pace_fraction(run.shape, run.plans))

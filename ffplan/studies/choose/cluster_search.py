@@ -21,14 +21,17 @@ from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
 from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
 from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
 from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.default_job import TimedJob, timed_on
 from ffplan.training.constraints import RefusedError
+from ffplan.training.group_collectives import with_inner_times
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.studies.choose.candidates import Idea
     from ffplan.studies.choose.recommend_target import Target
+    from ffplan.training.group_collectives import Cluster
 
 _MOST_NODES = 20_000
 _ROUNDS = 4
@@ -86,6 +89,8 @@ class ClusterSearch:
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
         self._late = 1.0
         """Days at the chance wanted over likely ones, of the last design that was drawn [1]."""
+        self._machine: Cluster | None = None
+        """The machine of the last trial."""
 
     def tried(self, idea: Idea, nodes: int) -> SizedCluster | None:
         """Return a design with some nodes, and its run; None if it cannot be built or the model cannot run.
@@ -119,10 +124,19 @@ class ClusterSearch:
 
     def _timed(self, draft: Draft, gpus: int | None) -> _Trial | None:
         """Return a job on a design, on all accelerators if none are given, and its days; None if it cannot run."""
-        parts = self.catalog.fresh()
+        design, parts = draft.design, self.catalog.fresh()
         try:
+            self._machine = system = with_inner_times(cluster_of(design, parts), self._machine)
             timed = timed_on(
-                draft.design, parts, self.model, PlanFields(), gpus, self.target.tokens, searching=True, sure=False
+                design,
+                parts,
+                self.model,
+                PlanFields(),
+                gpus,
+                self.target.tokens,
+                searching=True,
+                sure=False,
+                system=system,
             )
             inputs = inputs_for(draft.ledger, timed, parts, drawn=False)
         except (RefusedError, InputError):

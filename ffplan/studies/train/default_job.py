@@ -157,6 +157,7 @@ def timed_on(
     *,
     searching: bool,
     sure: bool = True,
+    system: Cluster | None = None,
 ) -> TimedJob:
     """Return a job on a design with its step time, by default with the default batch on the most accelerators.
 
@@ -165,16 +166,16 @@ def timed_on(
         gpus: accelerators that the job holds [1].
         tokens: tokens to train on [1].
         searching: find the fastest plan; otherwise the plan is taken as it is.
-        sure: as `job_report` has it.
+        sure, system: as `job_report` has them.
 
     Raises:
         RefusedError: if it cannot run.
         UncalibratedError: if the accelerators have no training constants.
     """
-    count = gpus or most_gpus(design)
-    usual = with_default_batch(plan, model, count)
-    report = job_report(design, catalog, model, usual, count, searching=searching, gains=False, sure=sure)
-    return timed_job(report, count, tokens)
+    gpus = gpus or most_gpus(design)
+    plan = with_default_batch(plan, model, gpus)
+    report = job_report(design, catalog, model, plan, gpus, searching=searching, gains=False, sure=sure, system=system)
+    return timed_job(report, gpus, tokens)
 
 
 class JobReports:
