@@ -38,7 +38,7 @@ _AMOUNT = re.compile(r"[-+]?[0-9][0-9,.]*(e[-+]?[0-9]+)?( (%|[A-Za-z/]{1,6}))?|-
 
 
 @record
-class Cell:
+class PageCell:
     """A cell of a table, and what it says when it is pointed at."""
 
     text: str
@@ -46,21 +46,21 @@ class Cell:
 
 
 @record
-class Row:
+class PageRow:
     """A row of a table; its first cell names it."""
 
-    cells: tuple[Cell, ...]
+    cells: tuple[PageCell, ...]
     note: int = 0
     """Number of the note on its figures; 0 for none."""
 
 
 @record
-class Part:
+class PageBlock:
     """A block of the result: a table, or sentences."""
 
     title: str = ""
     header: tuple[str, ...] = ()
-    rows: tuple[Row, ...] = ()
+    rows: tuple[PageRow, ...] = ()
     said: tuple[Said, ...] = ()
 
     @property
@@ -77,7 +77,7 @@ class Part:
 
 
 @record
-class Figure:
+class PageChart:
     """A chart as the page shows it."""
 
     title: str
@@ -85,7 +85,7 @@ class Figure:
     least: int
     """Width below which it scrolls [px]."""
     note: str
-    numbers: Part | None
+    numbers: PageBlock | None
     """What it shows as a table; None of parallel coordinates, whose values are parts of each axis."""
 
 
@@ -117,25 +117,25 @@ def _environment() -> Environment:
     return environment
 
 
-def _plain_rows(rows: Sequence[Sequence[str]]) -> tuple[Row, ...]:
-    return tuple(Row(tuple(map(Cell, row))) for row in rows)
+def _plain_rows(rows: Sequence[Sequence[str]]) -> tuple[PageRow, ...]:
+    return tuple(PageRow(tuple(map(PageCell, row))) for row in rows)
 
 
-def _block(block: Block, notes: Notes) -> Part:
+def _block(block: Block, notes: Notes) -> PageBlock:
     layout = laid_out(block)
     title = "" if isinstance(block, Remarks) else without_marks(block.title)
     if not isinstance(layout, Table):
-        return Part(title, said=tuple(map(notes.sentence, layout)))
+        return PageBlock(title, said=tuple(map(notes.sentence, layout)))
     rows = []
     for row in layout.rows:
         cells, paths = zip(*map(read_marks, row), strict=True)
         tips, note = notes.row(cells[0], paths)
         shown = [
-            Cell(text, tip if text or not place else "")
+            PageCell(text, tip if text or not place else "")
             for place, (text, tip) in enumerate(zip(cells, tips, strict=True))
         ]
-        rows.append(Row(tuple(shown), note))
-    return Part(title, tuple(map(without_marks, layout.header)), tuple(rows))
+        rows.append(PageRow(tuple(shown), note))
+    return PageBlock(title, tuple(map(without_marks, layout.header)), tuple(rows))
 
 
 def _own_ids(svg: str, prefix: str) -> str:
@@ -147,11 +147,11 @@ def _own_ids(svg: str, prefix: str) -> str:
     return _ID.sub(named, svg)
 
 
-def _figure(chart: Chart, index: int) -> Figure:
+def _figure(chart: Chart, index: int) -> PageChart:
     svg = _own_ids(to_svg(chart), f"c{index}-")
     width = _WIDTH.search(svg)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(chart.title))}" ', 1)
-    return Figure(
+    return PageChart(
         title=chart.title,
         svg=Markup(named),
         least=round(LEAST * float(width[1])) if width else 0,
@@ -160,7 +160,7 @@ def _figure(chart: Chart, index: int) -> Figure:
     )
 
 
-def _numbers(chart: Chart) -> Part:
+def _numbers(chart: Chart) -> PageBlock:
     """Return the points of a chart as a table."""
     series, ranged, sourced = (
         any(bool(point.series) for point in chart.points),
@@ -176,17 +176,17 @@ def _numbers(chart: Chart) -> Part:
             row += [number(end, 5) if end is not None else "" for end in (point.low, point.high)]
         rows.append([*row, *[point.source] * sourced])
     header += ["from", "to"] * ranged + ["source"] * sourced
-    return Part(chart.title, tuple(header), _plain_rows(rows))
+    return PageBlock(chart.title, tuple(header), _plain_rows(rows))
 
 
-def _meanings(extras: Extras) -> Part:
+def _meanings(extras: Extras) -> PageBlock:
     rows = [(meaning.path, meaning.value, meaning.meaning) for meaning in extras.meanings]
-    return Part("figures", ("path in JSON", "value", "meaning and unit"), _plain_rows(rows))
+    return PageBlock("figures", ("path in JSON", "value", "meaning and unit"), _plain_rows(rows))
 
 
-def _sources(extras: Extras) -> Part:
+def _sources(extras: Extras) -> PageBlock:
     rows = [(f"{s.part}: {s.path}", s.value, s.grade, s.status, s.source, s.date) for s in extras.sources]
-    return Part("sources", ("figure", "value", "grade", "status", "source", "date"), _plain_rows(rows))
+    return PageBlock("sources", ("figure", "value", "grade", "status", "source", "date"), _plain_rows(rows))
 
 
 def _asset(name: str) -> Markup:
@@ -226,3 +226,11 @@ def render(document: Document) -> str:
         "version": __version__,
     }
     return _environment().get_template("page.html").render(page)
+
+
+def render_fragment(document: Document) -> str:
+    """Return text and tables of a document as a fragment of HTML, for notebooks."""
+    body, notes = document.body(), Notes(None)
+    blocks = [_block(block, notes) for block in body.blocks]
+    template = _environment().get_template("fragment.html")
+    return template.render(title=body.title, intro=body.intro, blocks=blocks).rstrip()
