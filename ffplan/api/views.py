@@ -75,7 +75,7 @@ def frame(result: Result) -> Any:
 
 def html(result: Result) -> str:
     """Return a result as HTML."""
-    from ffplan.report.formats.markup import render_fragment
+    from ffplan.report.page.html import render_fragment
 
     return render_fragment(document_of(result))
 

@@ -91,7 +91,7 @@ def _derivation(value: Any, path: str, leaf: float, meaning: str) -> Derivation 
 
     assessments = _assessments(value)
     match = re.fullmatch(r"designs\[([0-9]+)\]\.(.*)", path)
-    if match is not None:
+    if match is not None and assessments:
         return derivation_of(assessments[int(match[1])], match[2], leaf, meaning)
     return derivation_of(value, path, leaf, meaning) if assessments and value is assessments[0] else None
 

@@ -1,19 +1,25 @@
-"""Pages in Chromium with the network off: nothing loaded, nothing said, tables sort, paper takes them."""
+"""Pages in Chromium with the network off: nothing loaded, nothing said, tables sort, paper takes them.
+
+html-validate and axe judge them too; `.ci/run` installs both.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from base64 import b64decode
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from tests.integration.browser import Browser
 from tests.integration.test_programs import need
-from tests.support import ffplan, vary_design
+from tests.support import ROOT, ffplan, vary_design
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
 pytestmark = pytest.mark.integration
 
@@ -24,6 +30,18 @@ PAGES = {
     "train": ("train", "superpod-h100-4su", *JOB[:2], *JOB[4:], "--search"),
     "cost": ("cost", "superpod-h100-4su", *JOB, "--draws", "200"),
 }
+EVERY = {
+    **PAGES,
+    "goodput": ("goodput", "fire-flyer-2", "--model", "llama-13b", "--draws", "20"),
+    "recommend": ("recommend", *JOB[:4], "--days", "30", "--accelerator", "h100-sxm-80gb", "--best", "2"),
+    "storage": ("storage", "fire-flyer-2", "--model", "llama-13b", "--gpus", "8"),
+    "sweep": (
+        *("sweep", "pcie-a100-three-tier", "--vary", "nodes[0].count=400,800", "--vary", "fabric.oversubscription=1,2"),
+        *("--pareto", "cost.total:min,fabric.bisection_gbyte_s:max"),
+    ),
+}
+NPM = Path(os.environ.get("FFPLAN_NPM", ROOT / "build" / "npm")) / "node_modules"
+"""Folder with html-validate and axe-core."""
 EVIL = (
     """"</title><script>window.hit=1</script><img src=x onerror='window.hit=1'> """
     """\\u202e ${1} `x` ]]> & \\"quoted\\"\""""
@@ -35,6 +53,19 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     need("chromium")
     with Browser(tmp_path_factory.mktemp("profile")) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Return what makes a page of `EVERY` by name, once."""
+    folders: dict[str, Path] = {}
+
+    def named(name: str) -> Path:
+        if name not in folders:
+            folders[name] = page(tmp_path_factory.mktemp(name), *EVERY[name])
+        return folders[name]
+
+    return named
 
 
 def page(folder: Path, *arguments: str) -> Path:
@@ -54,8 +85,8 @@ def quiet(browser: Browser) -> None:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_stands_alone(name: str, browser: Browser, tmp_path: Path) -> None:
-    target = page(tmp_path, *PAGES[name])
+def test_a_page_stands_alone(name: str, browser: Browser, made: Callable[[str], Path]) -> None:
+    target = made(name)
     assert target.stat().st_size < 1_500_000
     browser.open(target)
     quiet(browser)
@@ -75,9 +106,9 @@ def test_a_page_stands_alone(name: str, browser: Browser, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_headline_figures_say_where_they_come_from(name: str, browser: Browser, tmp_path: Path) -> None:
+def test_headline_figures_say_where_they_come_from(name: str, browser: Browser, made: Callable[[str], Path]) -> None:
     """Pointing at a cell shows it; the number beside its row leads to a note, which unfolds."""
-    browser.open(page(tmp_path, *PAGES[name]), width=390)
+    browser.open(made(name), width=390)
     assert browser.say("document.querySelectorAll('td[title]').length") > 10
     links = "[...document.querySelectorAll('sup a')]"
     assert (
@@ -95,18 +126,20 @@ def test_headline_figures_say_where_they_come_from(name: str, browser: Browser, 
 
 @pytest.mark.parametrize("width", [360, 1400])
 @pytest.mark.parametrize("dark", [False, True])
-def test_a_page_fits_phones_and_has_contrast(width: int, dark: bool, browser: Browser, tmp_path: Path) -> None:
-    browser.open(page(tmp_path, *PAGES["design"]), width=width, dark=dark)
+def test_a_page_fits_phones_and_has_contrast(
+    width: int, dark: bool, browser: Browser, made: Callable[[str], Path]
+) -> None:
+    browser.open(made("design"), width=width, dark=dark)
     assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
     ratio = browser.say(CONTRAST)
     assert ratio > 4.5
 
 
-def test_charts_keep_their_letters_on_a_phone(browser: Browser, tmp_path: Path) -> None:
+def test_charts_keep_their_letters_on_a_phone(browser: Browser, made: Callable[[str], Path]) -> None:
     """They scroll in their place, and are drawn whole on a wide screen."""
     least = "Math.min(...[...document.querySelectorAll('#charts svg text')].map(text => %s))"
     size = "text.getBoundingClientRect().height || 99"
-    name = page(tmp_path, *PAGES["design"])
+    name = made("design")
     browser.open(name, width=390)
     assert browser.say(least % size) > 9
     assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
@@ -139,9 +172,9 @@ def column(browser: Browser, table: str, number: int) -> list[str]:
     return found
 
 
-def test_tables_sort_by_key_and_click(browser: Browser, tmp_path: Path) -> None:
-    browser.open(page(tmp_path, *PAGES["cost"]))
-    table = "#charts figure:nth-of-type(2) table"
+def test_tables_sort_by_key_and_click(browser: Browser, made: Callable[[str], Path]) -> None:
+    browser.open(made("cost"))
+    table = "#charts .chart:nth-of-type(2) table"
     browser.say("document.querySelectorAll('details').forEach(item => item.open = true)")
     before = column(browser, table, 1)
     head = f"document.querySelector('{table}').querySelectorAll('thead button')"
@@ -159,8 +192,8 @@ def test_tables_sort_by_key_and_click(browser: Browser, tmp_path: Path) -> None:
     assert browser.say("document.querySelectorAll('th[aria-sort=descending]').length") == 1
 
 
-def test_amounts_in_millions_sort_above_those_in_full(browser: Browser, tmp_path: Path) -> None:
-    browser.open(page(tmp_path, *PAGES["cost"]))
+def test_amounts_in_millions_sort_above_those_in_full(browser: Browser, made: Callable[[str], Path]) -> None:
+    browser.open(made("cost"))
     table = "#tables [aria-label='Bill of materials'] table"
     head = f"document.querySelector(\"{table}\").querySelectorAll('thead button')[4]"
     assert browser.say(f"{head}.textContent") == "total"
@@ -171,9 +204,9 @@ def test_amounts_in_millions_sort_above_those_in_full(browser: Browser, tmp_path
     assert values == sorted(values, reverse=True)
 
 
-def test_labels_of_rows_keep_their_words(browser: Browser, tmp_path: Path) -> None:
+def test_labels_of_rows_keep_their_words(browser: Browser, made: Callable[[str], Path]) -> None:
     """A label beside a long text is not squeezed until its words break."""
-    browser.open(page(tmp_path, *PAGES["train"]))
+    browser.open(made("train"))
     heights = browser.say(
         "[...document.querySelectorAll('th[scope=row]')].filter(item => !item.textContent.includes(' ')"
         " && item.textContent.length < 12).map(item => {"
@@ -184,8 +217,8 @@ def test_labels_of_rows_keep_their_words(browser: Browser, tmp_path: Path) -> No
     assert max(heights) == 1
 
 
-def test_paper_takes_a_page(browser: Browser, tmp_path: Path) -> None:
-    browser.open(page(tmp_path, *PAGES["compare"]))
+def test_paper_takes_a_page(browser: Browser, made: Callable[[str], Path]) -> None:
+    browser.open(made("compare"))
     pdf = b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
     assert pdf.startswith(b"%PDF")
     assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 2
@@ -223,3 +256,74 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     blocked = "new Promise(done => { const s = document.createElement('script'); s.textContent = 'window.hit=2';"
     browser.say(f"{blocked} document.body.append(s); setTimeout(done, 50); }})")
     assert browser.say("window.hit === undefined") is True  # the policy of the page
+
+
+def program(package: str, place: str) -> Path:
+    """Return a file of a package of npm."""
+    path = NPM / package / place
+    if not path.is_file():
+        pytest.skip(f"{package} is not installed in {NPM}")
+    return path
+
+
+OPEN = """(rows => {
+  document.querySelectorAll(`tbody tr:nth-child(n + ${rows})`).forEach(row => row.remove());
+  document.querySelectorAll('details').forEach(item => { item.open = true; });
+  return new Promise(done => setTimeout(done, 100));
+})"""
+"""Unfolds a page, of whose tables some rows stay."""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_html_validate_finds_nothing(name: str, made: Callable[[str], Path]) -> None:
+    need("node")
+    judge, target = program("html-validate", "bin/html-validate.mjs"), made(name)
+    command = ["node", str(judge), "--preset", "recommended", "--max-warnings=0", str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_axe_finds_nothing(name: str, browser: Browser, made: Callable[[str], Path]) -> None:
+    """In a dark phone with everything unfolded, and on a wide light screen as it opens."""
+    axe = program("axe-core", "axe.min.js").read_text()
+    for width, dark in ((390, True), (1400, False)):
+        browser.open(made(name), width=width, dark=dark)
+        if dark:
+            browser.say(f"{OPEN}(12)")
+        browser.say(f"{axe}; 0")
+        report = json.loads(browser.say("axe.run({resultTypes: ['violations']}).then(JSON.stringify)"))
+        assert [(rule["id"], rule["nodes"][0]["html"]) for rule in report["violations"]] == []
+        assert len(report["passes"]) > 15
+
+
+BROKEN = """(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), broken = [];
+  while (walker.nextNode()) {
+    const text = walker.currentNode;
+    if (text.parentElement.closest('svg, pre, script')) continue;
+    for (const match of text.data.matchAll(/[0-9][0-9.,]*|[0-9]{4}-[0-9]{2}|\\p{L}+/gu)) {
+      const range = document.createRange();
+      range.setStart(text, match.index);
+      range.setEnd(text, match.index + match[0].length);
+      const tops = new Set([...range.getClientRects()].map(box => Math.round(box.top)));
+      if (tops.size > 1) broken.push(text.data.slice(Math.max(0, match.index - 30), match.index + 30));
+    }
+  }
+  return broken;
+})()"""
+"""Words and numbers that stand on two lines."""
+CLIPPED = """[...document.querySelectorAll('.scroll')]
+  .filter(item => item.scrollWidth > item.clientWidth + 1).map(item => item.ariaLabel)"""
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_a_phone_shows_every_column_and_breaks_no_word(
+    name: str, browser: Browser, made: Callable[[str], Path]
+) -> None:
+    browser.open(made(name), width=390)
+    browser.say(f"{OPEN}(200)")
+    assert browser.say("document.documentElement.scrollWidth <= innerWidth") is True
+    assert browser.say(CLIPPED) == []
+    assert browser.say("document.querySelectorAll('tbody td').length") > 20
+    assert browser.say(BROKEN) == []

@@ -52,6 +52,8 @@ def test_wheel_in_a_fresh_environment(tmp_path: Path) -> None:
     assert report.stdout == ffplan("design fire-flyer-2 --format json").out
     assert run(command, "check", "dgx-a100-10k", cwd=tmp_path).returncode == 0
     assert "qm8700" in run(command, "catalog", "list", "switch", cwd=tmp_path).stdout
+    size = "size --endpoints 500 --switch qm8700 --format html"
+    assert run(command, *size.split(), cwd=tmp_path).stdout == ffplan(size).out
     imported = run(python, "-c", "import ffplan; print(ffplan.__file__)", cwd=tmp_path).stdout
     assert str(tmp_path) in imported
 

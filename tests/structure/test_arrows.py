@@ -71,7 +71,7 @@ THIRD_PARTY = {
     "validation": {"numpy", "pydantic", "pydantic_core"},
     "calibration": {"numpy", "scipy"},
     "interop": {"numpy"},
-    "report": {"rich", "vl_convert"},
+    "report": {"jinja2", "markupsafe", "rich", "vl_convert"},
     "schema": {"pydantic"},
     "api": {"networkx", "numpy", "pandas", "yaml"},
     "cli": {"typer", "numpy", "pydantic_core", "simpy"},

@@ -7,15 +7,16 @@ import pytest
 from tests.support import modules_loaded
 
 CASES = {
-    ("--version",): {"typer", "pydantic", "yaml", "numpy", "networkx", "rich", "json", "dataclasses"},
-    ("--help",): {"pydantic", "yaml", "numpy", "networkx", "rich", "ffplan.design", "ffplan.catalog.parts"},
-    ("check", "fire-flyer-2"): {"numpy", "networkx", "rich", "ffplan.report"},
-    ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich"},
-    ("design", "fire-flyer-2"): {"numpy", "networkx", "rich"},
-    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich"},
+    ("--version",): {"typer", "pydantic", "yaml", "numpy", "networkx", "rich", "jinja2", "json", "dataclasses"},
+    ("--help",): {"pydantic", "yaml", "numpy", "networkx", "rich", "jinja2", "ffplan.design", "ffplan.catalog.parts"},
+    ("check", "fire-flyer-2"): {"numpy", "networkx", "rich", "jinja2", "ffplan.report"},
+    ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich", "jinja2"},
+    ("design", "fire-flyer-2"): {"numpy", "networkx", "rich", "jinja2"},
+    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich", "jinja2"},
     ("cost", "fire-flyer-2"): {
         "networkx",
         "rich",
+        "jinja2",
         "ffplan.studies.train.plan_search",
         "ffplan.training.group_collectives",
     },

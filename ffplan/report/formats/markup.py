@@ -1,8 +1,7 @@
-"""Markdown for reviews and wikis, and HTML fragments for notebooks."""
+"""Markdown for reviews and wikis."""
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING
 
 from ffplan.report.document import Remarks, Table, laid_out
@@ -51,36 +50,3 @@ def render_markdown(document: Document) -> str:
     if body.footer:
         parts.append(body.footer)
     return "\n\n".join(parts) + "\n"
-
-
-def _html_row(cells: Iterable[str], tag: str = "td") -> str:
-    style = ' style="text-align:left"'
-    return f"<tr>{''.join(f'<{tag}{style}>{html.escape(cell)}</{tag}>' for cell in cells)}</tr>"
-
-
-def _html_table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    head = list(header)
-    top = f"<thead>{_html_row(head, 'th')}</thead>" if any(head) else ""
-    return f"<table>{top}<tbody>{''.join(_html_row(row) for row in rows)}</tbody></table>"
-
-
-def _html_list(texts: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{html.escape(text)}</li>' for text in texts)}</ul>"
-
-
-def _html_block(block: Block) -> str:
-    layout = laid_out(block)
-    return _html_table(layout.header, layout.rows) if isinstance(layout, Table) else _html_list(layout)
-
-
-def render_fragment(document: Document) -> str:
-    """Return a document as an HTML fragment."""
-    body = document.body()
-    parts = [f"<h3>{html.escape(body.title)}</h3>"]
-    if body.intro:
-        parts.append(f"<p>{html.escape(body.intro)}</p>")
-    for block in body.blocks:
-        if not isinstance(block, Remarks) and block.title:
-            parts.append(f"<h4>{html.escape(block.title)}</h4>")
-        parts.append(_html_block(block))
-    return f"<div>{''.join(parts)}</div>"

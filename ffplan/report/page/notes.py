@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
-from html import escape
 from typing import TYPE_CHECKING
 
-from ffplan.base.control_characters import visible
+from ffplan.base.record import record
 from ffplan.base.tracked import split_marks
 from ffplan.report.document import shown
 
@@ -16,24 +14,6 @@ if TYPE_CHECKING:
     from ffplan.results.origin import Origin
 
 Paths = tuple[str, ...]
-
-
-def safe(text: str) -> str:
-    """Return a text for a page, its hidden characters visible."""
-    return escape(visible(text), quote=True)
-
-
-_CODE = re.compile("`([^`]+)`")
-
-
-def worded(text: str) -> str:
-    """Return a sentence for a page, what stands between backticks as code."""
-    return _CODE.sub(r"<code>\1</code>", safe(text))
-
-
-def safe_lines(text: str) -> str:
-    """Return a text of several lines for a page."""
-    return "\n".join(safe(line) for line in text.splitlines())
 
 
 def read_marks(text: str) -> tuple[str, Paths]:
@@ -71,16 +51,23 @@ def _meant(origin: Origin) -> str:
     return f"{whose}{origin.path} = {origin.value}: {origin.meaning}"
 
 
+@record
+class Said:
+    """A sentence, what it says when it is pointed at, and the number of its note; 0 for none."""
+
+    text: str
+    tip: str = ""
+    note: int = 0
+
+
 class Notes:
-    """The notes of a page, numbered as they are found."""
+    """The notes of a page, numbered from 1 as they are found."""
 
     def __init__(self, origin: Callable[[str], Origin] | None) -> None:
         """Take what says where a figure comes from; None of a page without notes."""
         self._origin = origin
-        self._found: list[tuple[str, list[list[str]]]] = []
-
-    def __len__(self) -> int:
-        return len(self._found)
+        self.entries: list[tuple[str, list[list[str]]]] = []
+        """Label of each note, and lines on its figures in groups."""
 
     def _cell(self, paths: Paths) -> list[str]:
         """Return lines on the figures of a cell: the first in parts, the others by name."""
@@ -89,14 +76,13 @@ class Notes:
         first, *others = (self._origin(path) for path in paths)
         return [*_taken_apart(first), *map(_meant, others)]
 
-    def _add(self, label: str, groups: list[list[str]]) -> str:
-        """Keep a note, and return the link to it."""
-        self._found.append((label, groups))
-        number = len(self._found)
-        return f'<sup><a href="#note-{number}" aria-label="note {number}">{number}</a></sup>'
+    def _add(self, label: str, groups: list[list[str]]) -> int:
+        """Keep a note, and return its number."""
+        self.entries.append((label, groups))
+        return len(self.entries)
 
-    def row(self, label: str, cells: Sequence[Paths]) -> tuple[list[str], str]:
-        """Return the tooltip of each cell of a row, and the link to the row's note.
+    def row(self, label: str, cells: Sequence[Paths]) -> tuple[list[str], int]:
+        """Return the tooltip of each cell of a row, and the number of the row's note.
 
         Args:
             label: label of the row.
@@ -104,24 +90,12 @@ class Notes:
         """
         said = [self._cell(paths) for paths in cells]
         groups = [lines for lines in said if lines]
-        return ["\n".join(map(_short, lines)) for lines in said], self._add(label, groups) if groups else ""
+        return ["\n".join(map(_short, lines)) for lines in said], self._add(label, groups) if groups else 0
 
-    def sentence(self, text: str, paths: Paths) -> tuple[str, str]:
-        """Return the tooltip of a sentence, and the link to its note.
-
-        Args:
-            text: the sentence.
-            paths: paths of its figures.
-        """
+    def sentence(self, marked: str) -> Said:
+        """Return a sentence with the note that names its figures; one without figures of the result has none."""
+        text, paths = read_marks(marked)
         if self._origin is None or not paths:
-            return "", ""
+            return Said(text)
         lines = [SENTENCE, *(_meant(self._origin(path)) for path in paths)]
-        return "\n".join(map(_short, lines)), self._add(text, [lines])
-
-    def text(self) -> str:
-        """Return all notes as a numbered list."""
-        items = []
-        for number, (label, groups) in enumerate(self._found):
-            inner = "".join(f"<p>{'<br>'.join(map(safe, lines))}</p>" for lines in groups)
-            items.append(f'<li id="note-{number + 1}"><b>{safe(label)}</b>{inner}</li>')
-        return f'<ol class="notes">{"".join(items)}</ol>'
+        return Said(text, "\n".join(map(_short, lines)), self._add(text, [lines]))

@@ -52,6 +52,10 @@ LARGE = (
     "abs(datum.value) >= 1e6 ? format(datum.value / 1e6, ',~r') + ' mn' : format(datum.value, ',~r')"
 )
 """Numbers of such an axis, as tables write them; whole ones would touch each other."""
+_CONTAINER = re.compile(
+    r'(<g [^>]*?) role="graphics-(?:object|symbol)" aria-roledescription="[^"]*"(?: aria-label="[^"]*")?'
+)
+"""A group with a role of its own: the picture has a name, and what it holds are its marks."""
 _SYMBOL = re.compile(
     r'<(?P<tag>\w+)(?P<rest>[^>]*?aria-label="(?P<words>[^"]*)"[^>]*?graphics-symbol[^>]*?)(?P<end>/?)>'
 )
@@ -319,7 +323,7 @@ def to_svg(chart: Chart) -> str:
     except ImportError:
         raise UsageError(lacking("ffplan: --format html", "vl-convert", "vl-convert-python")) from None
     svg = str(vl_convert.vegalite_to_svg(specification(chart)))
-    return visible(_SYMBOL.sub(_with_tip, svg))
+    return visible(_SYMBOL.sub(_with_tip, _CONTAINER.sub(r"\1", svg)))
 
 
 def _with_tip(match: re.Match[str]) -> str:

@@ -11,9 +11,10 @@ import pytest
 
 from ffplan.base.record import record
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks
-from ffplan.report.formats import FORMATS, markup, render
+from ffplan.report.formats import FORMATS, render
 from ffplan.report.formats.data import csv_text, to_json
 from ffplan.report.formats.markup import escape, table
+from ffplan.report.page.html import render_fragment
 
 
 @record
@@ -133,7 +134,7 @@ def test_markdown_escapes_a_backslash_once() -> None:
 def test_html_is_well_formed_and_shows_every_cell() -> None:
     blocks = (Grid("G", ((NASTY, "1"),), ("h",)), Lines("", (("", NASTY),)), Matrix("M", (NASTY,), (("r", ("c",)),)))
     cells = Cells()
-    cells.feed(markup.render_fragment(made(*blocks)))
+    cells.feed(render_fragment(made(*blocks)))
     assert not cells.tags
     assert cells.found == [
         ("h3", "[title]"),

@@ -18,8 +18,7 @@ from ffplan.report.chart import Chart, Extras, Meaning, Point
 from ffplan.report.design import design_document
 from ffplan.report.document import Body, Document, Remarks
 from ffplan.report.page.charts import charts_of
-from ffplan.report.page.html import render
-from ffplan.report.page.notes import worded
+from ffplan.report.page.html import render, worded
 from ffplan.report.page.vega import specification, to_svg
 from ffplan.results.origin import Evidence
 from tests.support import assess_file, ffplan
@@ -129,7 +128,7 @@ def test_extras_fill_their_sections() -> None:
         meanings=(Meaning("cost.total", "11", "Sum [currency]."),),
     )
     text = render(Document({}, lambda _: Body("t", []), extras=lambda: extras))
-    assert "<summary>a.yaml</summary><pre>x: &lt;1&gt;</pre>" in text
+    assert '<summary>a.yaml</summary><pre tabindex="0">x: &lt;1&gt;</pre>' in text
     assert "<td>a sheet</td><td>2024</td>" in text
     assert '<th scope="row">cost.total</th><td>11</td><td>Sum [currency].</td>' in text
 
