@@ -16,7 +16,7 @@ from ffplan.base.errors import Finding
 from ffplan.catalog import any_part
 from ffplan.design import schema as design
 from ffplan.design import training as plans
-from ffplan.inputs.model import Frozen
+from ffplan.inputs.model import Frozen, other_names
 from ffplan.measuring import recording as recordings
 from ffplan.results import (
     acceptance,
@@ -125,6 +125,8 @@ def _describe(node: Any, known: dict[str, type]) -> None:
         for name, field in node["properties"].items():
             if name in docs:
                 field["description"] = docs[name]
+        for name, alias in other_names(model) if issubclass(model, Frozen) else ():
+            node["properties"][alias] = {**node["properties"][name], "description": f"The same as `{name}`."}
     for definition in node.get("$defs", {}).values():
         _describe(definition, known)
 
