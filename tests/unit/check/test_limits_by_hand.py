@@ -32,9 +32,10 @@ LOAD = DesignLimit(
     fix="",
     what="the load",
     remedy="less",
-    figure="assessment.load",
-    unit="tons",
+    words="tons",
 )
+LEAST = replace(LOAD, field="goodput")
+"""Of goodput more is better, so that its limit is a minimum."""
 BROKEN, PARTIAL = "above the limit of at most 100 tons", "the limit cannot be checked: the load is at least"
 
 
@@ -66,10 +67,12 @@ def held(limit: DesignLimit, actual: float | None, bound: float, **words: str) -
     ],
 )
 def test_a_limit_of_tons(actual: float, limit: float, least: bool, missing: str, words: str) -> None:
-    found = held(replace(LOAD, least=least), actual, limit, missing=missing)
+    row = LEAST if least else LOAD
+    found = held(row, actual, limit, missing=missing)
     assert [item.message for item in found] == ([words] if words else [])
     for item in found:
-        assert (item.rule, item.line, item.severity) == ("limit-it-power", LINES["it_power"], Severity.ERROR)
+        rule = f"limit-{row.field.replace('_', '-')}"
+        assert (item.rule, item.line, item.severity) == (rule, LINES[row.field], Severity.ERROR)
         assert item.remedy == ("add what is missing with `--catalog`" if "cannot" in words else "less")
 
 
@@ -88,7 +91,7 @@ def test_a_figure_that_is_not_known(unknown: str, message: str, remedy: str) -> 
 
 @pytest.mark.parametrize(("actual", "found"), [(1e6 - 1e-4, 0), (1e6 - 1e-2, 1)])
 def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int) -> None:
-    assert len(held(replace(LOAD, least=True), actual, 1e6)) == found
+    assert len(held(LEAST, actual, 1e6)) == found
 
 
 @pytest.mark.parametrize(
@@ -109,7 +112,7 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
-    found = held(replace(LOAD, what="the power", unit="W"), watts, limit, missing=unrated(lacks))
+    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
 
 
@@ -187,7 +190,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
     def never(*_: Any) -> Any:
         raise AssertionError
 
-    assert not replace(LOAD, field="goodput", figure=never).breaches(job(0.1, limit=None))
+    assert not replace(LOAD, field="goodput", holder=never).breaches(job(0.1, limit=None))
     assert unknown_job(job(0.95)) == ""  # only a run over tokens needs them
 
 
