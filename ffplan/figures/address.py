@@ -50,6 +50,39 @@ NAMES: dict[str, str] = {
     "cost_per_million_tokens": "run.cost_per_million_tokens",
 }
 """Address by the short name of a figure in `diff` and `check --against`, in the order of their reports."""
+COMPARED: dict[str, str] = {
+    "accelerators": "accelerators",
+    "switches": "fabric.switches.total",
+    "links": "fabric.links.total",
+    "bisection": "fabric.bisection_gbyte_s",
+    "allreduce": "communication[0].algbw_gbyte_s",
+    "allreduce_bound": "communication[0].bound.algbw_gbyte_s",
+    "gemm_tf32": "hardware.gemm_tflops.tf32",
+    "gemm_fp16": "hardware.gemm_tflops.fp16",
+    "node_price": "cost.node_price",
+    "node_price_low": "cost.node_price_low",
+    "node_price_high": "cost.node_price_high",
+    "node_power": "power.per_node_w",
+    "it_power": "power.it_kw",
+    "cost_servers": "cost.servers",
+    "cost_network": "cost.network",
+    "cost_total": "cost.total",
+    "cost_per_accelerator": "cost.per_accelerator",
+}
+"""Address by the field of `Ratios` that has it over the baseline's; other ratios are of several figures."""
+PRICED: dict[str, str] = {
+    "to_buy": "tco.capex",
+    "accelerator_hour": "tco.per_accelerator_hour",
+    "first_job_after": "tco.waiting.months",
+    "cost_of_wait": "tco.waiting.value",
+    "effective": "run.effective",
+    "run_days": "run.days",
+    "run_cost": "run.cost",
+    "cost_per_million_tokens": "run.cost_per_million_tokens",
+    "run_energy": "run.energy_mwh",
+    "run_carbon": "run.carbon_t",
+}
+"""Address by the name of a row of a comparison in money."""
 _OLD_ROOTS = {"training": "train"}
 """Present root by the one that an address had before."""
 
@@ -157,21 +190,30 @@ def label_of(name: str) -> str:
     return f"{label.format(key=key)}{beside}"
 
 
-def number_at_address(results: Mapping[str, Any], name: str) -> float | None:
-    """Return the number at an address; None where the results have none.
+def value_at_address(results: Mapping[str, Any], name: str) -> Any:
+    """Return the value at an address as it stands there; None where the results have none.
 
     Args:
         results: records, or their plain data, by root; the assessment's root is empty.
     """
     root, way = _split(path_of(name))
-    return number_at(results.get(root), way)
+    return value_at(results.get(root), way)
+
+
+def number_at_address(results: Mapping[str, Any], name: str) -> float | None:
+    """Return the number at an address; None where the results have none.
+
+    Args:
+        results: as for `value_at_address`.
+    """
+    return number_at({"": value_at_address(results, name)}, ("",))
 
 
 def unit_at_address(results: Mapping[str, Any], name: str) -> str:
     """Return the unit of the figure at an address, with the currency of the results; empty for pure numbers.
 
     Args:
-        results: as for `number_at_address`.
+        results: as for `value_at_address`.
     """
     unit = figure_at_address(name).unit
     if not unit.startswith("currency"):

@@ -103,7 +103,7 @@ DESIGN: Table = {
         "it_training_kw": _site_power("IT power of the site"),
         "facility_training_kw": _site_power("facility power, training"),
         "facility_peak_kw": _site_power("facility power, peak"),
-        "energy_mwh_year": Figure(label="energy", unit="MWh", better=-1),
+        "energy_mwh_year": Figure(label="energy", unit="MWh/year", better=-1),
     },
     CostReport: {
         "node_price": _paid("node price"),

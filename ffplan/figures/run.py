@@ -76,7 +76,10 @@ RUN: Table = {
         "tokens_s": Figure(how="tokens of a batch / step", of=("step_s",)),
         "mfu": Figure(place="ffplan.training.mfu:achieved", of=("step_s",)),
         "effective": Figure(
-            how="effective training time: the job's goodput, unless the design states one", inputs=("effective",)
+            label="goodput",
+            better=1,
+            how="effective training time: the job's goodput, unless the design states one",
+            inputs=("effective",),
         ),
         "operations": Figure(how="FLOP of the model a token * tokens", of=("petaflop_days", "tokens")),
         "petaflop_days": Figure(how="operations / (a petaFLOP/s * a day)", of=("operations",)),

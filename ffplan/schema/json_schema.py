@@ -82,7 +82,7 @@ _ROOTS: dict[str, tuple[Any, str]] = {kind: root for owner in OWNERS for kind, r
 
 
 @cache
-def _field_docs(model: type) -> dict[str, str]:
+def field_docs(model: type) -> dict[str, str]:
     """Return the docstring under each field of a class, its bases included."""
     docs: dict[str, str] = {}
     for base in reversed(model.__mro__):
@@ -121,7 +121,7 @@ def _describe(node: Any, known: dict[str, type]) -> None:
     """Add descriptions to the properties of every class in a schema."""
     model = known.get(node.get("title", ""))
     if model is not None and "properties" in node:
-        docs = _field_docs(model)
+        docs = field_docs(model)
         for name, field in node["properties"].items():
             if name in docs:
                 field["description"] = docs[name]
