@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.formatting import listed, number, power
 from ffplan.base.record import record
 from ffplan.check.rule import Breach, Rule, rule_of_limit
-from ffplan.design.schema import LIMITED
+from ffplan.design.schema import LIMITED, limit_path
 from ffplan.inputs.quantities import Money
 
 if TYPE_CHECKING:
@@ -81,10 +81,8 @@ class DesignLimit:
         if declared(self, examined) is None:
             return ()
         hold = self.holder or _BY_ROOT.get(LIMITED[self.field].partition(".")[0], _plain)
-        address = LIMITED.get(self.field, self.field)
-        if address not in examined.design.document.data.get("limits", {}):
-            return hold(self, examined)
-        return [replace(breach, path=("limits", address)) for breach in hold(self, examined)]
+        path = limit_path(self.field, examined.design.document.data)
+        return (replace(breach, path=path) for breach in hold(self, examined))
 
 
 def compare(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AliasChoices, AliasGenerator, ConfigDict, Field
 
@@ -251,6 +251,12 @@ LIMITED: dict[str, str] = {
 def _limit_names(field: str) -> AliasChoices:
     """Return the names under which a file may have a limit."""
     return AliasChoices(field, *([LIMITED[field]] if field in LIMITED else []))
+
+
+def limit_path(field: str, data: Any) -> tuple[str, str]:
+    """Return the path of a limit in the data of a design, by the name that it is written with."""
+    address = LIMITED.get(field, field)
+    return "limits", address if address in data.get("limits", {}) else field
 
 
 class Limits(Frozen):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from functools import cache
+from types import UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 from ffplan.base.errors import UsageError
 from ffplan.base.plain import number_at, value_at
 from ffplan.base.record import record
+from ffplan.design.schema import LIMITED
 from ffplan.figures.figure import Figure
 from ffplan.figures.origins import FIGURES
 from ffplan.inputs.changes import steps
@@ -40,14 +42,10 @@ NAMES: dict[str, str] = {
     "bisection": "fabric.bisection_gbyte_s",
     "allreduce": "communication[0].algbw_gbyte_s",
     "it_power": "power.it_kw",
-    "facility_peak": "site.facility_peak_kw",
-    "facility_training": "site.facility_training_kw",
-    "capex": "site.purchase",
-    "cost_per_accelerator": "site.per_accelerator",
-    "step": "train.step_s",
-    "tokens_s": "train.tokens_s",
-    "run_days": "run.days",
-    "cost_per_million_tokens": "run.cost_per_million_tokens",
+    **{name: LIMITED[name] for name in ("facility_peak", "facility_training", "capex", "cost_per_accelerator")},
+    "step": LIMITED["step_time"],
+    "tokens_s": LIMITED["tokens_per_second"],
+    **{name: LIMITED[name] for name in ("run_days", "cost_per_million_tokens")},
 }
 """Address by the short name of a figure in `diff` and `check --against`, in the order of their reports."""
 COMPARED: dict[str, str] = {
@@ -83,6 +81,8 @@ PRICED: dict[str, str] = {
     "run_carbon": "run.carbon_t",
 }
 """Address by the name of a row of a comparison in money."""
+_SHORT = {**LIMITED, **NAMES}
+"""Address by any short name; `it_power` is that of `diff`, since only under `limits` it means the whole site."""
 _OLD_ROOTS = {"training": "train"}
 """Present root by the one that an address had before."""
 
@@ -102,7 +102,7 @@ class Place:
 
 def _options(annotation: Any) -> tuple[Any, ...]:
     """Return the types of a union, or the type alone."""
-    if get_origin(annotation) in (Union, type(int | None)):
+    if get_origin(annotation) in (Union, UnionType):
         return get_args(annotation)
     return (annotation,)
 
@@ -135,7 +135,7 @@ def _split(address: str) -> tuple[str, list[str | int]]:
 def place_of(address: str) -> Place | None:
     """Return where the figure at an address is declared; None if no record has such a path."""
     try:
-        root, way = _split(NAMES.get(address, address))
+        root, way = _split(_SHORT.get(address, address))
     except UsageError:
         return None
     annotation: Any = ROOTS.get(root, Assessment)
@@ -156,7 +156,7 @@ def address_of(name: str) -> str:
 
     What nobody knows is returned as it is.
     """
-    address = NAMES.get(name, name)
+    address = _SHORT.get(name, name)
     head, dot, rest = address.partition(".")
     address = f"{_OLD_ROOTS.get(head, head)}{dot}{rest}"
     place = place_of(address)
@@ -224,7 +224,7 @@ def unit_at_address(results: Mapping[str, Any], name: str) -> str:
 
 
 def addresses() -> Iterator[str]:
-    """Yield the address of every figure with a label; `[]` stands for any position, `<name>` for any name."""
+    """Yield the address of every figure with a label: of lists that of the first item; `<name>` stands for any name."""
     for root, owner in (("", Assessment), *ROOTS.items()):
         yield from _below(owner, root)
 
@@ -233,7 +233,7 @@ def _below(annotation: Any, path: str) -> Iterator[str]:
     for option in _options(annotation):
         origin, arguments = get_origin(option), get_args(option)
         if origin is tuple:
-            yield from _below(arguments[0], f"{path}[]")
+            yield from _below(arguments[0], f"{path}[0]")
         elif origin is dict:
             yield from _below(arguments[1], f"{path}.<name>")
         elif is_dataclass(option) and isinstance(option, type):

@@ -45,17 +45,17 @@ _POWER = "ffplan.cost.power"
 
 _SWITCHES = Figure(label="switches")
 _LINKS = Figure(label="links")
-_PRICE = Figure(unit="currency", better=-1, threshold="cost")
+_PRICE = Figure(unit="currency", better=-1)
 
 
-def _paid(label: str) -> Figure:
-    """Return a sum of money that a policy holds."""
-    return Figure(label=label, unit="currency", better=-1, threshold="cost")
+def _price(label: str, threshold: str = "") -> Figure:
+    """Return a sum of money."""
+    return Figure(label=label, unit="currency", better=-1, threshold=threshold)
 
 
-def _site_power(label: str) -> Figure:
+def _site_power(label: str, threshold: str = "") -> Figure:
     """Return a power of the whole site."""
-    return Figure(label=label, unit="kW", better=-1, threshold="power")
+    return Figure(label=label, unit="kW", better=-1, threshold=threshold)
 
 
 DESIGN: Table = {
@@ -94,25 +94,26 @@ DESIGN: Table = {
         "it_kw": Figure(label="IT power", unit="kW", better=-1, threshold="power", evidence=("power",)),
         "facility_kw": Figure(place=f"{_POWER}:facility_power", evidence=("power",)),
         "energy_mwh_per_year": Figure(place=f"{_POWER}:annual_energy"),
-        "per_node_w": Figure(label="node in training", unit="W", better=-1, threshold="power", evidence=("power",)),
-        "per_node_component_sum_w": Figure(label="component sum", unit="W", better=-1, threshold="power"),
+        "per_node_w": Figure(label="node in training", unit="W", better=-1, evidence=("power",)),
+        "per_node_component_sum_w": Figure(label="component sum", unit="W", better=-1),
     },
     SiteSummary: {
-        "purchase": _paid("purchase"),
-        "per_accelerator": _paid("purchase per accelerator"),
+        "purchase": _price("purchase", "cost"),
+        "per_accelerator": _price("purchase per accelerator", "cost"),
         "it_training_kw": _site_power("IT power of the site"),
-        "facility_training_kw": _site_power("facility power, training"),
-        "facility_peak_kw": _site_power("facility power, peak"),
+        "facility_training_kw": _site_power("facility power, training", "power"),
+        "facility_peak_kw": _site_power("facility power, peak", "power"),
+        "racks": Figure(label="racks", better=-1),
         "energy_mwh_year": Figure(label="energy", unit="MWh/year", better=-1),
     },
     CostReport: {
-        "node_price": _paid("node price"),
+        "node_price": _price("node price"),
         **dict.fromkeys(("node_price_low", "node_price_high"), _PRICE),
-        "network": _paid("network price"),
-        "servers": _paid("server price"),
-        "storage": _paid("storage price"),
-        "total": _paid("planned parts"),
-        "per_accelerator": _paid("per accelerator"),
+        "network": _price("network price"),
+        "servers": _price("server price"),
+        "storage": _price("storage price"),
+        "total": _price("planned parts"),
+        "per_accelerator": _price("per accelerator"),
     },
     StorageSummary: {
         "read_gbyte_s": Figure(label="storage read", unit="GB/s", better=1),

@@ -33,7 +33,6 @@ RUN: Table = {
             label="cost of the run",
             unit="currency",
             better=-1,
-            threshold="cost",
             place=f"{RUN_PLACE}:run_cost",
             of=("accelerator_hours", *_PRICE),
             inputs=(*SPEED, *HOUR),

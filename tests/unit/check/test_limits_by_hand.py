@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.base.errors import Finding, Severity
+from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.catalog.evidence import PriceFigure, Source
+from ffplan.catalog.store import Catalog
 from ffplan.check.limit import DesignLimit, compare, unknown_job, unrated
 from ffplan.check.policy import NO_POLICY, named_limits, with_limits
 from ffplan.check.rules import RULES
+from ffplan.design.resolve import resolve
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import goodput_job
-from tests.support import document
+from tests.support import ROOT, document
 
 TEXT = "name: x\nlimits:\n  capex: 9\n  goodput: 1\n  it_power: 2\n  price_age: 3\n  power_per_rack: 4\n"
 LINES = {name.strip(): row for row, line in enumerate(TEXT.splitlines(), 1) for name in [line.partition(":")[0]]}
@@ -114,6 +116,34 @@ def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
     found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
+
+
+def test_a_limit_is_placed_where_its_address_stands() -> None:
+    text = "name: x\nlimits:\n  run.days: 9\n  capex: 1\n"
+    spec = SimpleNamespace(limits=SimpleNamespace(run_days=5.0, capex=1.0))
+    held_to: Any = SimpleNamespace(design=SimpleNamespace(document=document(text), spec=spec))
+    found = [
+        finding
+        for name in ("run_days", "capex")
+        for finding in replace(LOAD, field=name, holder=lambda limit, _: compare(limit, 9.0, 5.0)).rule().check(held_to)
+    ]
+    assert [(item.path, item.line) for item in found] == [("limits.run.days", 3), ("limits.capex", 4)]
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "remedy"),
+    [
+        ("run.day: 9", "the field `run.day` is not known here", "did you mean `run.days`?"),
+        ("step_times: 9 s", "the field `step_times` is not known here", "did you mean `step_time`?"),
+        ("run_days: 9\n  run.days: 8", "the field `run.days` is given twice, under two names", "keep one of them"),
+    ],
+)
+def test_a_limit_has_one_of_its_two_names(field: str, message: str, remedy: str) -> None:
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    with pytest.raises(InputError) as caught:
+        resolve(document(f"{text}\nlimits:\n  {field}\n"), Catalog())
+    (fault,) = caught.value.findings
+    assert (fault.message, fault.remedy) == (message, remedy)
 
 
 def cost(total: float | None, *missing: str, lines: int = 1) -> Any:
