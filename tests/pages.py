@@ -188,14 +188,50 @@ def fields_page() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+def _addresses() -> list[str]:
+    """Return the section on addresses of figures, with a table of those that have a label."""
+    from ffplan.design.schema import LIMITED
+    from ffplan.figures.address import NAMES, addresses, figure_at_address, label_of
+
+    short, limits = ({path: name for name, path in names.items()} for names in (NAMES, LIMITED))
+    lines = [
+        "| address | figure | unit | better | threshold | limit | short name |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for address in dict.fromkeys(addresses()):
+        figure = figure_at_address(address)
+        names = [f"`{name}`" if name else "" for name in (limits.get(address), short.get(address))]
+        sense = {1: "more", -1: "less"}.get(figure.better, "")
+        cells = (
+            f"`{address}`",
+            label_of(address).removeprefix("<name> "),
+            figure.unit,
+            sense,
+            figure.threshold,
+            *names,
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return [
+        "## Addresses of figures",
+        "A figure has one address in every command: its path in `ffplan design --format json`, or with `bom`, `tco` or "
+        "`run` in front its path in `ffplan cost`, with `train` that of the fastest plan of `ffplan train`, and with "
+        "`goodput` that of `reliability` in `ffplan operate goodput`. Of a figure with quantiles it means the likely "
+        "value. `sweep --metric` and `--pareto` take any address; `explain` takes those of `design`, `train` and `run`; "
+        "`diff` names the figures that it compares by theirs. Under `limits`, and under `[regressions]` of a policy, "
+        "an address stands for the limit, or the short name, in its row; short names and older ones stay valid.",
+        "\n".join(lines),
+    ]
+
+
 def paths_page() -> str:
-    """Return docs/paths.md: every path of the JSON outputs."""
+    """Return docs/paths.md: every path of the JSON outputs, and the addresses of figures."""
     blocks = [
         NOTE,
         "# JSON paths",
         "The contract of the machine-readable output. `[]` stands for any position of a list, `<name>` for any key. "
         "Units are in the names and descriptions. Removing or renaming a path raises the first number of "
         "`schema_version` and is named in the changelog (`CHANGELOG.md`).",
+        *_addresses(),
     ]
     for kind, title in (
         ("assessment", "`ffplan design --format json`"),

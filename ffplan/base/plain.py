@@ -56,8 +56,8 @@ def flat(value: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     return flattened
 
 
-def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
-    """Return the number at a path of plain data or records; None if missing.
+def value_at(data: Any, steps: Iterable[str | int]) -> Any:
+    """Return the value at a path of plain data or records; None if missing.
 
     Args:
         steps: field names and list positions from the root.
@@ -67,4 +67,14 @@ def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
             data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
         else:
             data = data.get(step) if isinstance(data, dict) else getattr(data, step, None)
-    return float(data) if isinstance(data, int | float) and not isinstance(data, bool) else None
+    return data
+
+
+def number_at(data: Any, steps: Iterable[str | int]) -> float | None:
+    """Return the number at a path of plain data or records; None if missing.
+
+    Args:
+        steps: field names and list positions from the root.
+    """
+    value = value_at(data, steps)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

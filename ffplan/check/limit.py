@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import listed, number, power
 from ffplan.base.record import record
 from ffplan.check.rule import Breach, Rule, rule_of_limit
+from ffplan.design.schema import LIMITED, limit_path
 from ffplan.inputs.quantities import Money
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from ffplan.base.outcomes import MissingFigure
     from ffplan.check.examined import Examined
+    from ffplan.figures.figure import Figure
 
     Holder = Callable[["DesignLimit", Examined], Iterable[Breach]]
 
@@ -39,12 +41,28 @@ class DesignLimit:
     """The figure, as the subject of a sentence."""
     remedy: str
     """Remedy in a finding."""
-    figure: str | Holder
-    """Path of the figure from `Examined`, or the function that finds the breaches."""
-    unit: str = ""
-    """Unit of figure and limit in a message; empty for money, whose limit has a currency."""
-    least: bool = False
-    """The limit is a minimum."""
+    holder: Holder | None = None
+    """Function that finds the breaches, where it takes more than the figure at the limit's address."""
+    words: str = ""
+    """Words after figure and limit in a message, where the figure's unit does not do."""
+
+    @property
+    def figure(self) -> Figure:
+        """What is known of the figure that it holds."""
+        from ffplan.figures.address import figure_at_address  # few designs declare limits
+
+        return figure_at_address(LIMITED.get(self.field, self.field))
+
+    @property
+    def least(self) -> bool:
+        """Whether it is a minimum: more of the figure is better."""
+        return self.figure.better > 0
+
+    @property
+    def unit(self) -> str:
+        """Unit of figure and limit in a message; powers are held in watts, and a limit of money has its currency."""
+        unit = self.figure.unit
+        return self.words or {"kW": "W", "currency": ""}.get(unit, unit)
 
     def rule(self) -> Rule:
         """Return its rule."""
@@ -62,9 +80,9 @@ class DesignLimit:
         """Return the breaches of the limit; none where the design does not declare it."""
         if declared(self, examined) is None:
             return ()
-        if callable(self.figure):
-            return self.figure(self, examined)
-        return _BY_ROOT[self.figure.partition(".")[0]](self, examined)
+        hold = self.holder or _BY_ROOT.get(LIMITED[self.field].partition(".")[0], _plain)
+        path = limit_path(self.field, examined.design.document.data)
+        return (replace(breach, path=path) for breach in hold(self, examined))
 
 
 def compare(
@@ -116,16 +134,6 @@ def declared(limit: DesignLimit, examined: Examined) -> Any:
     return getattr(examined.design.spec.limits, limit.field)
 
 
-def _at(examined: Examined, path: str) -> float | None:
-    """Return the value at a path from a design, such as `timed.rows.0.step_s`; None where a step has none."""
-    value: Any = examined
-    for step in path.split("."):
-        if value is None:
-            return None
-        value = value[int(step)] if step.isdigit() else getattr(value, step)
-    return None if value is None else float(value)
-
-
 def unknown_job(examined: Examined, *, tokens: bool = False) -> str:
     """Return why the step of the workload, or its run over `tokens`, is unknown; empty if it is known."""
     workload = examined.design.workload
@@ -136,22 +144,31 @@ def unknown_job(examined: Examined, *, tokens: bool = False) -> str:
     return "the workload has no `tokens`" if tokens and workload.tokens is None else ""
 
 
+def _number(limit: DesignLimit, results: dict[str, Any]) -> float | None:
+    """Return the figure that a limit holds, from records by the root of their addresses."""
+    from ffplan.figures.address import number_at_address  # few designs declare limits
+
+    return number_at_address(results, LIMITED[limit.field])
+
+
 def _plain(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
-    assert isinstance(limit.figure, str)
-    yield from compare(limit, _at(examined, limit.figure), declared(limit, examined))
+    yield from compare(limit, _number(limit, {"": examined.assessment}), declared(limit, examined))
 
 
-def _of_job(limit: DesignLimit, examined: Examined, *, tokens: bool = False) -> Iterator[Breach]:
-    assert isinstance(limit.figure, str)
-    value, unknown = _at(examined, limit.figure), unknown_job(examined, tokens=tokens)
-    yield from compare(limit, value, declared(limit, examined), unknown=unknown)
+def _of_step(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    row = examined.timed.rows[0] if examined.timed else None
+    yield from compare(limit, _number(limit, {"train": row}), declared(limit, examined), unknown=unknown_job(examined))
+
+
+def _of_run(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    unknown = unknown_job(examined, tokens=True)
+    yield from compare(limit, _number(limit, {"run": examined.run}), declared(limit, examined), unknown=unknown)
 
 
 def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     """Hold a power of the whole site."""
-    assert isinstance(limit.figure, str)
     (site, unknown), plan = examined.site, examined.assessment.power
-    figure = limit.figure.partition(".")[2]
+    figure = LIMITED[limit.field].partition(".")[2]
     # Nothing is added to what a design without accelerators plans.
     planned = {
         "facility_peak_kw": plan.it_maximum_kw * plan.pue,
@@ -175,10 +192,5 @@ def unrated(missing: Iterable[MissingFigure]) -> str:
     return f"no {parts}" if parts else ""
 
 
-_BY_ROOT: dict[str, Holder] = {
-    "assessment": _plain,
-    "timed": _of_job,
-    "run": partial(_of_job, tokens=True),
-    "site": _of_site,
-}
-"""How a figure is held, by the first step of its path: each knows why its figures may be unknown."""
+_BY_ROOT: dict[str, Holder] = {"train": _of_step, "run": _of_run, "site": _of_site}
+"""How a figure is held, by the first step of its address: each knows why its figures may be unknown."""

@@ -124,6 +124,19 @@ def _unknown_rules(fields: PolicyFields, text: str, file: str) -> Iterator[Findi
             yield _fault(file, _line_of(text, ("waivers", position)), message, "remove the waiver")
 
 
+def _unknown_figures(fields: PolicyFields, text: str, file: str) -> Iterator[Finding]:
+    """Yield a fault for each threshold of a figure that no two designs are compared by."""
+    named = fields.regressions.model_extra or {}
+    if not named:
+        return
+    from ffplan.figures.address import NAMES, address_of  # few policies name figures
+
+    for name in named:
+        if address_of(name) not in NAMES.values():
+            remedy = did_you_mean(name, [*type(fields.regressions).model_fields, *NAMES.values()], what="figure")
+            yield _fault(file, _line_of(text, ("regressions", name)), f"no figure `{name}` is compared", remedy)
+
+
 def _toml(path: Path, file: str) -> tuple[str, dict[str, Any]]:
     """Return the text and the data of a TOML file.
 
@@ -171,7 +184,7 @@ def read_policy(path: Path, file: str) -> Policy:
                 message, place = message.replace(f"`{place[0]}`", f"`{first}`"), (first, *place[1:])
             faults.append(_fault(file, _line_of(text, place), message, remedy))
         raise InputError(*faults)
-    wrong = list(_unknown_rules(fields, text, file))
+    wrong = [*_unknown_rules(fields, text, file), *_unknown_figures(fields, text, file)]
     if wrong:
         raise InputError(*wrong)
     places = {position: _line_of(text, ("waivers", position)) for position in range(len(fields.waivers))}

@@ -68,9 +68,14 @@ def _word(name: str) -> str:
 
 
 def _meaning(document: Any, path: str) -> str:
-    """Return the description of a path of an assessment."""
+    """Return the description of a path of an assessment, or of a field of another record."""
+    from ffplan.results.design import Assessment
     from ffplan.schema.described import described
+    from ffplan.schema.json_schema import field_docs
 
+    if not isinstance(document, Assessment):
+        kind: type = type(document)
+        return " ".join(field_docs(kind)[path].split())
     return next((text for place, _, text in described(document, "assessment") if place == path), "")
 
 
@@ -90,7 +95,7 @@ def explain(
         typer.Argument(metavar="DESIGN|WORD", help="A design, a rule or a term.", autocompletion=complete_design),
     ],
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or training.step_s.")
+        str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or train.step_s.")
     ] = None,
     model: Annotated[
         str | None,
@@ -110,8 +115,8 @@ def explain(
 ) -> None:
     """Derive one figure of a design: formula, values, sources, its limit, and the effect of a tenth of each input.
 
-    PATH is a path of the JSON output, or communication.LIBRARY, training.step_s, training.tokens_s, training.mfu,
-    run.cost, run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or term alone: its meaning.
+    PATH is a path of the JSON output, or communication.LIBRARY, train.step_s, train.tokens_s, train.mfu, run.cost,
+    run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or term alone: its meaning.
     """
     if path is None:
         write(_word(what), output)

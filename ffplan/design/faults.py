@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import number
 from ffplan.catalog.parts import Link, Server
+from ffplan.design.schema import Design, limit_path
 from ffplan.design.tier_faults import RAILED, tier_field_faults
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedGroup
-    from ffplan.design.schema import Design
     from ffplan.inputs.document import Document
 
 
@@ -350,10 +350,9 @@ def currency_faults(spec: Design, document: Document, book: PriceBook | None) ->
         (("cost", "price_book"), book.currency if book else None),
         (("site", "currency"), site.currency),
         (("site", "electricity_price"), site.electricity_price.currency if site.electricity_price else None),
-        (("limits", "capex"), limits.capex.currency if limits.capex else None),
-        (
-            ("limits", "cost_per_accelerator"),
-            limits.cost_per_accelerator.currency if limits.cost_per_accelerator else None,
+        *(
+            (limit_path(name, document.data), limit.currency if limit else None)
+            for name, limit in (("capex", limits.capex), ("cost_per_accelerator", limits.cost_per_accelerator))
         ),
     ]
     present = [(path, currency) for path, currency in named if currency]

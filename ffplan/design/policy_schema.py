@@ -5,14 +5,16 @@ from __future__ import annotations
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from ffplan.design.schema import Limits
-from ffplan.inputs.model import Frozen, Many, Text
+from ffplan.inputs.model import Frozen, Many, Text, names_of
 from ffplan.inputs.quantities import Share
 from ffplan.inputs.suggest import did_you_mean
 
 Weight = Literal["off", "info", "warning", "error"]
+_ADDRESSED = ("limits", "regressions")
+"""Tables whose fields may be addresses of figures."""
 
 
 class WaiverFields(Frozen):
@@ -31,7 +33,11 @@ class WaiverFields(Frozen):
 
 
 class Regressions(Frozen):
-    """Largest relative losses against the reference before `check --against` fails."""
+    """Largest relative losses against the reference before `check --against` fails, by kind, or by the address of a
+    figure, which counts before its kind."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Share]
 
     cost: Share = 0.05
     """Capital, cost per accelerator and per million tokens [1]."""
@@ -67,12 +73,20 @@ def _words(error: Any) -> tuple[str, str]:
         return f"`{where}`: {context['message']}", context["remedy"]
     if error["type"] == "extra_forbidden":
         parent = Limits if "limits" in error["loc"] else WaiverFields if "waivers" in error["loc"] else PolicyFields
-        return f"unknown field `{where}`", did_you_mean(str(error["loc"][-1]), list(parent.model_fields), what="field")
+        return f"unknown field `{where}`", did_you_mean(str(error["loc"][-1]), names_of(parent), what="field")
     if error["type"] == "missing":
         return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
     if error["type"].startswith("date"):
         return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
     return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"
+
+
+def _dotted(table: dict[str, Any], above: str = "") -> dict[str, Any]:
+    """Return a table by addresses: TOML reads the key `run.days` as a table in a table."""
+    flat: dict[str, Any] = {}
+    for name, value in table.items():
+        flat |= _dotted(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
+    return flat
 
 
 def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str | int, ...], str, str]]:
@@ -81,7 +95,8 @@ def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str |
     Args:
         data: plain data of its file.
     """
+    addressed = {name: _dotted(data[name]) for name in _ADDRESSED if isinstance(data.get(name), dict)}
     try:
-        return PolicyFields.model_validate(data)
+        return PolicyFields.model_validate(data | addressed)
     except ValidationError as error:
         return [(fault["loc"], *_words(fault)) for fault in error.errors(include_url=False)]

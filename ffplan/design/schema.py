@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import AliasChoices, AliasGenerator, ConfigDict, Field
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
@@ -231,8 +231,39 @@ class Cost(Frozen):
     """Categories excluded from the cost; the report states them."""
 
 
+LIMITED: dict[str, str] = {
+    "capex": "site.purchase",
+    "cost_per_accelerator": "site.per_accelerator",
+    "it_power": "site.it_training_kw",
+    "facility_peak": "site.facility_peak_kw",
+    "facility_training": "site.facility_training_kw",
+    "oversubscription": "fabric.oversubscription",
+    "allreduce_bandwidth": "communication[0].algbw_gbyte_s",
+    "step_time": "train.step_s",
+    "tokens_per_second": "train.tokens_s",
+    "cost_per_million_tokens": "run.cost_per_million_tokens",
+    "goodput": "goodput.goodput",
+    "run_days": "run.days",
+}
+"""Address of the figure that a limit holds, by the field of the limit; the others hold more than one figure."""
+
+
+def _limit_names(field: str) -> AliasChoices:
+    """Return the names under which a file may have a limit."""
+    return AliasChoices(field, *([LIMITED[field]] if field in LIMITED else []))
+
+
+def limit_path(field: str, data: Any) -> tuple[str, str]:
+    """Return the path of a limit in the data of a design, by the name that it is written with."""
+    address = LIMITED.get(field, field)
+    return "limits", address if address in data.get("limits", {}) else field
+
+
 class Limits(Frozen):
-    """Limits of the design; `ffplan check` reports every exceeded one."""
+    """Limits of the design; `ffplan check` reports every exceeded one. A limit of a figure may also be written with the
+    address of the figure in JSON output, such as `run.days`."""
+
+    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_limit_names))
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",

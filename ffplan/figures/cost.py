@@ -76,16 +76,29 @@ COST: Table = {
     YearRow: {"amount": _year, "share": Figure(how="over the sum", of=("tco.year",))},
     Tco: {
         "year": Figure(how="sum of the rows"),
-        "capex": Figure(how="sum of the bill of materials, the building included"),
+        "capex": Figure(
+            label="purchase",
+            unit="currency",
+            better=-1,
+            how="sum of the bill of materials, the building included",
+        ),
         "purchase": Figure(how="sum of the bill of materials, the building included", inputs=("price.",)),
         "per_accelerator_hour": Figure(
+            label="accelerator-hour",
+            unit="currency/h",
+            better=-1,
             place="ffplan.cost.account:account_year",
             of=("year", "utilisation", "per_accelerator_hour_paid"),
             inputs=HOUR,
         ),
         "per_accelerator_hour_paid": Figure(place="ffplan.cost.account:account_year", of=("year",), inputs=HOUR),
         "total": Figure(
-            place="ffplan.studies.cost.cost:whole_life", of=("capex", "years"), inputs=("life", "residual")
+            label="cost over the life",
+            unit="currency",
+            better=-1,
+            place="ffplan.studies.cost.cost:whole_life",
+            of=("capex", "years"),
+            inputs=("life", "residual"),
         ),
         "network_share": Figure(how="switches, links and side networks over the bill of materials", of=("bom.total",)),
     },
@@ -97,8 +110,20 @@ COST: Table = {
         "break_even_utilisation": _against("break_even_utilisation"),
     },
     Waiting: {
-        "months": Figure(how="lead time + commissioning", inputs=("lead_time", "commissioning")),
-        "value": Figure(how="the design's `delay`, or the rent by the hour", inputs=("lead_time", "commissioning")),
+        "months": Figure(
+            label="first job after",
+            unit="month",
+            better=-1,
+            how="lead time + commissioning",
+            inputs=("lead_time", "commissioning"),
+        ),
+        "value": Figure(
+            label="cost of that wait",
+            unit="currency",
+            better=-1,
+            how="the design's `delay`, or the rent by the hour",
+            inputs=("lead_time", "commissioning"),
+        ),
     },
     CashRow: {
         "capex": Figure(how="purchases at their delivery", inputs=_CASH),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from importlib import import_module
 from inspect import getdoc
 from typing import Any
@@ -13,12 +13,20 @@ from ffplan.base.record import record
 
 @record
 class Figure:
-    """Derivation of a record's field, and its parts.
+    """What is known of a record's field besides its meaning, which its docstring has.
 
     Names in `of` are fields of the record, or of a record around it; a range's field means its likely value.
     """
 
     _: KW_ONLY
+    label: str = ""
+    """Name in tables and sentences; `{key}` is the name that a mapping has it under."""
+    unit: str = ""
+    """Unit; `currency` is that of the record around it, and empty a pure number."""
+    better: int = 0
+    """1 if more is better, -1 if less is, 0 if neither is meant."""
+    threshold: str = ""
+    """cost, power, bandwidth or time: the threshold of a policy that it is held to, if not to its own."""
     place: str = ""
     """Function whose docstring states its equation and source."""
     how: str = ""
@@ -33,6 +41,15 @@ class Figure:
     """Starts of the paths of that part's figures."""
     said: Callable[[Any], Iterable[str]] | None = None
     """Remarks of the record on it, beside numbers."""
+    by: Callable[[Any], Figure] | None = None
+    """Returns the derivation, if the record itself decides."""
+
+    def derived(self, holder: Any) -> Figure:
+        """Return the figure with the derivation that a record gives it."""
+        if self.by is None:
+            return self
+        told = {name: getattr(self, name) for name in ("label", "unit", "better", "threshold")}
+        return replace(self.by(holder), **told)
 
 
 Table = dict[type, "dict[str, Figure | Callable[[Any], Figure]]"]

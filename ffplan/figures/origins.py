@@ -99,7 +99,7 @@ def _places(
 def figure_of(holder: Any, field: str) -> Figure:
     """Return the table's figure for a field of a record; an empty figure without an entry."""
     entry = FIGURES.get(type(holder), {}).get(field, _PLAIN)
-    return entry if isinstance(entry, Figure) else entry(holder)
+    return entry.derived(holder) if isinstance(entry, Figure) else entry(holder)
 
 
 def figure_at(value: Any, path: str) -> Figure:

@@ -19,19 +19,50 @@ _PRICE = ("tco.per_accelerator_hour", "hour")
 
 RUN: Table = {
     RunReport: {
-        "days": Figure(place=f"{RUN_PLACE}:run_seconds", of=("tokens", "tokens_s", "effective"), inputs=SPEED),
+        "days": Figure(
+            label="days of the run",
+            unit="days",
+            better=-1,
+            threshold="time",
+            place=f"{RUN_PLACE}:run_seconds",
+            of=("tokens", "tokens_s", "effective"),
+            inputs=SPEED,
+        ),
         "accelerator_hours": Figure(place=f"{RUN_PLACE}:accelerator_hours", of=("gpus", "days"), inputs=SPEED),
-        "cost": Figure(place=f"{RUN_PLACE}:run_cost", of=("accelerator_hours", *_PRICE), inputs=(*SPEED, *HOUR)),
+        "cost": Figure(
+            label="cost of the run",
+            unit="currency",
+            better=-1,
+            place=f"{RUN_PLACE}:run_cost",
+            of=("accelerator_hours", *_PRICE),
+            inputs=(*SPEED, *HOUR),
+        ),
         "cost_per_million_tokens": Figure(
-            how="cost of the run / tokens * 1,000,000", of=("cost", "tokens", *_PRICE), inputs=(*SPEED, *HOUR)
+            label="a million tokens",
+            unit="currency",
+            better=-1,
+            threshold="cost",
+            how="cost of the run / tokens * 1,000,000",
+            of=("cost", "tokens", *_PRICE),
+            inputs=(*SPEED, *HOUR),
         ),
         "cost_per_petaflop_day": Figure(
             how="accelerator-hour in use * 24 / (model PFLOP/s of an accelerator * effective training time)",
             of=("mfu", "effective", *_PRICE),
             inputs=(*SPEED, *HOUR),
         ),
-        "energy_mwh": Figure(place=f"{RUN_PLACE}:run_energy", of=("accelerator_hours",), inputs=("power", "pue")),
+        "energy_mwh": Figure(
+            label="energy of the run",
+            unit="MWh",
+            better=-1,
+            place=f"{RUN_PLACE}:run_energy",
+            of=("accelerator_hours",),
+            inputs=("power", "pue"),
+        ),
         "carbon_t": Figure(
+            label="carbon of the run",
+            unit="t CO2e",
+            better=-1,
             how="energy * carbon of the grid + accelerator-hours * embodied carbon over the hours in use of its life",
             of=("energy_mwh", "accelerator_hours", "carbon_energy_t"),
             inputs=CARBON,
@@ -44,7 +75,10 @@ RUN: Table = {
         "tokens_s": Figure(how="tokens of a batch / step", of=("step_s",)),
         "mfu": Figure(place="ffplan.training.mfu:achieved", of=("step_s",)),
         "effective": Figure(
-            how="effective training time: the job's goodput, unless the design states one", inputs=("effective",)
+            label="goodput",
+            better=1,
+            how="effective training time: the job's goodput, unless the design states one",
+            inputs=("effective",),
         ),
         "operations": Figure(how="FLOP of the model a token * tokens", of=("petaflop_days", "tokens")),
         "petaflop_days": Figure(how="operations / (a petaFLOP/s * a day)", of=("operations",)),

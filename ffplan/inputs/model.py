@@ -5,13 +5,26 @@ from __future__ import annotations
 import re
 from typing import Annotated, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints
 
 
 class Frozen(BaseModel):
     """A strict, frozen model: no unknown field, no coercion, no infinity."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+
+
+def other_names(model: type[BaseModel]) -> list[tuple[str, str]]:
+    """Return (field, other name) of every field that a file may write with another name."""
+    aliases = ((name, field.validation_alias) for name, field in model.model_fields.items())
+    return [
+        (name, str(other)) for name, alias in aliases if isinstance(alias, AliasChoices) for other in alias.choices[1:]
+    ]
+
+
+def names_of(model: type[BaseModel]) -> list[str]:
+    """Return every name that a field of a model may be written with."""
+    return [*model.model_fields, *(other for _, other in other_names(model))]
 
 
 LONGEST_ID = 100

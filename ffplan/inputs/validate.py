@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from ffplan.base.errors import Finding, InputError
+from ffplan.inputs.model import names_of
 from ffplan.inputs.quantities import describe, is_ratio, printable
 from ffplan.inputs.suggest import did_you_mean, nearest
 
@@ -97,11 +98,14 @@ def _fault(model: type[BaseModel], document: Document, error: Any) -> Finding:
     name = _name(path)
     if kind == "extra_forbidden":
         owner = _model_at(model, path[:-1])
-        known = list(owner.model_fields) if owner else []
+        known = names_of(owner) if owner else []
         replaced = getattr(owner, "replaced", {}).get(name)
         if replaced:
             message = f"the field `{name}` was replaced"
             return document.finding("schema-unknown-field", path, message, replaced, key=True)
+        if name in known:
+            message = f"the field `{name}` is given twice, under two names"
+            return document.finding("schema-unknown-field", path, message, "keep one of them", key=True)
         return document.finding(
             "schema-unknown-field",
             path,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, ranged, short, times
 from ffplan.base.input_values import input_value
 from ffplan.base.tracked import read_alike
+from ffplan.figures.address import COMPARED, figure_at_address, label_of, value_at_address
 from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.first.compare import compare_screen
@@ -17,24 +18,52 @@ if TYPE_CHECKING:
 
     from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, OwnSize, TrainingComparison
     from ffplan.results.cost import Waiting
-    from ffplan.results.design import Assessment, CostReport
+    from ffplan.results.design import Assessment
     from ffplan.results.run import Band
 
 
-CLUSTER, ITS_BOUND = "Cluster", "its bound [GB/s]"
+CLUSTER, ITS_BOUND, _STORED = "Cluster", "its bound [GB/s]", "storage [PB]"
 Row = tuple[str, tuple[str, ...]]
 """A label and one cell for each design."""
 
 
-def _valued(c: Comparison, label: str, show: Callable[[Assessment], str | None], ratio: str | None = None) -> Row:
+_RATIOS = {address: name for name, address in COMPARED.items()}
+"""Field of `Ratios` by the address of its figure."""
+_BARE = (amount, kilowatts)
+"""Functions that show a number with its unit, or an amount whose currency another row has."""
+
+
+def _headed(address: str, show: Callable[[float], str]) -> str:
+    """Return label and unit of a figure."""
+    unit = figure_at_address(address).unit
+    return f"{label_of(address)} [{unit}]" if unit and show not in _BARE else label_of(address)
+
+
+def _over_baseline(c: Comparison, name: str, address: str) -> float | None:
+    """Return a figure of one design over the baseline's; None if it has no ratio, or cannot be compared."""
+    ratio = _RATIOS.get(address)
+    return getattr(c.ratios[name], ratio) if ratio else None
+
+
+def _worded(c: Comparison, label: str, show: Callable[[Assessment], str | None]) -> Row:
+    """Return a row of texts."""
+    return label, tuple(show(design) or "-" for design in c.designs)
+
+
+def _valued(
+    c: Comparison,
+    address: str,
+    show: Callable[[float], str] = number,
+    mark: Callable[[Assessment], str] = lambda _: "",
+) -> Row:
+    """Return a row of numbers, each with its ratio to the baseline's."""
     cells = []
     for name, design in zip(c.labels, c.designs, strict=True):
-        text = show(design)
-        value = getattr(c.ratios[name], ratio) if ratio else None
-        if text is not None and value is not None and name != c.baseline:
-            text = f"{text} ({times(value)})"
-        cells.append(text if text is not None else "-")
-    return label, tuple(cells)
+        figure = value_at_address({"": design}, address)
+        over = _over_baseline(c, name, address) if name != c.baseline else None
+        text = "-" if figure is None else show(figure) + mark(design)
+        cells.append(f"{text} ({times(over)})" if figure is not None and over is not None else text)
+    return _headed(address, show), tuple(cells)
 
 
 def _delta(value: float) -> str:
@@ -44,16 +73,23 @@ def _delta(value: float) -> str:
 
 def _counted(
     c: Comparison,
-    label: str,
-    value: Callable[[Assessment], float | None],
-    show: Callable[[float], str],
-    ratio: str | None,
+    address: str,
+    show: Callable[[float], str] = number,
     mark: Callable[[Assessment], str] = lambda _: "",
+    scale: float = 1.0,
 ) -> Row:
-    """A row of numbers, each with its difference from the baseline's and its ratio to it.
+    """Return a row of numbers, each with its difference from the baseline's and its ratio to it.
 
     Without a ratio, or if the two cannot be compared, the cell shows the value alone.
+
+    Args:
+        scale: what the number is multiplied by.
     """
+
+    def value(design: Assessment) -> Any:
+        figure = value_at_address({"": design}, address)
+        return figure if figure is None or scale == 1.0 else figure * scale
+
     base = value(c.designs[c.labels.index(c.baseline)])
     cells = []
     for name, design in zip(c.labels, c.designs, strict=True):
@@ -63,13 +99,13 @@ def _counted(
             continue
         text = show(figure) + mark(design)
         if name != c.baseline and base is not None:
-            over = getattr(c.ratios[name], ratio) if ratio else None
+            over = _over_baseline(c, name, address)
             if over is not None:
                 text += f" ({_delta(figure - base)}, {times(over)})" if figure != base else " (1x)"
-            elif ratio is None and figure != base:
+            elif address not in _RATIOS and figure != base:
                 text += f" ({_delta(figure - base)})"
         cells.append(text)
-    return label, tuple(cells)
+    return _headed(address, show), tuple(cells)
 
 
 def _ratio_row(c: Comparison, label: str, field: str, show: Callable[[float], str]) -> Row:
@@ -90,42 +126,13 @@ _NETWORK = ("switches", "endpoint-links", "inter-switch-links")
 _EVERYTHING = ("servers", "storage", *_NETWORK)
 
 
-def _priced(
-    c: Comparison,
-    label: str,
-    value: Callable[[CostReport], float | None],
-    ratio: str | None = None,
-    categories: tuple[str, ...] = _EVERYTHING,
-) -> Row:
-    """A row of a sum over some categories, marked where a part of them has no price."""
+def _priced(c: Comparison, address: str, categories: tuple[str, ...] = _EVERYTHING) -> Row:
+    """Return a row of a sum over some categories, marked where a part of them has no price."""
 
     def mark(a: Assessment) -> str:
         return ", partial" if a.cost and any(line.category in categories for line in a.cost.missing) else ""
 
-    def plain(a: Assessment) -> float | None:
-        return value(a.cost) if a.cost else None
-
-    def show(a: Assessment) -> str | None:
-        price = plain(a)
-        return None if price is None else amount(price) + mark(a)
-
-    return _valued(c, label, show) if ratio is None else _counted(c, label, plain, amount, ratio, mark)
-
-
-def _gemm(precision: str) -> Callable[[Assessment], str | None]:
-    def show(a: Assessment) -> str | None:
-        rate = a.hardware.gemm_tflops.get(precision)
-        return None if rate is None else number(rate)
-
-    return show
-
-
-def _algbw(a: Assessment) -> float | None:
-    return a.communication[0].algbw_gbyte_s if a.communication else None
-
-
-def _algbw_bound(a: Assessment) -> float | None:
-    return a.communication[0].bound.algbw_gbyte_s if a.communication else None
+    return (_counted if address in _RATIOS else _valued)(c, address, amount, mark)
 
 
 def _library(a: Assessment) -> str:
@@ -136,21 +143,12 @@ def _partial_power(a: Assessment) -> str:
     return ", partial" if a.power.missing else ""
 
 
-def _purchase(a: Assessment) -> str | None:
-    bought = a.site.purchase if a.site else None
-    return None if a.site is None or bought is None else f"{amount(bought)} {a.site.currency}"
-
-
-def _of_storage(field: str, scale: float = 1.0) -> Callable[[Assessment], float | None]:
-    return lambda a: getattr(a.storage, field) * scale if a.storage else None
+def _currency(a: Assessment) -> str:
+    return f" {a.site.currency}" if a.site else ""
 
 
 def _unplanned(a: Assessment) -> str:
     return ", not planned" if a.storage and not a.storage.planned else ""
-
-
-def _of_failures(field: str) -> Callable[[Assessment], float | None]:
-    return lambda a: getattr(a.reliability, field) if a.reliability else None
 
 
 def _three(value: float) -> str:
@@ -160,45 +158,43 @@ def _three(value: float) -> str:
 def _groups(c: Comparison) -> tuple[tuple[str, tuple[Row, ...]], ...]:
     """Return the comparison as titled groups of rows."""
     node = (
-        _valued(c, "CPU", lambda a: a.hardware.cpu),
-        _valued(c, "memory", lambda a: a.hardware.memory),
-        _valued(c, "accelerators", lambda a: a.hardware.accelerator),
-        _valued(c, "NICs", lambda a: a.hardware.nics),
-        _valued(c, "scale-up", lambda a: a.hardware.scale_up),
+        _worded(c, "CPU", lambda a: a.hardware.cpu),
+        _worded(c, "memory", lambda a: a.hardware.memory),
+        _worded(c, "accelerators", lambda a: a.hardware.accelerator),
+        _worded(c, "NICs", lambda a: a.hardware.nics),
+        _worded(c, "scale-up", lambda a: a.hardware.scale_up),
     )
     value = (
-        _valued(c, "TF32 GEMM [TFLOP/s]", _gemm("tf32"), "gemm_tf32"),
-        _valued(c, "FP16 GEMM [TFLOP/s]", _gemm("fp16"), "gemm_fp16"),
-        _valued(c, "BF16 GEMM [TFLOP/s]", _gemm("bf16")),
+        *(_valued(c, f"hardware.gemm_tflops.{precision}") for precision in ("tf32", "fp16", "bf16")),
         _ratio_row(c, "GEMM performance", "relative_performance", percent),
         _ratio_row(c, "node relative price", "node_price", percent),
         _ratio_row(c, "GEMM cost-performance", "cost_performance", lambda v: f"{v:.2f}"),
-        _valued(c, "node in training [W]", lambda a: number(a.power.per_node_w), "node_power"),
-        _valued(c, "component sum [W]", lambda a: number(a.power.per_node_component_sum_w)),
+        _valued(c, "power.per_node_w"),
+        _valued(c, "power.per_node_component_sum_w"),
     )
     cluster = (
-        _counted(c, "accelerators", lambda a: a.accelerators, number, "accelerators"),
-        _counted(c, "switches", lambda a: a.fabric.switches.total, number, "switches"),
-        _counted(c, "links", lambda a: a.fabric.links.total, number, "links"),
-        _counted(c, "spare leaf ports", lambda a: a.fabric.spare_ports, number, None),
-        _counted(c, "bisection [GB/s]", lambda a: a.fabric.bisection_gbyte_s, number, "bisection"),
-        _counted(c, "allreduce [GB/s]", _algbw, _three, "allreduce", _library),
-        _counted(c, ITS_BOUND, _algbw_bound, _three, "allreduce_bound"),
-        _counted(c, "storage [PB]", _of_storage("usable_bytes", 1e-15), _three, None, _unplanned),
-        _counted(c, "storage read [GB/s]", _of_storage("read_gbyte_s"), _three, None),
-        _counted(c, "storage write [GB/s]", _of_storage("write_gbyte_s"), _three, None),
-        _counted(c, "MTBF, job on all [h]", _of_failures("mtbf_hours"), _three, None),
-        _counted(c, "spare nodes", _of_failures("spares"), number, None),
-        _counted(c, "IT power", lambda a: a.power.it_kw, kilowatts, "it_power", _partial_power),
-        _valued(c, "facility peak", lambda a: kilowatts(a.site.facility_peak_kw) if a.site else None),
-        _counted(c, "energy [MWh/year]", lambda a: a.site.energy_mwh_year if a.site else None, number, None),
-        _valued(c, "purchase", _purchase),
-        _valued(c, "currency", lambda a: a.cost.currency if a.cost else None),
-        _priced(c, "network price", lambda cost: cost.network, "cost_network", _NETWORK),
-        _priced(c, "server price", lambda cost: cost.servers, "cost_servers", ("servers",)),
-        _priced(c, "storage price", lambda cost: cost.storage, categories=("storage",)),
-        _priced(c, "planned parts", lambda cost: cost.total, "cost_total"),
-        _priced(c, "per accelerator", lambda cost: cost.per_accelerator, "cost_per_accelerator"),
+        _counted(c, "accelerators"),
+        _counted(c, "fabric.switches.total"),
+        _counted(c, "fabric.links.total"),
+        _counted(c, "fabric.spare_ports"),
+        _counted(c, "fabric.bisection_gbyte_s"),
+        _counted(c, "communication[0].algbw_gbyte_s", _three, _library),
+        _counted(c, "communication[0].bound.algbw_gbyte_s", _three),
+        (_STORED, _counted(c, "storage.usable_bytes", _three, _unplanned, scale=1e-15)[1]),
+        _counted(c, "storage.read_gbyte_s", _three),
+        _counted(c, "storage.write_gbyte_s", _three),
+        _counted(c, "reliability.mtbf_hours", _three),
+        _counted(c, "reliability.spares"),
+        _counted(c, "power.it_kw", kilowatts, _partial_power),
+        _valued(c, "site.facility_peak_kw", kilowatts),
+        _counted(c, "site.energy_mwh_year"),
+        _valued(c, "site.purchase", amount, _currency),
+        _worded(c, "currency", lambda a: a.cost.currency if a.cost else None),
+        _priced(c, "cost.network", _NETWORK),
+        _priced(c, "cost.servers", ("servers",)),
+        _priced(c, "cost.storage", ("storage",)),
+        _priced(c, "cost.total"),
+        _priced(c, "cost.per_accelerator"),
     )
     groups = (("Compute node", node), ("Value of a node", value), (CLUSTER, cluster))
     return tuple((title, tuple(row for row in group if any(cell != "-" for cell in row[1]))) for title, group in groups)

@@ -148,7 +148,7 @@ class MoneySide:
     label: str
     """Label of the design."""
     hour: Band | None
-    """An accelerator-hour in use [currency]; null if the design has neither prices nor rent."""
+    """An accelerator-hour in use [currency/h]; null if the design has neither prices nor rent."""
     capex: float | None
     """Purchase of the whole cluster, the building included [currency]; 0 of a rented fleet."""
     partial: tuple[str, ...]

@@ -171,9 +171,9 @@ class Tco:
     total: float
     """Nominal cash over these years: purchase, running costs, less the residual value [currency]."""
     per_accelerator_hour: Band
-    """An accelerator-hour in use [currency]."""
+    """An accelerator-hour in use [currency/h]."""
     per_accelerator_hour_paid: float
-    """The same over all hours, used or not [currency]."""
+    """The same over all hours, used or not [currency/h]."""
     utilisation: float
     """Hours in use over all hours [1]."""
     waiting: Waiting

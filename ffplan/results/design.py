@@ -235,7 +235,7 @@ class SiteSummary:
     pue: float
     """Power usage effectiveness [1]."""
     energy_mwh_year: float
-    """Energy of a year at the meter, at the utilisation [MWh]."""
+    """Energy of a year at the meter, at the utilisation [MWh/year]."""
     utilisation: float
     """Hours in use over all hours [1]."""
     racks: int

@@ -25,12 +25,15 @@ class FigureChange:
 
     figure: str
     """Stable name."""
+    address: str
+    """Address of it: its path in the JSON output of `design`, `cost` or `train`."""
     label: str
     """For people."""
     unit: str
     """Unit; empty for counts."""
     kind: str
-    """cost, power, bandwidth, time, or empty: the threshold that `check --against` holds it to."""
+    """cost, power, bandwidth, time, or empty: the threshold that `check --against` holds it to without one of its
+    own."""
     before: float | None
     """Value before [unit]; null if there was none."""
     after: float | None

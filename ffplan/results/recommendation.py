@@ -108,6 +108,8 @@ class LimitPrice:
 
     limit: str
     """days, capex, tco, power, racks or floor."""
+    address: str | None
+    """Address of the figure that it bounds; null of the floor."""
     unit: str
     """Its unit."""
     most: float

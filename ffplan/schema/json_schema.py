@@ -16,7 +16,7 @@ from ffplan.base.errors import Finding
 from ffplan.catalog import any_part
 from ffplan.design import schema as design
 from ffplan.design import training as plans
-from ffplan.inputs.model import Frozen
+from ffplan.inputs.model import Frozen, other_names
 from ffplan.measuring import recording as recordings
 from ffplan.results import (
     acceptance,
@@ -82,7 +82,7 @@ _ROOTS: dict[str, tuple[Any, str]] = {kind: root for owner in OWNERS for kind, r
 
 
 @cache
-def _field_docs(model: type) -> dict[str, str]:
+def field_docs(model: type) -> dict[str, str]:
     """Return the docstring under each field of a class, its bases included."""
     docs: dict[str, str] = {}
     for base in reversed(model.__mro__):
@@ -121,10 +121,12 @@ def _describe(node: Any, known: dict[str, type]) -> None:
     """Add descriptions to the properties of every class in a schema."""
     model = known.get(node.get("title", ""))
     if model is not None and "properties" in node:
-        docs = _field_docs(model)
+        docs = field_docs(model)
         for name, field in node["properties"].items():
             if name in docs:
                 field["description"] = docs[name]
+        for name, alias in other_names(model) if issubclass(model, Frozen) else ():
+            node["properties"][alias] = {**node["properties"][name], "description": f"The same as `{name}`."}
     for definition in node.get("$defs", {}).values():
         _describe(definition, known)
 

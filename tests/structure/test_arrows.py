@@ -45,7 +45,7 @@ ARROWS: dict[str, set[str]] = {
     "studies": {"studies.choose", "studies.explain", "studies.fabric", "studies.trust"},
     "validation": {"studies"},
     "calibration": {"validation"},
-    "report": {"results"},
+    "report": {"figures"},
     "check": {"studies", "report"},
     "interop": {"fabric.routing", "results"},
     "schema": {"calibration", "check", "interop", "report"},

@@ -1,7 +1,7 @@
 """The limits that a design may declare, a row each.
 
-A limit is a field of `ffplan.design.schema.Limits` and a row of `LIMITS`. A figure of the results is named by its path;
-one that takes reasoning names the function that finds the breaches.
+A limit is a field of `ffplan.design.schema.Limits` and a row of `LIMITS`. `LIMITED` has the address of its figure, of
+which the table of figures knows unit and sense; one that takes reasoning names the function that finds the breaches.
 """
 
 from __future__ import annotations
@@ -176,9 +176,7 @@ _LESS_POWER = "use fewer nodes or nodes of less power, cool with less, or raise 
 LIMITS: tuple[DesignLimit, ...] = (
     DesignLimit(
         field="allreduce_bandwidth",
-        figure=_allreduce_bandwidth,
-        unit="GB/s",
-        least=True,
+        holder=_allreduce_bandwidth,
         what="the allreduce bandwidth",
         remedy="relieve what binds it, the {resource}, or lower the limit",
         title="The allreduce falls short of `limits.allreduce_bandwidth`",
@@ -189,8 +187,8 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="blast_radius",
-        figure=_blast_radius,
-        unit="% of the accelerators",
+        holder=_blast_radius,
+        words="% of the accelerators",
         what="what the loss of one switch cuts off",
         remedy="join each node to several leaf switches (planes, rails), or use smaller ones",
         title="The loss of one switch cuts off more accelerators than `limits.blast_radius`",
@@ -201,7 +199,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="capex",
-        figure=_capex,
+        holder=_capex,
         what="the purchase",
         remedy="spend less, or raise the limit",
         title="The purchase costs more than `limits.capex`",
@@ -214,7 +212,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="cost_per_accelerator",
-        figure=_cost_per_accelerator,
+        holder=_cost_per_accelerator,
         what="the purchase for each accelerator",
         remedy="spend less, or raise the limit",
         title="An accelerator costs more than `limits.cost_per_accelerator`",
@@ -225,7 +223,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="cost_per_million_tokens",
-        figure=_cost_per_million_tokens,
+        holder=_cost_per_million_tokens,
         what="a million tokens of the workload",
         remedy="raise the limit, or see what decides the cost with `ffplan cost`",
         title="A million tokens cost more than `limits.cost_per_million_tokens`",
@@ -236,8 +234,6 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="facility_peak",
-        figure="site.facility_peak_kw",
-        unit="W",
         what="the facility power at the rated peak, {pue}",
         remedy=_LESS_POWER,
         title="The facility power at its rated peak exceeds `limits.facility_peak`",
@@ -249,8 +245,6 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="facility_training",
-        figure="site.facility_training_kw",
-        unit="W",
         what="the facility power in training, {pue}",
         remedy=_LESS_POWER,
         title="The facility power in training exceeds `limits.facility_training`",
@@ -261,9 +255,8 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="goodput",
-        figure=_goodput,
-        unit="of its time",
-        least=True,
+        holder=_goodput,
+        words="of its time",
         what="the likely goodput of the workload",
         remedy="lower the limit, or change what loses time; `ffplan operate goodput` names what would help",
         title="The workload keeps less of its time than `limits.goodput`",
@@ -276,8 +269,6 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="it_power",
-        figure="site.it_training_kw",
-        unit="W",
         what="the IT power in training, network and storage included",
         remedy=_LESS_POWER,
         title="The IT power in training exceeds `limits.it_power`",
@@ -288,8 +279,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="oversubscription",
-        figure="assessment.fabric.oversubscription",
-        unit="to 1",
+        words="to 1",
         what="the oversubscription of a leaf switch",
         remedy="lower `fabric.oversubscription`, or raise the limit",
         title="A leaf switch is oversubscribed beyond `limits.oversubscription`",
@@ -300,8 +290,8 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="power_per_rack",
-        figure=_power_per_rack,
-        unit="W",
+        holder=_power_per_rack,
+        words="W",
         what="the power of a rack at the nodes' maximum",
         remedy="put fewer nodes in a rack",
         title="A rack draws more than `limits.power_per_rack`",
@@ -312,8 +302,8 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="price_age",
-        figure=_price_age,
-        unit="year",
+        holder=_price_age,
+        words="year",
         what="the age of the prices",
         remedy="overlay a price book of newer quotes with `--catalog`",
         title="A price is older than `limits.price_age`, or of an unknown date",
@@ -325,8 +315,6 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="run_days",
-        figure="run.days.likely",
-        unit="days",
         what="the run of the workload",
         remedy="raise the limit, or train faster; `ffplan cost` shows the run",
         title="The run of the workload takes longer than `limits.run_days`",
@@ -337,8 +325,6 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="step_time",
-        figure="timed.rows.0.step_s",
-        unit="s",
         what="the step of the workload",
         remedy="raise the limit, or change what binds the step; `ffplan train` names it",
         title="A step of the workload takes longer than `limits.step_time`",
@@ -349,9 +335,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_second",
-        figure="timed.rows.0.tokens_s",
-        unit="tokens/s",
-        least=True,
+        words="tokens/s",
         what="the rate of the workload",
         remedy="lower the limit, or change what binds the step; `ffplan train` names it",
         title="The workload trains fewer tokens a second than `limits.tokens_per_second`",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
+from ffplan.figures.address import figure_at_address
 from ffplan.results.cost import CostStudy
 from ffplan.studies.choose.candidates import Built
 from ffplan.studies.train.default_job import TimedJob
@@ -27,14 +28,31 @@ USUAL_DAYS = 30.0
 """Default days of a run at a sustained rate."""
 
 
+BOUNDS: dict[str, str | None] = {
+    "days": "run.days",
+    "capex": "site.purchase",
+    "tco": "tco.total",
+    "power": "site.facility_peak_kw",
+    "racks": "site.racks",
+    "floor": None,
+}
+"""Address of the figure that a limit bounds, days first; the floor has none."""
+
+
 @record
 class KeptLimit:
     """A limit that a design must keep."""
 
     name: str
-    """days, capex, tco, power, racks or floor."""
+    """A name of `BOUNDS`."""
     most: float
-    unit: str
+
+    @property
+    def unit(self) -> str:
+        """Unit of the limit; a power is bounded in watts."""
+        address = BOUNDS[self.name]
+        unit = figure_at_address(address).unit if address else "m2"
+        return {"kW": "W", "": "1"}.get(unit, unit)
 
     def loosened(self, factor: float) -> float:
         """Return the limit times a factor; racks are whole.
@@ -110,15 +128,8 @@ class Target:
     @property
     def limits(self) -> tuple[KeptLimit, ...]:
         """The limits that are given, days first."""
-        given = (
-            ("days", self.days, "day"),
-            ("capex", self.capex, "currency"),
-            ("tco", self.tco, "currency"),
-            ("power", self.watts, "W"),
-            ("racks", self.racks, "1"),
-            ("floor", self.floor, "m2"),
-        )
-        return tuple(KeptLimit(name, most, unit) for name, most, unit in given if most is not None)
+        given = ((name, getattr(self, "watts" if name == "power" else name)) for name in BOUNDS)
+        return tuple(KeptLimit(name, most) for name, most in given if most is not None)
 
     def with_limit(self, name: str, most: float) -> Target:
         """Return the target with another limit.

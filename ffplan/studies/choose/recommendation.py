@@ -14,7 +14,7 @@ from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.choose.recommend import LOOSER
-from ffplan.studies.choose.recommend_target import aim_of, broken
+from ffplan.studies.choose.recommend_target import BOUNDS, aim_of, broken
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, whole_life
 from ffplan.studies.cost.request import CostRequest
 
@@ -274,6 +274,7 @@ def _limit(limit: LooserLimit, target: Target, best: SizedCluster | None) -> out
     saving = max(1 - aim / aim_of(best, target), 0.0) if best and aim is not None else None
     return out.LimitPrice(
         limit=limit.limit.name,
+        address=BOUNDS[limit.limit.name],
         unit=limit.limit.unit,
         most=limit.limit.most,
         looser=limit.limit.loosened(LOOSER),

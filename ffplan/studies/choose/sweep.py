@@ -17,11 +17,12 @@ from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.schema import Design
+from ffplan.figures.address import address_of, path_of
 from ffplan.inputs.changes import NoPlaceError, put, steps
 from ffplan.inputs.document import parse_document
 from ffplan.inputs.suggest import did_you_mean, nearest
 from ffplan.studies.choose.design_grid import design_grid, gridded, with_figure
-from ffplan.studies.choose.sweep_axes import Points, studied
+from ffplan.studies.choose.sweep_axes import Points, column_of, studied
 from ffplan.training.constraints import RefusedError
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class SweepQuery:
     """Folders of the user's parts."""
     points: Points
     metrics: tuple[str, ...]
-    """Metrics wanted, by their path; empty for the usual ones."""
+    """Metrics wanted, by their address; empty for the usual ones."""
 
     @property
     def key(self) -> str:
@@ -135,15 +136,15 @@ class Sweep:
         known: set[str] = set()
         if gridded(design):
             known = set(design_grid(design, {"nodes[0].count": [float(design.spec.nodes[0].count)]}).columns)
-        others = [name for name in self.query.metrics if name not in known]
+        others = [name for name in self.query.metrics if column_of(name, known) not in known]
         if not others:
             return bool(known)
         every = self._metrics(design)
         if not every:
             return False
         for name in others:
-            if name not in every:
-                remedy = did_you_mean(name, every | known, what="metric")
+            if column_of(name, every) not in every:
+                remedy = did_you_mean(name, map(address_of, every | known), what="metric")
                 raise UsageError(f"--metric {name}: no such number in the results; {remedy}")
         return False
 
@@ -290,7 +291,7 @@ class Sweep:
                     self.points.axes[index].path: self.points.axes[index].numbers[indices[index][rows]]
                     for index in carried
                 }
-                grid = design_grid(case[0], axes, self.names)
+                grid = design_grid(case[0], axes, {*self.names, *map(path_of, self.names)})
                 values: dict[str, Any] = grid.columns
                 refused = np.asarray(grid.why)
                 for row in np.flatnonzero(refused != "").tolist():
@@ -311,10 +312,10 @@ class Sweep:
         for part in unpriced:
             into.unpriced[part] = into.unpriced.get(part, 0) + len(rows)
         for name in self.names:
-            if name not in values:
-                continue
-            column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
-            column[rows] = values[name]
+            path = column_of(name, values)
+            if path in values:
+                column = into.columns.setdefault(name, np.full(len(into.reason), np.nan))
+                column[rows] = values[path]
 
 
 def _telling(axis: SweptAxis) -> list[int]:

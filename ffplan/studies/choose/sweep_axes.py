@@ -12,16 +12,24 @@ import numpy as np
 from ffplan.base.errors import UsageError
 from ffplan.base.plain import numbers, plain
 from ffplan.base.record import record
+from ffplan.figures.address import path_of
 from ffplan.inputs.changes import steps
 from ffplan.inputs.document import parse_document
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.base.array_math import Ints
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
 _DRAWN = (".p10", ".p50", ".p90")
 """Ends of the paths of quantiles, which a sweep does not draw."""
+
+
+def column_of(metric: str, columns: Collection[str]) -> str:
+    """Return the path that a metric has among the results: its own, or that of the figure at this address."""
+    return metric if metric in columns else path_of(metric)
 
 
 def studied(
@@ -39,7 +47,7 @@ def studied(
     """
     from ffplan.studies.design.design import study_design
 
-    sections = {name.split(".")[0].split("[")[0] for name in metrics}
+    sections = {path_of(name).split(".")[0].split("[")[0] for name in metrics}
     assessment = study_design(design, catalog, all_scales=False).assessment
     figures = numbers(plain(assessment))
     unpriced: tuple[str, ...] = ()

@@ -9,6 +9,7 @@ from ffplan.base.formatting import listed
 from ffplan.cost.power import COMPONENTS
 from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
+from ffplan.figures.address import COMPARED, number_at_address
 from ffplan.results.comparison import Comparison, Ratios
 from ffplan.results.design import SCHEMA_VERSION, Assessment
 from ffplan.studies.compare.verdicts import advantages, verdicts
@@ -17,30 +18,47 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
-    from ffplan.results.design import CostReport
-
-
-def _over(value: Callable[[Assessment], float | None], design: Assessment, base: Assessment) -> float | None:
-    top, bottom = value(design), value(base)
-    return top / bottom if top is not None and bottom else None
 
 
 _NETWORK = ("switches", "endpoint-links", "inter-switch-links")
 _EVERYTHING = ("servers", "storage", *_NETWORK)
 
 
-def _money(
-    value: Callable[[CostReport], float | None], design: Assessment, base: Assessment, categories: tuple[str, ...]
-) -> float | None:
-    """Return the ratio of two sums over categories; None if their scopes or currencies differ."""
+def _node_partial(assessment: Assessment) -> bool:
+    node = next(node for node in assessment.power.nodes if node.role == "compute")
+    return bool(node.missing) and node.training_grade.endswith(COMPONENTS)
+
+
+_SUMS = {
+    "cost_servers": ("servers",),
+    "cost_network": _NETWORK,
+    "cost_total": _EVERYTHING,
+    "cost_per_accelerator": _EVERYTHING,
+}
+"""Categories of each sum of money that has a ratio."""
+_PARTIAL: dict[str, Callable[[Assessment], bool]] = {
+    "node_power": _node_partial,
+    "it_power": lambda design: bool(design.power.missing),
+}
+"""Whether a power lacks a part's, by ratio."""
+
+
+def _priced_alike(design: Assessment, base: Assessment, categories: tuple[str, ...]) -> bool:
+    """Return whether both have a sum over categories in one currency and scope, without gaps."""
     mine, two = design.cost, base.cost
     if mine is None or two is None or mine.currency != two.currency:
+        return False
+    missing = any(gap.category in categories for gap in (*mine.missing, *two.missing))
+    return not missing and _same_scope(design, base, categories)
+
+
+def _ratio(name: str, design: Assessment, base: Assessment) -> float | None:
+    """Return a figure over the baseline's; None if one of them is missing or partial, or if they differ in kind."""
+    if name in _SUMS and not _priced_alike(design, base, _SUMS[name]):
         return None
-    if not _same_scope(design, base, categories):
+    if name in _PARTIAL and any(map(_PARTIAL[name], (design, base))):
         return None
-    if any(gap.category in categories for gap in (*mine.missing, *two.missing)):
-        return None
-    top, bottom = value(mine), value(two)
+    top, bottom = (number_at_address({"": side}, COMPARED[name]) for side in (design, base))
     return top / bottom if top is not None and bottom else None
 
 
@@ -56,30 +74,10 @@ def _same_scope(design: Assessment, two: Assessment, categories: tuple[str, ...]
     return _excluded(design, two, categories) == _excluded(two, design, categories)
 
 
-def _power_ratio(
-    value: Callable[[Assessment], float], partial: Callable[[Assessment], bool], design: Assessment, base: Assessment
-) -> float | None:
-    """Return the ratio of two powers; None if a sum is partial."""
-    return None if partial(design) or partial(base) else _over(value, design, base)
-
-
-def _node_partial(assessment: Assessment) -> bool:
-    node = next(node for node in assessment.power.nodes if node.role == "compute")
-    return bool(node.missing) and node.training_grade.endswith(COMPONENTS)
-
-
 def _power_basis(assessment: Assessment) -> str:
     """Return the basis of a compute node's power in training."""
     node = next(node for node in assessment.power.nodes if node.role == "compute")
     return node.training_grade
-
-
-def _allreduce(assessment: Assessment) -> float | None:
-    return assessment.communication[0].algbw_gbyte_s if assessment.communication else None
-
-
-def _allreduce_bound(assessment: Assessment) -> float | None:
-    return assessment.communication[0].bound.algbw_gbyte_s if assessment.communication else None
 
 
 def _node_price(design: Assessment, base: Assessment) -> tuple[float | None, float | None, float | None]:
@@ -114,15 +112,9 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
             return None
         return float(cost_performance(performance, node_price))
 
+    plain = {name: _ratio(name, design, base) for name in COMPARED if not name.startswith("node_price")}
     return Ratios(
-        accelerators=_over(lambda a: a.accelerators, design, base),
-        switches=_over(lambda a: a.fabric.switches.total, design, base),
-        links=_over(lambda a: a.fabric.links.total, design, base),
-        bisection=_over(lambda a: a.fabric.bisection_gbyte_s, design, base),
-        allreduce=_over(_allreduce, design, base),
-        allreduce_bound=_over(_allreduce_bound, design, base),
-        gemm_tf32=_over(lambda a: a.hardware.gemm_tflops.get("tf32"), design, base),
-        gemm_fp16=_over(lambda a: a.hardware.gemm_tflops.get("fp16"), design, base),
+        **plain,
         relative_performance=performance,
         node_price=price,
         node_price_low=low,
@@ -130,12 +122,6 @@ def _ratios(design: Assessment, base: Assessment) -> Ratios:
         cost_performance=value(price),
         cost_performance_low=value(high),
         cost_performance_high=value(low),
-        node_power=_power_ratio(lambda a: a.power.per_node_w, _node_partial, design, base),
-        it_power=_power_ratio(lambda a: a.power.it_kw, lambda a: bool(a.power.missing), design, base),
-        cost_servers=_money(lambda cost: cost.servers, design, base, ("servers",)),
-        cost_network=_money(lambda cost: cost.network, design, base, _NETWORK),
-        cost_total=_money(lambda cost: cost.total, design, base, _EVERYTHING),
-        cost_per_accelerator=_money(lambda cost: cost.per_accelerator, design, base, _EVERYTHING),
     )
 
 

@@ -214,7 +214,7 @@ def run_parts(
         )
         hour = study.tco.per_accelerator_hour.likely
         place = "ffplan.cost.account:account_year"
-        parts.append(derived("an accelerator-hour in use", hour, study.currency, place, rows))
+        parts.append(derived("an accelerator-hour in use", hour, f"{study.currency}/h", place, rows))
     parts.append(given("tokens", run.tokens, "", place=tokens_at))
     return tuple(parts)
 

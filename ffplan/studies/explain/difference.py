@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan import __version__
 from ffplan.base.errors import InputError
-from ffplan.base.plain import number_at
+from ffplan.base.plain import value_at
 from ffplan.base.record import record
+from ffplan.figures.address import NAMES, address_of, figure_at_address, label_of, number_at_address, unit_at_address
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
 from ffplan.results.difference import UNKNOWN_CHANGES, ChangeEffect, DesignDifference, FieldChange, FigureChange
@@ -21,119 +22,31 @@ if TYPE_CHECKING:
     from ffplan.results.training import TrainReport
 
 
-@record
-class _FigureKind:
-    """A figure, and which way it gets better."""
-
-    name: str
-    label: str
-    unit: str = ""
-    kind: str = ""
-    """cost, power, bandwidth or time: the threshold that it is held to."""
-    better: int = 0
-    """1 where more is better, -1 where less is, 0 where neither is meant."""
-    path: tuple[str | int, ...] = ()
-    """Where the plain data of an assessment has it; empty of a job."""
-
-
-FIGURES = (
-    _FigureKind(name="nodes", label="compute nodes", path=("nodes", "compute")),
-    _FigureKind(name="accelerators", label="accelerators", path=("accelerators",)),
-    _FigureKind(name="switches", label="switches", path=("fabric", "switches", "total")),
-    _FigureKind(name="cables", label="cables", path=("fabric", "cables", "total")),
-    *(
-        _FigureKind(
-            name=f"network_{index + 1}_switches",
-            label=f"switches of network {index + 1}",
-            path=("networks", index, "fabric", "switches", "total"),
-        )
-        for index in range(3)
-    ),
-    _FigureKind(name="storage_read", label="storage, read", unit="GB/s", better=1, path=("storage", "read_gbyte_s")),
-    _FigureKind(name="spare_ports", label="spare leaf ports", path=("fabric", "spare_ports")),
-    _FigureKind(name="oversubscription", label="oversubscription", better=-1, path=("fabric", "oversubscription")),
-    _FigureKind(
-        name="bisection",
-        label="bisection",
-        unit="GB/s",
-        kind="bandwidth",
-        better=1,
-        path=("fabric", "bisection_gbyte_s"),
-    ),
-    _FigureKind(
-        name="allreduce",
-        label="allreduce, algbw",
-        unit="GB/s",
-        kind="bandwidth",
-        better=1,
-        path=("communication", 0, "algbw_gbyte_s"),
-    ),
-    _FigureKind(name="it_power", label="IT power", unit="kW", kind="power", better=-1, path=("power", "it_kw")),
-    _FigureKind(
-        name="facility_peak",
-        label="facility power, peak",
-        unit="kW",
-        kind="power",
-        better=-1,
-        path=("site", "facility_peak_kw"),
-    ),
-    _FigureKind(
-        name="facility_training",
-        label="facility power, training",
-        unit="kW",
-        kind="power",
-        better=-1,
-        path=("site", "facility_training_kw"),
-    ),
-    _FigureKind(name="capex", label="purchase", kind="cost", better=-1, path=("site", "purchase")),
-    _FigureKind(
-        name="cost_per_accelerator",
-        label="purchase per accelerator",
-        kind="cost",
-        better=-1,
-        path=("site", "per_accelerator"),
-    ),
-    _FigureKind(name="step", label="step of the workload", unit="s", kind="time", better=-1),
-    _FigureKind(name="tokens_s", label="tokens a second", unit="1/s", kind="time", better=1),
-    _FigureKind(name="run_days", label="days of the run", unit="days", kind="time", better=-1),
-    _FigureKind(name="cost_per_million_tokens", label="a million tokens", kind="cost", better=-1),
-)
-"""Figures in the order of a report."""
-
 Values = dict[str, tuple[float | None, str]]
 """Value and unit of each figure by name."""
 
 
 def values_of(assessment: Mapping[str, Any], job: TrainReport | None = None, run: RunReport | None = None) -> Values:
-    """Return the figures of a design.
+    """Return the figures of a design, a name of `NAMES` each; a cost or a power without a part's is not known.
 
     Args:
         assessment: its assessment as plain data, of a saved report or of today.
         job: its workload; None without one.
         run: the run of the workload over its tokens.
     """
-    cost, site = assessment.get("cost"), assessment.get("site")
-    currency = str(site.get("currency", "")) if isinstance(site, dict) else ""
-    partial = isinstance(cost, dict) and bool(cost.get("missing"))
-    power = assessment.get("power")
-    unpowered = isinstance(power, dict) and bool(power.get("missing"))
-    values: Values = {}
-    for kind in FIGURES:
-        if kind.path:
-            unknown = partial if kind.kind == "cost" else kind.kind == "power" and unpowered
-            value = None if unknown else number_at(assessment, kind.path)
-            values[kind.name] = (value, currency if kind.kind == "cost" else kind.unit)
-    row = job.rows[0] if job else None
-    token = run.cost_per_million_tokens if run else None
-    values["step"] = (row.step_s if row else None, "s")
-    values["tokens_s"] = (row.tokens_s if row else None, "1/s")
-    values["run_days"] = (run.days.likely if run else None, "days")
-    values["cost_per_million_tokens"] = (token.likely if token and not partial else None, run.currency if run else "")
-    return values
+    results = {"": assessment, "train": job.rows[0] if job else None, "run": run}
+    partial = {name for name in ("cost", "power") if value_at(assessment, (name, "missing"))}
+    return {
+        name: (
+            None if figure_at_address(name).threshold in partial else number_at_address(results, name),
+            unit_at_address(results, name),
+        )
+        for name in NAMES
+    }
 
 
-def _verdict(kind: _FigureKind, change: float) -> str:
-    return "" if not change or not kind.better else "better" if change * kind.better > 0 else "worse"
+def _verdict(better: int, change: float) -> str:
+    return "" if not change or not better else "better" if change * better > 0 else "worse"
 
 
 def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
@@ -146,22 +59,24 @@ def figure_changes(before: Values, after: Values) -> tuple[FigureChange, ...]:
     Amounts in two currencies are not compared: the figure has no change.
     """
     rows = []
-    for kind in FIGURES:
-        (old, unit), (two, new_unit) = before[kind.name], after[kind.name]
+    for name, address in NAMES.items():
+        (old, unit), (two, new_unit) = before[name], after[name]
         if old is None and two is None:
             continue
         same = old is not None and two is not None and unit == new_unit
         change = two - old if same and old is not None and two is not None else 0.0
+        figure = figure_at_address(address)
         rows.append(
             FigureChange(
-                figure=kind.name,
-                label=kind.label,
+                figure=name,
+                address=address,
+                label=label_of(address),
                 unit=unit if same or two is None else new_unit if old is None else f"{unit}, {new_unit}",
-                kind=kind.kind,
+                kind=figure.threshold,
                 before=old,
                 after=two,
                 relative=change / old if same and old else None,
-                verdict=_verdict(kind, change),
+                verdict=_verdict(figure.better, change),
             )
         )
     return tuple(rows)
@@ -316,11 +231,12 @@ def difference(
 
 
 def regressions(rows: tuple[FigureChange, ...], thresholds: dict[str, float]) -> tuple[tuple[FigureChange, float], ...]:
-    """Return figures that are worse than before by more than the threshold of their kind, with that threshold.
+    """Return figures that are worse than before by more than their threshold, with that threshold.
 
     Args:
         rows: figures before and after.
-        thresholds: largest relative change by kind [1].
+        thresholds: largest relative change by the address of a figure, or by the kind of it [1].
     """
-    worse = ((row, thresholds.get(row.kind)) for row in rows if row.verdict == "worse" and row.relative is not None)
+    own = {address_of(name): limit for name, limit in thresholds.items()}
+    worse = ((row, own.get(row.address, own.get(row.kind))) for row in rows if row.verdict == "worse")
     return tuple((row, limit) for row, limit in worse if limit is not None and abs(row.relative or 0.0) > limit + 1e-12)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
@@ -12,12 +13,15 @@ from ffplan.base.record import record
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.workload_schema import Workload
+from ffplan.figures.address import address_of, addresses, place_of
 from ffplan.figures.origins import figure_of
 from ffplan.inputs.changes import steps
 from ffplan.inputs.document import Document
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.explanation import Derivation, Explanation
+from ffplan.results.run import RunReport
+from ffplan.results.training import TrainRow
 from ffplan.studies.design.design import LEFT_OUT, study_design
 from ffplan.studies.explain.derivation import derivation_of, training_parts
 from ffplan.studies.explain.explain import TENTH, Subject, declared, influences, of_design, sorted_out
@@ -32,17 +36,22 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.training import TrainReport
 
-_TRAINING = {
-    "training.step_s": ("step", "s", "Time of a step of the workload."),
-    "training.tokens_s": ("tokens a second", "1/s", "Tokens trained in a second."),
-    "training.mfu": ("MFU", "", "Model FLOP/s over the dense peak at the plan's precision."),
-}
-_RUN = ("run.cost", "run.cost_per_million_tokens", "run.days", "run.energy_mwh", "run.carbon_t")
-"""Paths of a run in money, explained by `explain_run`."""
 _NOT_MOVED = ("measurement", "rent-book", "model")
 """Kinds of parts whose figures are no inputs of a design."""
 _KEPT = f"Inputs are changed by {100 * TENTH:.0f} % with the plan kept; another plan may then be faster."
 """What a reader should know of changed inputs of a step."""
+
+
+@cache
+def _of_jobs() -> tuple[str, ...]:
+    """Return the figures of a job that are explained: those of a step with a label, and those of a run that are drawn
+    too."""
+    placed = ((address, place_of(address)) for address in addresses())
+    return tuple(
+        address
+        for address, place in placed
+        if place and (place.owner is TrainRow or (place.owner is RunReport and place.ranged))
+    )
 
 
 @record
@@ -94,7 +103,7 @@ def explain(
 
     Args:
         question: design and path.
-        meanings: returns the description of a path of an assessment.
+        meanings: returns the description of a path of an assessment, or of a field of another record.
         keep: returns the plan of a report, to be timed again as it is.
         step: called with how much of the work is done, and in all.
 
@@ -102,11 +111,13 @@ def explain(
         UsageError: if the design has no such figure.
         InputError: if the design cannot be assessed.
     """
-    if question.path in _TRAINING:
-        return _of_training(question, keep, step)
-    if question.path in _RUN:
-        return _of_run(question, keep, step)
-    return _of_assessment(question, meanings, step)
+    address = address_of(question.path)
+    if address not in _of_jobs():
+        return _of_assessment(question, meanings, step)
+    field = address.partition(".")[2]
+    if address.startswith("run."):
+        return _of_run(question, field, meanings, keep, step)
+    return _of_training(question, field, meanings, keep, step)
 
 
 def _alias(path: str, data: Any) -> str:
@@ -126,13 +137,13 @@ def _of_assessment(
     catalog = question.catalog.fresh()
     design = resolve(question.document, catalog)
     assessment = study_design(design, catalog, all_scales=True).assessment
-    path = _alias(question.path, assessment)
+    path = _alias(address_of(question.path), assessment)
     try:
         value = number_at(assessment, steps(path))
     except UsageError:  # it is no path at all
         value = None
     if value is None:
-        known = [*_known_paths(assessment), *_TRAINING, *_RUN]
+        known = [*_known_paths(assessment), *_of_jobs()]
         hint = did_you_mean(question.path, known, what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(assessment, path)
@@ -212,14 +223,16 @@ def _step(question: Question, keep: Callable[[TrainReport], PlanFields]) -> Step
 
 
 def _of_training(
-    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+    question: Question,
+    field: str,
+    meanings: Callable[[Any, str], str],
+    keep: Callable[[TrainReport], PlanFields],
+    step: Callable[[int, int], None],
 ) -> Explanation:
     timed = _step(question, keep)
-    field = question.path.partition(".")[2]
-    label, unit, meaning = _TRAINING[question.path]
     row, inner = timed.report.rows[0], training_parts(timed.report)
-    value = float(getattr(row, field))
-    root = declared(label, value, unit, figure_of(row, field), inner)
+    value, figure = float(getattr(row, field)), figure_of(row, field)
+    root = declared(figure.label, value, figure.unit, figure, inner)
 
     def evaluate(changed: ResolvedDesign, parts: Catalog) -> float | None:
         again = timed.again(changed, parts)
@@ -227,16 +240,19 @@ def _of_training(
 
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     tried = [*timed.of_parts(field, step), *of_design(subject, value, ("workload",)), *timed.of_job(field)]
-    return _explanation(question, timed.design, meaning, root, sorted_out(tried), (_KEPT,))
+    return _explanation(question, timed.design, meanings(row, field), root, sorted_out(tried), (_KEPT,))
 
 
 def _of_run(
-    question: Question, keep: Callable[[TrainReport], PlanFields], step: Callable[[int, int], None]
+    question: Question,
+    field: str,
+    meanings: Callable[[Any, str], str],
+    keep: Callable[[TrainReport], PlanFields],
+    step: Callable[[int, int], None],
 ) -> Explanation:
     from ffplan.studies.explain.run import NOTE, explain_run
-    from ffplan.studies.explain.run import RUN as MEANINGS
 
     timed = _step(question, keep)
-    explained = explain_run(timed, question.path, step)
+    explained = explain_run(timed, field, step)
     moved, notes = (explained.influences, explained.idle), (NOTE, _KEPT)
-    return _explanation(question, timed.design, MEANINGS[question.path][2], explained.root, moved, notes)
+    return _explanation(question, timed.design, meanings(explained.run, field), explained.root, moved, notes)

@@ -12,6 +12,7 @@ from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely
 from ffplan.figures.origins import figure_of
 from ffplan.results.explanation import Derivation, Influence
+from ffplan.results.run import RunReport
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.request import CostRequest
@@ -28,15 +29,7 @@ if TYPE_CHECKING:
     from ffplan.studies.explain.input_places import InputPlace
     from ffplan.studies.explain.step_inputs import Step
 
-RUN = {
-    "run.cost": ("cost of the run", "", "Cost of the workload's run over its tokens."),
-    "run.cost_per_million_tokens": ("a million tokens", "", "Cost of a million tokens of the workload."),
-    "run.days": ("days of the run", "days", "Days of the workload's run over its tokens."),
-    "run.energy_mwh": ("energy of the run", "MWh", "Energy of the workload's run at the meter."),
-    "run.carbon_t": ("carbon of the run", "t CO2e", "Carbon of the workload's run, hardware included."),
-}
-"""Label, unit and meaning by path; an amount of money has the currency of the account."""
-NOTE = "Inputs of the account and of the step, which `ffplan explain` of `training.step_s` splits further."
+NOTE = "Inputs of the account and of the step, which `ffplan explain` of `train.step_s` splits further."
 _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 """Sections of a design whose numbers are inputs of the account, or of the job."""
 
@@ -45,6 +38,7 @@ _OF_ACCOUNT = ("site", "ownership", "rent", "cost", "workload")
 class _RunExplained:
     """A figure of a run with its parts."""
 
+    run: RunReport
     root: Derivation
     influences: tuple[Influence, ...]
     """Inputs that move it, the strongest first."""
@@ -52,12 +46,12 @@ class _RunExplained:
     """Inputs that do not [1]."""
 
 
-def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _RunExplained:
+def explain_run(step: Step, field: str, tell: Callable[[int, int], None]) -> _RunExplained:
     """Return a figure of a design's run with its parts.
 
     Args:
         step: the design with its workload, timed.
-        path: one of `RUN`.
+        field: figure of a run, with quantiles.
         tell: called after every part whose figures were tried, with how many are done and in all.
 
     Raises:
@@ -66,24 +60,22 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
     design, catalog = step.design, step.used
     tokens = design.workload.tokens if design.workload else None
     if tokens is None:
-        raise UsageError(f"ffplan explain: {path} needs tokens: add `tokens` to `workload`, or name --tokens")
+        raise UsageError(f"ffplan explain: run.{field} needs tokens: add `tokens` to `workload`, or name --tokens")
     timed = timed_job(step.report, step.gpus, tokens)
     request = CostRequest(draws=0)
     study = study_cost(design, catalog, request, timed)
-    field = path.partition(".")[2]
     run = study.run
     band = getattr(run, field) if run else None
     if run is None or band is None:
-        raise UsageError(f"ffplan explain: {path}: the design has no prices")
+        raise UsageError(f"ffplan explain: run.{field}: the design has no prices")
     ledger = ledger_for(design, catalog, request)
     inputs = inputs_for(ledger, timed, catalog, drawn=False)
     effective = next(item for item in inputs if item.name == "effective")
     places = {item.name: account_at(item, design, catalog) for item in inputs}
     given_at = stated_at(design.document, "workload", "tokens") or "the command line"
     parts = run_parts(run, study, effective=(effective, places["effective"].place), tokens_at=given_at)
-    label, unit, _ = RUN[path]
-    unit = unit or run.currency
-    root = declared(label, band.likely, unit, figure_of(run, field), parts)
+    figure = figure_of(run, field)
+    root = declared(figure.label, band.likely, figure.unit.replace("currency", run.currency), figure, parts)
     account = _Account(ledger=ledger, timed=timed, inputs=inputs, field=field, likely=float(band.likely))
     tried = [_influence(item, places[item.name], study.currency, account.changed) for item in inputs]
     for entry, _ in (*step.of_parts("tokens_s", tell), *step.of_job("tokens_s")):
@@ -107,7 +99,7 @@ def explain_run(step: Step, path: str, tell: Callable[[int, int], None]) -> _Run
     subject = Subject(document=step.document, catalog=step.catalog, evaluate=whole)
     of_file = of_design(subject, account.likely, _OF_ACCOUNT)
     influences, idle = sorted_out([*((item, moves_it([item.less, item.more])) for item in tried), *of_file])
-    return _RunExplained(root=root, influences=influences, idle=idle)
+    return _RunExplained(run=run, root=root, influences=influences, idle=idle)
 
 
 @record

@@ -11,14 +11,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.base.errors import Finding, Severity
+from ffplan.base.errors import Finding, InputError, Severity
 from ffplan.catalog.evidence import PriceFigure, Source
+from ffplan.catalog.store import Catalog
 from ffplan.check.limit import DesignLimit, compare, unknown_job, unrated
 from ffplan.check.policy import NO_POLICY, named_limits, with_limits
 from ffplan.check.rules import RULES
+from ffplan.design.resolve import resolve
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import goodput_job
-from tests.support import document
+from tests.support import ROOT, document
 
 TEXT = "name: x\nlimits:\n  capex: 9\n  goodput: 1\n  it_power: 2\n  price_age: 3\n  power_per_rack: 4\n"
 LINES = {name.strip(): row for row, line in enumerate(TEXT.splitlines(), 1) for name in [line.partition(":")[0]]}
@@ -32,9 +34,10 @@ LOAD = DesignLimit(
     fix="",
     what="the load",
     remedy="less",
-    figure="assessment.load",
-    unit="tons",
+    words="tons",
 )
+LEAST = replace(LOAD, field="goodput")
+"""Of goodput more is better, so that its limit is a minimum."""
 BROKEN, PARTIAL = "above the limit of at most 100 tons", "the limit cannot be checked: the load is at least"
 
 
@@ -66,10 +69,12 @@ def held(limit: DesignLimit, actual: float | None, bound: float, **words: str) -
     ],
 )
 def test_a_limit_of_tons(actual: float, limit: float, least: bool, missing: str, words: str) -> None:
-    found = held(replace(LOAD, least=least), actual, limit, missing=missing)
+    row = LEAST if least else LOAD
+    found = held(row, actual, limit, missing=missing)
     assert [item.message for item in found] == ([words] if words else [])
     for item in found:
-        assert (item.rule, item.line, item.severity) == ("limit-it-power", LINES["it_power"], Severity.ERROR)
+        rule = f"limit-{row.field.replace('_', '-')}"
+        assert (item.rule, item.line, item.severity) == (rule, LINES[row.field], Severity.ERROR)
         assert item.remedy == ("add what is missing with `--catalog`" if "cannot" in words else "less")
 
 
@@ -88,7 +93,7 @@ def test_a_figure_that_is_not_known(unknown: str, message: str, remedy: str) -> 
 
 @pytest.mark.parametrize(("actual", "found"), [(1e6 - 1e-4, 0), (1e6 - 1e-2, 1)])
 def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int) -> None:
-    assert len(held(replace(LOAD, least=True), actual, 1e6)) == found
+    assert len(held(LEAST, actual, 1e6)) == found
 
 
 @pytest.mark.parametrize(
@@ -109,8 +114,36 @@ def test_a_least_has_the_slack_of_its_last_digits_too(actual: float, found: int)
 )
 def test_a_limit_of_power(watts: float | None, limit: float, missing: int, words: str) -> None:
     lacks: Any = tuple(SimpleNamespace(path=f"power.{at}", part="box") for at in range(missing))
-    found = held(replace(LOAD, what="the power", unit="W"), watts, limit, missing=unrated(lacks))
+    found = held(replace(LOAD, what="the power", words=""), watts, limit, missing=unrated(lacks))
     assert [item.message for item in found] == ([words] if words else [])
+
+
+def test_a_limit_is_placed_where_its_address_stands() -> None:
+    text = "name: x\nlimits:\n  run.days: 9\n  capex: 1\n"
+    spec = SimpleNamespace(limits=SimpleNamespace(run_days=5.0, capex=1.0))
+    held_to: Any = SimpleNamespace(design=SimpleNamespace(document=document(text), spec=spec))
+    found = [
+        finding
+        for name in ("run_days", "capex")
+        for finding in replace(LOAD, field=name, holder=lambda limit, _: compare(limit, 9.0, 5.0)).rule().check(held_to)
+    ]
+    assert [(item.path, item.line) for item in found] == [("limits.run.days", 3), ("limits.capex", 4)]
+
+
+@pytest.mark.parametrize(
+    ("field", "message", "remedy"),
+    [
+        ("run.day: 9", "the field `run.day` is not known here", "did you mean `run.days`?"),
+        ("step_times: 9 s", "the field `step_times` is not known here", "did you mean `step_time`?"),
+        ("run_days: 9\n  run.days: 8", "the field `run.days` is given twice, under two names", "keep one of them"),
+    ],
+)
+def test_a_limit_has_one_of_its_two_names(field: str, message: str, remedy: str) -> None:
+    text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    with pytest.raises(InputError) as caught:
+        resolve(document(f"{text}\nlimits:\n  {field}\n"), Catalog())
+    (fault,) = caught.value.findings
+    assert (fault.message, fault.remedy) == (message, remedy)
 
 
 def cost(total: float | None, *missing: str, lines: int = 1) -> Any:
@@ -187,7 +220,7 @@ def test_a_figure_of_a_job_is_worked_out_only_for_a_limit() -> None:
     def never(*_: Any) -> Any:
         raise AssertionError
 
-    assert not replace(LOAD, field="goodput", figure=never).breaches(job(0.1, limit=None))
+    assert not replace(LOAD, field="goodput", holder=never).breaches(job(0.1, limit=None))
     assert unknown_job(job(0.95)) == ""  # only a run over tokens needs them
 
 

@@ -303,6 +303,10 @@ def test_the_nearest_policy_counts(tmp_path: Path) -> None:
         ),
         ('[[waivers]]\nrule = "fabric-full"\nreason = "a"\nuntil = "soon"\n', 4, "`soon` is no day", "2027-03-31"),
         ("[regressions]\ncost = 5\n", 2, "`regressions.cost`", ""),
+        ("[regressions]\nrun.day = 0.1\n", 2, "no figure `run.day` is compared", "`run.days`"),
+        ("[regressions]\nrun.days = 5\n", 2, "`regressions.run.days`", ""),
+        ("[limits]\nrun.day = 5\n", 2, "unknown field `limits.run.day`", "`run.days`"),
+        ("[limits]\nrun.days = -5\n", 2, "`limits.run.days`", ""),
     ],
 )
 def test_faults_of_a_policy_are_located(tmp_path: Path, text: str, line: int, message: str, remedy: str) -> None:
@@ -383,6 +387,10 @@ def test_regressions_against_a_revision(repository: Path) -> None:
     assert done.out.count("[regression]") == 2
     policy(repository, '[regressions]\npower = "21 %"\n')
     assert "[regression]" not in check(repository, "--against", "main").out
+    policy(repository, '[regressions]\npower = "21 %"\nsite.facility_peak_kw = "19 %"\n')
+    done = check(repository, "--against", "main")
+    assert done.out.count("[regression]") == 1
+    assert "facility power, peak went from" in done.out
     (repository / "ffplan.toml").unlink()
     (repository / "new.yaml").write_text(design.read_text())
     assert "new.yaml:1:1: error" not in check(repository, "--against", "main").out  # nothing was there before

@@ -66,7 +66,7 @@ def test_a_figure_has_value_unit_equation_and_parts() -> None:
     )
     power = found.of("power.it_kw")
     assert "127 compute nodes, hgx-h100-8nic, one node: 7,650 W (= 0.75 x rated)" in power.parts
-    assert found.of("site.energy_mwh_year").value.endswith(" MWh")
+    assert found.of("site.energy_mwh_year").value.endswith(" MWh/year")
 
 
 def test_every_key_of_the_table_names_a_field() -> None:

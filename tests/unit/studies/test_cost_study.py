@@ -440,7 +440,7 @@ def test_csv_of_a_comparison_has_the_run_in_money_with_units() -> None:
     for side in money["sides"]:
         for name, band, unit in (
             ("run_cost", "cost", "USD"),
-            ("run_days", "days", "d"),
+            ("run_days", "days", "days"),
             ("run_energy", "energy_mwh", "MWh"),
         ):
             for end, key in (("", "likely"), ("_p10", "p10"), ("_p90", "p90")):

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.studies.explain.difference import FIGURES, _changes, figure_changes, regressions
+from ffplan.figures.address import NAMES
+from ffplan.studies.explain.difference import _changes, figure_changes, regressions
 from tests.support import ROOT, Run, ffplan, ffplan_once, valid, vary_design
 from tests.unit.check.test_policy import git
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.results.difference import FigureChange
+    from ffplan.studies.explain.difference import Values
 
 FF2 = str(ROOT / "designs" / "fire-flyer-2.yaml")
 
@@ -169,7 +171,7 @@ def test_changes_go_as_deep_as_both_sides_do() -> None:
 
 
 def change(before: float | None, after: float | None, unit: str = "USD", other: str = "USD") -> FigureChange:
-    empty = {kind.name: (None, "") for kind in FIGURES}
+    empty: Values = dict.fromkeys(NAMES, (None, ""))
     (row,) = figure_changes({**empty, "capex": (before, unit)}, {**empty, "capex": (after, other)})
     return row
 
@@ -189,6 +191,8 @@ def test_a_regression_is_beyond_its_threshold() -> None:
     assert regressions(rows, {"cost": 0.04}) == ((rows[0], 0.04),)
     assert not regressions(rows, {"power": 0.0})
     assert not regressions((change(100.0, 50.0),), {"cost": 0.0})
+    assert not regressions(rows, {"cost": 0.01, "site.purchase": 0.05})  # its own threshold counts
+    assert regressions(rows, {"cost": 0.1, "capex": 0.04}) == ((rows[0], 0.04),)
 
 
 def test_the_table_of_figures_fits_80_columns(tmp_path: Path) -> None:

@@ -75,6 +75,15 @@ def test_the_command(tmp_path: Path) -> None:
         assert checked.code == 0, checked.out
         cost = json.loads(ffplan("cost", item["file"], "--draws", "0", "-f", "json").out)
         assert cost["bom"]["total"] == item["capex"]
+        site = json.loads(ffplan("design", item["file"], "-f", "json").out)["site"]
+        bounded = {"capex": site["purchase"], "power": site["facility_peak_kw"], "racks": site["racks"]}
+        bounded |= {
+            "tco": cost["tco"]["total"],
+            "days": cost["run"]["days"]["likely"],
+        }  # as `BOUNDS` has their addresses
+        shown = {name: item[{"power": "facility_peak_kw"}.get(name, name)] for name in bounded}
+        assert bounded == pytest.approx(shown, rel=1e-9)
+    assert [(row["address"], row["unit"]) for row in json.loads(run.out)["limits"]] == [("run.days", "days")]
     again = ffplan(*(*ASKED, "-a", "h100-sxm-80gb", "--best", "2"), "--folder", str(tmp_path))
     assert (again.code, again.err) == (0, "")
     mine = tmp_path / f"{designs[1]['name']}.yaml"

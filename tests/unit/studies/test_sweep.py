@@ -686,7 +686,7 @@ def test_metrics_of_goodput() -> None:
     assert found["goodput.goodput.likely"][0] > found["goodput.goodput.likely"][1]
     assert (found["train.mfu"] > 0.2).all()
     drawn = ffplan("sweep", "superpod-b200-4su", "--vary", "workload.model=llama3-8b", "--metric", "goodput.ettr.p10")
-    assert (drawn.code, "did you mean `goodput.ettr.likely`" in drawn.err) == (2, True), drawn.err
+    assert (drawn.code, "did you mean `goodput.ettr`" in drawn.err) == (2, True), drawn.err
 
 
 def test_figures_of_other_networks_vary_too() -> None:
