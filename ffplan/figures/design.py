@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import dated, number
-from ffplan.base.outcomes import CostLine
+from ffplan.base.outcomes import CostLine, NodePower
 from ffplan.figures.figure import Figure
 from ffplan.results.collective import CollectiveBound, CollectiveRow
-from ffplan.results.design import Assessment, Hardware, NodePowerReport, PowerReport
+from ffplan.results.design import Assessment, Hardware, PowerReport
 from ffplan.results.fabric_counts import FabricReport
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ DESIGN: Table = {
         "energy_mwh_per_year": Figure(place=f"{_POWER}:annual_energy"),
         "per_node_w": Figure(evidence=("power",)),
     },
-    NodePowerReport: {
+    NodePower: {
         "training_w": Figure(
             place=f"{_POWER}:training_power",
             part="server",

@@ -7,14 +7,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.outcomes import MissingFigure, MissingPrice
+from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account
 from ffplan.cost.bom import Item, bill_of_materials, cable_items, switch_items
 from ffplan.cost.inputs import FACILITY, NEEDED, Input, error_input, price_inputs, profile_inputs, rent_input
-from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
+from ffplan.cost.power import PowerPlan, node_power, plan_power
 from ffplan.cost.rent import MONTHS, RentTerm
 from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.cooling_faults import liquid_share

@@ -14,8 +14,9 @@ from ffplan.studies.cost.parts import RECALLED, benchmark
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from ffplan.base.outcomes import InputRow
     from ffplan.catalog.ownership import OwnershipProfile
-    from ffplan.results.cost import CostStudy, InputRow, SwingRow, Tco, Uncertainty
+    from ffplan.results.cost import CostStudy, SwingRow, Tco, Uncertainty
     from ffplan.results.run import Band, RunReport
     from ffplan.studies.cost.ledger import Ledger
 

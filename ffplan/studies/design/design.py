@@ -259,22 +259,7 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
         energy_mwh_per_year=energy,
         electricity_per_year=energy * 1e3 * tariff.amount if tariff else None,
         electricity_currency=tariff.currency if tariff else None,
-        nodes=tuple(
-            out.NodePowerReport(
-                role=node.role,
-                server=node.server,
-                count=node.count,
-                training_w=node.training_w,
-                training_grade=node.training_grade,
-                idle_w=node.idle_w,
-                component_sum_w=node.component_sum_w,
-                maximum_w=node.maximum_w,
-                rated=node.rated,
-                rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
-                missing=node.missing,
-            )
-            for node in plan.nodes
-        ),
+        nodes=plan.nodes,
         missing=plan.missing,
     )
 
