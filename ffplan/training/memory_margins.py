@@ -9,8 +9,8 @@ from ffplan.training.memory import largest
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 
 @record
@@ -38,7 +38,7 @@ def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -
     return margins.temporary * states / plans.optimizer_bytes
 
 
-def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
+def temporary_bytes(shape: Transformer, plans: ParallelPlans, margins: MemoryMargins) -> Number:
     """Return the optimizer's temporary memory on the stage that needs most.
 
     Args:
@@ -57,7 +57,7 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
     return peak_and_temporary(shape, plans, margins)[1]
 
 
-def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
+def peak_and_temporary(shape: Transformer, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
     """Return `peak_bytes` and `temporary_bytes`, from one evaluation of the stages [byte]."""
     peak, temporary = largest(
         shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)

@@ -25,7 +25,6 @@ from ffplan.studies.train.default_job import image_job, workload_gpus, workload_
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
-from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -57,7 +56,7 @@ def model_parameters(model: Model) -> float:
     """Return the parameters of a model, by its shape or its layers [1]."""
     if model.transformer is None:
         return gradient_bytes(model.convolutions, 1.0)
-    return float(parameters(shape_of(model.transformer)))
+    return float(parameters(model.transformer))
 
 
 def replica_gpus(report: TrainReport | None) -> int:

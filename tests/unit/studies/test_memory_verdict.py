@@ -15,7 +15,6 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.software import software_of
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, temporary_bytes, worst_of
-from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
 
@@ -63,7 +62,7 @@ def first_row(*options: str) -> dict[str, Any]:
 
 def test_adams_temporary_is_4_bytes_of_a_parameter_of_the_shard() -> None:
     """6.74 billion parameters, ZeRO 2 on eight ranks: 4 x 6.74e9 / 8 bytes are 3.14 GiB; on the host they are none."""
-    shape, margins = shape_of(Transformer.model_validate(SEVEN)), margins_of(None)
+    shape, margins = Transformer.model_validate(SEVEN), margins_of(None)
     for plan, expected in (
         (PlanFields(zero=2), 3.14),
         (PlanFields(zero=2, optimizer_dtype="bf16"), 3.14),
