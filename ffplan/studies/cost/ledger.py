@@ -109,7 +109,7 @@ def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
 def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
     parts = [group.server for group in design.groups]
     names = {part.id: part.name for part in parts}
-    names |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
+    names |= {part.id: part.name for part in design.parts.models}
     names |= {link.id: link.name for link in design.cable_choices}
     names |= {part.id: part.name for network in design.networks for part in network.parts.models}
     if owned.storage:
@@ -168,7 +168,8 @@ def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ..
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
-    categories |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
+    categories |= {part.id: "switches" for part in design.parts.switches}
+    categories[design.parts.endpoint_link.id] = "endpoint-links"
     categories |= {network.parts.switch.id: "switches" for network in design.networks}
 
     def kept(line: Item) -> bool:

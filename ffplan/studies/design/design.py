@@ -178,7 +178,7 @@ def _fabric(
     to_endpoints, between = cables_sold(links)
     return counted.FabricReport(
         family=plan.family,
-        switch=design.switch.id,
+        switch=design.parts.switch.id,
         ports_per_switch=plan.radix,
         by_role=tier_switches(design, plan),
         planes=plan.planes,

@@ -112,7 +112,7 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
         return "hashing flow by flow (ECMP); the hash is drawn with --seed, as a switch's own is not known"
     if wired.plan.dragonfly is not None:
         return "shortest paths by a rule of ours; no engine of OpenSM routes a dragonfly so"
-    if wired.design.switch.fabric != "infiniband":
+    if wired.design.parts.switch.fabric != "infiniband":
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
     rule = (
         "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths, and can load links more or less "

@@ -125,7 +125,7 @@ def _leaf_layer(money: JobMoney) -> dict[str, float]:
     for role in EDGE_ROLES:
         count = ledger.fabric.switches_by_role.get(role, 0)
         if count:
-            part = design.switch_of(role).id
+            part = design.parts.switch_of(role).id
             parts[part] = parts.get(part, 0.0) + float(count)
     return parts
 
