@@ -7,8 +7,8 @@ from base64 import b64encode
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.formatting import number
+from ffplan.base.version import __version__
 from ffplan.report.chart import Extras
 from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.assets import SCRIPT, STYLE

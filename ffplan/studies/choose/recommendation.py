@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.formatting import listed, number, plural
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo

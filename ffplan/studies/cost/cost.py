@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample

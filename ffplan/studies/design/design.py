@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.array_math import real
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server, memory_bytes
 from ffplan.cost.bom import CostPlan, cables_sold, fabric_cables, node_price, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power

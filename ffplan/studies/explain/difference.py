@@ -6,10 +6,10 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.errors import InputError
 from ffplan.base.plain import number_at
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo
 from ffplan.results.difference import UNKNOWN_CHANGES, ChangeEffect, DesignDifference, FieldChange, FigureChange

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young

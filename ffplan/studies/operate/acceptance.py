@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.formatting import ids_listed
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out

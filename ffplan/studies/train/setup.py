@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
