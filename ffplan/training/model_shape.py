@@ -8,16 +8,13 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.models import Experts, Transformer
 
-OVERRIDES = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "sequence")
-"""Dimensions that a run may replace."""
-
 
 def shape_of(model: Transformer, **replaced: Number) -> Transformer:
     """Return a model with some of its dimensions replaced by numbers or arrays.
 
     Args:
         model: the model of the catalogue.
-        replaced: names of `OVERRIDES` with their values; where `hidden` is replaced and `ffn` is not, its ratio stays.
+        replaced: dimensions by name; where `hidden` is replaced and `ffn` is not, its ratio stays.
     """
     update: dict[str, Any] = dict(replaced)
     if {"hidden", "heads"} & set(replaced) and model.latent is None:

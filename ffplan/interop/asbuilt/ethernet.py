@@ -153,7 +153,8 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
     for link in links:
         ports.setdefault(link.device, set()).add(link.port)
         ports.setdefault(link.peer, set()).add(link.peer_port)
-    switches = {name for name, device_ports in ports.items() if _is_switch(said.get(name), device_ports)}
+    by_ports = {name: any(map(_is_switch_port, device_ports)) for name, device_ports in ports.items()}
+    switches = {name for name, looks in by_ports.items() if (looks if said.get(name) is None else said[name])}
     numbers = {name: _Ports(sorted(ports[name])) for name in switches}
     builder = Builder(file, form)
 
@@ -175,7 +176,3 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         if device.name not in ports and device.switch is not False:
             builder.device_of(device.name, device.name, "switch", 1)
     return builder.built()
-
-
-def _is_switch(said: bool | None, ports: set[str]) -> bool:
-    return said if said is not None else any(map(_is_switch_port, ports))

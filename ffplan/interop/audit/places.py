@@ -56,7 +56,8 @@ def exchanged(fabrics: Sides) -> dict[int, int]:
     for device, place, votes, degree in places[places[:, 0] != places[:, 1]].tolist():
         if device in moved or place in taken:
             continue
-        if votes > _MOST_LINKS * degree and (device >= fabrics.devices or _same_kind(fabrics, device, place)):
+        same_kind = device >= fabrics.devices or bool(fabrics.roles[device]) == bool(fabrics.roles[place])
+        if votes > _MOST_LINKS * degree and same_kind:
             moved[device] = place
             taken.add(place)
     if not moved:
@@ -74,10 +75,6 @@ def exchanged(fabrics: Sides) -> dict[int, int]:
             best.update(part)
             right = then
     return best
-
-
-def _same_kind(fabrics: Sides, device: int, place: int) -> bool:
-    return bool(fabrics.roles[device]) == bool(fabrics.roles[place])
 
 
 def _hosts(fabrics: Sides, moved: dict[int, int]) -> dict[int, int]:

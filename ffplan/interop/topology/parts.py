@@ -71,11 +71,6 @@ def of_nic(parts: KnownParts, nic: PciDevice) -> list[Nic]:
     return candidates
 
 
-def of_socket(parts: KnownParts, socket: SocketFound) -> list[Cpu]:
-    """Return the CPUs with a socket's family and model."""
-    return parts.cpus.get(socket.cpuid, [])
-
-
 def arch_of(socket: SocketFound) -> str:
     """Return the instruction set of a socket's CPU as catalogued CPUs write it; empty where the file does not say."""
     if any(name in socket.cpu for name in ("AMD", "Genuine", "x86")):

@@ -8,6 +8,7 @@ import numpy as np
 
 from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
+from ffplan.training.axes import divisors
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, plan_bytes
 
@@ -39,13 +40,9 @@ _WORDS_OF = {
 """Parts of the memory for people."""
 
 
-def _divisors(number: int) -> list[int]:
-    return [value for value in range(1, number + 1) if number % value == 0]
-
-
 def _nearest(value: float, number: int) -> str:
     """Return the nearest divisors of a number below and above a value."""
-    allowed = _divisors(number)
+    allowed = divisors(number, number)
     below = max((choice for choice in allowed if choice < value), default=None)
     above = min((choice for choice in allowed if choice > value), default=None)
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")

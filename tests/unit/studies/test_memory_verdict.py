@@ -14,7 +14,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.software import software_of
-from ffplan.training.memory_margins import UNKNOWN_MARGINS, temporary_bytes, worst_of
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, peak_and_temporary, worst_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
 
@@ -69,7 +69,7 @@ def test_adams_temporary_is_4_bytes_of_a_parameter_of_the_shard() -> None:
         (PlanFields(zero=0), 25.1),
         (PlanFields(zero=2, offload="optimizer"), 0.0),
     ):
-        taken = float(temporary_bytes(shape, parallel_plans(plan, 8.0), margins)) / GIB
+        taken = float(peak_and_temporary(shape, parallel_plans(plan, 8.0), margins)[1]) / GIB
         assert taken == pytest.approx(expected, rel=0.002)
 
 
