@@ -138,6 +138,6 @@ def test_grids_know_what_does_not_fit(tmp_path: Path) -> None:
 def test_a_cable_must_carry_the_rate_of_its_port(tmp_path: Path) -> None:
     """200 Gb/s cables reach everywhere on this floor, and carry no 400 Gb/s port."""
     path = vary_design(tmp_path, "superpod-h100-4su", ("400g-dac, 400g-aoc, 400g-dr4", "hdr-dac, hdr-aoc"))
-    done = ffplan("export", str(path), "--to", "cables")
+    done = ffplan("fabric export", str(path), "--to", "cables")
     assert done.code == 2
     assert "links" in done.err

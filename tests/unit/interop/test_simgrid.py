@@ -76,6 +76,6 @@ def test_a_subnet_has_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_options_of_other_programs(options: str, words: str) -> None:
-    run = ffplan("verify fire-flyer-2", *options.split())
+    run = ffplan("fabric verify fire-flyer-2", *options.split())
     assert run.code == 2
     assert words in run.err

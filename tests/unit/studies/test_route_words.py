@@ -22,6 +22,6 @@ from tests.support import ffplan
     ],
 )
 def test_whose_loads_they_are(design: str, options: tuple[str, ...], words: str) -> None:
-    run = ffplan("route", design, *options, "-f", "json")
+    run = ffplan("fabric route", design, *options, "-f", "json")
     assert run.code == 0, run.err
     assert words in json.loads(run.out)["holds_for"]
