@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from ffplan.api.costs import costs
     from ffplan.api.designs import Design, load
@@ -18,8 +20,6 @@ if TYPE_CHECKING:
     from ffplan.api.studies import assess, collective, compare, search, size, train
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
-
-__version__ = "0.2.0"
 
 _HOMES = {
     "Catalog": "ffplan.catalog.store",

@@ -12,7 +12,7 @@ from contextlib import suppress
 def main() -> None:
     """Run ffplan on the arguments of the process; `SystemExit` carries the exit code."""
     if sys.argv[1:] == ["--version"]:
-        from ffplan import __version__
+        from ffplan.base.version import __version__
 
         print(f"ffplan {__version__}")
         return

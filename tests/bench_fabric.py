@@ -16,7 +16,7 @@ from ffplan.fabric.routing.all_to_all import all_to_all_loads
 from ffplan.fabric.routing.degraded import DegradedJob
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,6 @@ from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.software import software_of
-from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.search_space import best, evaluate_space, search_space, single
 from ffplan.training.step import step_parts, step_time
@@ -35,7 +34,7 @@ def main() -> None:
     assert isinstance(model, Model)
     assert model.transformer is not None
     assert part is not None
-    shape = shape_of(model.transformer)
+    shape = model.transformer
     plans = parallel_plans(PlanFields(batch=BATCH), 1.0)
 
     software = software_of(catalog, part, None, design.document)

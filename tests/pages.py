@@ -216,7 +216,7 @@ def _addresses() -> list[str]:
         "A figure has one address in every command: its path in `ffplan design --format json`, or with `bom`, `tco` or "
         "`run` in front its path in `ffplan cost`, with `train` that of the fastest plan of `ffplan train`, and with "
         "`goodput` that of `reliability` in `ffplan operate goodput`. Of a figure with quantiles it means the likely "
-        "value. `sweep --metric` and `--pareto` take any address; `explain` takes those of `design`, `train` and `run`; "
+        "value. `sweep --metric` and `--pareto` take any address; `explain` takes those of `design`, `train`, `run`; "
         "`diff` names the figures that it compares by theirs. Under `limits`, and under `[regressions]` of a policy, "
         "an address stands for the limit, or the short name, in its row; short names and older ones stay valid.",
         "\n".join(lines),

@@ -36,13 +36,12 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.base.outcomes import Term
     from ffplan.catalog.library import Library
-    from ffplan.catalog.models import Model
+    from ffplan.catalog.models import Model, Transformer
     from ffplan.catalog.read import Entry
     from ffplan.node.host import Host
     from ffplan.results.collective import CollectiveReport
     from ffplan.results.design import Assessment
     from ffplan.studies.fabric.wired import WiredDesign
-    from ffplan.training.model_shape import ModelShape
 
 ROOT = Path(__file__).resolve().parent.parent
 DESIGNS = sorted(path.stem for path in (ROOT / "designs").glob("*.yaml"))
@@ -121,7 +120,7 @@ def model_named(name: str) -> Model:
     return part
 
 
-def shape_named(name: str, **replaced: Number) -> ModelShape:
+def shape_named(name: str, **replaced: Number) -> Transformer:
     """Return the dimensions of a shipped transformer, some replaced."""
     from ffplan.training.model_shape import shape_of
 

@@ -70,7 +70,7 @@ def _devices(network: str, wired: WiredDesign, places: Positions | None) -> Iter
                 "network": network,
                 "role": ROLES[role],
                 "level": 1 + (LEAF if role == ROUTER else role),
-                "part": wired.design.switch_of(ROLES[role]).id,
+                "part": wired.design.parts.switch_of(ROLES[role]).id,
                 "plane": plane + 1,
                 **{key: value + 1 for key, value in (("zone", zone), ("pod", pod)) if value >= 0},
                 **_place(places, device),

@@ -126,3 +126,58 @@ class MissingFigure:
     """Catalogue id."""
     path: str
     """Field within the file."""
+
+
+@record
+class NodePower:
+    """Power of one node of a group."""
+
+    role: str
+    """Role of the group."""
+    server: str
+    """Catalogue id."""
+    count: int
+    """Nodes."""
+    training_w: float
+    """Power used for the cluster [W]."""
+    training_grade: str
+    """Grade of a measured power; else the rule, such as `0.75 x rated` or `0.75 x component sum`; `component sum` of
+    nodes without accelerators."""
+    idle_w: float | None
+    """Power without load [W]; null where unknown."""
+    component_sum_w: float
+    """Sum over the components [W]."""
+    maximum_w: float
+    """Rated maximum where known, otherwise the larger of the two above [W]."""
+    rated: bool
+    """True if the maximum is rated, false if it is a component sum."""
+    rack_w: float | None
+    """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
+    missing: tuple[MissingFigure, ...]
+    """Powers that the component sum lacks."""
+
+
+@record
+class InputRow:
+    """An input of the account, with its evidence."""
+
+    input: str
+    """Name: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
+    label: str
+    """For people."""
+    unit: str
+    """Its unit."""
+    likely: float
+    """Likely value."""
+    low: float
+    """Low end; P5 of a normal or lognormal distribution."""
+    high: float
+    """High end; P95 of a normal or lognormal distribution."""
+    distribution: str
+    """Shape; `fixed` without width."""
+    source: str
+    """Where it is from."""
+    date: str | None
+    """Date of the source."""
+    status: str
+    """Status of the figure; `given` where the design states it."""

@@ -1,9 +1,9 @@
 """The dataclass that results are made of: with slots, immutable to the type checker, and cheap to define.
 
 A report needs dozens of small classes, and start-up time is a feature. Generated comparison, printing and run-time
-guards against assignment are four fifths of the cost of defining a class; they are left out, and the type checker
-holds what the guards would. All records share one function that prints them. The rest of a dataclass is generated on
-first access: a command loads many records that it never builds.
+guards against assignment are four fifths of the cost of defining a class. The type checker holds what the guards would,
+and all records share the functions that print, compare and hash them. The rest of a dataclass is generated on first
+access: a command loads many records that it never builds.
 """
 
 from __future__ import annotations
@@ -91,21 +91,36 @@ class _Late:
         return getattr(owner if instance is None else instance, self.name)
 
 
-def same(first: Any, second: Any) -> bool:
-    """Return whether two values are equal, records field by field and tuples one by one."""
+def _equal(first: Any, second: Any) -> bool:
+    """Return whether two values are equal, arrays in every element."""
     if first is second:
         return True
-    if isinstance(first, tuple) and isinstance(second, tuple):
-        return len(first) == len(second) and all(map(same, first, second))
-    fields = getattr(first, "__dataclass_fields__", None)
-    if fields is None or type(first) is not type(second):
-        return bool(first == second)
-    return all(same(getattr(first, name), getattr(second, name)) for name in fields)
+    if isinstance(first, tuple | list) and type(first) is type(second):
+        return len(first) == len(second) and all(map(_equal, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_equal(value, second[key]) for key, value in first.items())
+    if getattr(first, "shape", ()) != getattr(second, "shape", ()):
+        return False
+    equal: Any = first == second
+    return bool(equal.all() if hasattr(equal, "all") else equal)
 
 
-@dataclass_transform(frozen_default=True, eq_default=False)
+def _eq(self: Any, other: Any) -> Any:
+    """Compare two records field by field."""
+    if type(self) is not type(other):
+        return NotImplemented
+    return all(_equal(getattr(self, name), getattr(other, name)) for name in self.__dataclass_fields__)
+
+
+def _hash(self: Any) -> int:
+    """Return a hash of the plain fields; others, such as arrays, may have none."""
+    values = (getattr(self, name) for name in self.__dataclass_fields__)
+    return hash((type(self), *(value for value in values if isinstance(value, str | int | float))))
+
+
+@dataclass_transform(frozen_default=True, eq_default=True)
 def record(cls: type[C]) -> type[C]:
-    """Make `cls` a dataclass with slots, compared by identity, that the type checker takes for frozen.
+    """Make `cls` a dataclass with slots, compared by value, that the type checker takes for frozen.
 
     A record of more than four fields is built by name only, unless `_: KW_ONLY` marks where names begin.
     """
@@ -117,7 +132,7 @@ def record(cls: type[C]) -> type[C]:
     late = [_Late(name, cls, many) for name in LATE]
     body |= {placeholder.name: placeholder for placeholder in late}
     body["__slots__"] = tuple(name for name in fields if name != "_" and name not in inherited)
-    body["__repr__"] = _repr
+    body |= {"__repr__": _repr, "__eq__": _eq, "__hash__": _hash}
     kind: Any = type(cls)
     built: type[C] = kind(cls.__name__, cls.__bases__, body)
     built.__qualname__ = cls.__qualname__

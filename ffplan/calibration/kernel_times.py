@@ -9,12 +9,12 @@ import numpy as np
 
 from ffplan.base.array_math import Floats, ceil_div
 from ffplan.base.record import record
+from ffplan.catalog.models import Transformer
 from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.attention_rate import attention_curve
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.gemm import TILE, gemm_time
 from ffplan.training.layer import attention_time
-from ffplan.training.model_shape import ModelShape
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,21 +107,14 @@ def attention_seconds(call: AttentionCall, rates: AcceleratorRates) -> float:
     Args:
         rates: rates, with its kernel's.
     """
-    shape = ModelShape(
+    shape = Transformer(
         layers=1,
         hidden=call.heads * call.head_dim,
         heads=call.heads,
-        kv_heads=call.heads,
         head_dim=call.head_dim,
         ffn=1,
-        gated=False,
-        biases=False,
         vocabulary=1,
-        sequence=float(call.length),
-        positions=0,
-        tied=False,
-        latent=None,
-        experts=None,
+        sequence=call.length,
     )
     plans = ParallelPlans(
         gpus=1.0,

@@ -90,6 +90,16 @@ class Transformer(Frozen):
     experts: Experts | None = None
     """Mixture of experts."""
 
+    @property
+    def key_value_heads(self) -> int:
+        """Heads of keys and values; as many as heads if the model does not group them."""
+        return self.heads if self.kv_heads is None else self.kv_heads
+
+    @property
+    def head_width(self) -> int:
+        """Width of a head, without latent attention."""
+        return self.hidden // self.heads if self.head_dim is None else self.head_dim
+
     @model_validator(mode="after")
     def _divides(self) -> Transformer:
         wrong = None

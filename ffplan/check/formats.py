@@ -171,7 +171,7 @@ def _junit_case(suite: Element, file: str, finding: Finding) -> None:
 
 def _sarif(checked: Checked) -> str:
     """Return SARIF 2.1.0 for code scanning, the worst first: at most as many results as code hosts take."""
-    from ffplan import __version__
+    from ffplan.base.version import __version__
     from ffplan.check.team_rules import every_rule
 
     findings = checked.worst_first[:MOST_RESULTS]

@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.errors import InputError
+from ffplan.base.version import __version__
 from ffplan.check.examined import Examined
 from ffplan.check.rules import RULES
 from ffplan.results.design import SCHEMA_VERSION, Findings, ToolInfo

@@ -23,7 +23,7 @@ _REFUSED: type[typer.BadParameter] = typer.BadParameter.__mro__[2]
 
 def _version(requested: bool) -> None:
     if requested:
-        from ffplan import __version__
+        from ffplan.base.version import __version__
 
         print(f"ffplan {__version__}")
         raise typer.Exit

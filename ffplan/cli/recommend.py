@@ -78,7 +78,6 @@ def _time(
     from ffplan.inputs.dimensions import COMPUTE
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.recommend_target import USUAL_DAYS, days_for
-    from ffplan.training.model_shape import shape_of
 
     if sustained is None:
         if tokens is None or days is None:
@@ -90,7 +89,7 @@ def _time(
     part = parts.entry(model).part
     assert isinstance(part, Model)
     assert part.transformer is not None
-    shape = shape_of(part.transformer)
+    shape = part.transformer
     if tokens is not None:
         count = tokens_of(tokens, "recommend")
         return count, days_for(shape, rate, count), rate

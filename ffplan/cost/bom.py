@@ -96,8 +96,8 @@ def fabric_cables(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[str,
     """
     if design.spec.floor is None:
         return [
-            ("endpoint-links", design.endpoint_link, fabric.endpoint_cables),
-            ("inter-switch-links", design.inter_switch_link, fabric.inter_switch_parts),
+            ("endpoint-links", design.parts.endpoint_link, fabric.endpoint_cables),
+            ("inter-switch-links", design.parts.inter_switch_link, fabric.inter_switch_parts),
         ]
     from ffplan.fabric.family import wire
     from ffplan.fabric.wiring.cabling import quantities
@@ -137,14 +137,14 @@ def switch_items(design: ResolvedDesign, fabric: FabricPlan) -> list[tuple[Switc
     models: dict[str, Switch] = {}
     counts: dict[str, int] = {}
     for role, count in fabric.switches_by_role.items():
-        model = design.switch_of(role)
+        model = design.parts.switch_of(role)
         models[model.id] = model
         counts[model.id] = counts.get(model.id, 0) + count
     for network in plan_networks(design, fabric):
         for model, count in switch_items(network.design, network.plan):
             models[model.id] = model
             counts[model.id] = counts.get(model.id, 0) + count
-    return [(models[name], count) for name, count in counts.items() if name == design.switch.id or some(count)]
+    return [(models[name], count) for name, count in counts.items() if name == design.parts.switch.id or some(count)]
 
 
 def bill_of_materials(

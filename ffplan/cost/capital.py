@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.array_math import choose
@@ -55,50 +54,3 @@ def yearly_capital(price: Any, residual: Any, rate: Any, years: Any) -> Number:
     present = price * (1 - residual * (1 + rate) ** -years)
     cost: Number = present * annuity(rate, years)
     return cost
-
-
-def declining_value(price: Any, decline: Any, years: Any) -> Number:
-    """Return the value of a part some years after its purchase, as newer parts give more performance per money.
-
-    Args:
-        price: purchase price [currency].
-        decline: growth of performance per money [orders of magnitude per year].
-        years: years since [year].
-
-    Returns:
-        Value [currency], broadcast shape.
-
-    Equation:
-        price * 10^(-decline * years)
-
-    Source:
-        Epoch AI, training-cost-trends: 0.14 orders of magnitude a year.
-    """
-    value: Number = price * 10.0 ** (-decline * years)
-    return value
-
-
-def declining_cost(value: Any, decline: Any, hours: Any) -> Number:
-    """Return the value that parts lose over hours of use, at their initial rate of decline.
-
-    Args:
-        value: value of one part at the start [currency].
-        decline: growth of performance per money [orders of magnitude per year].
-        hours: part-hours of use [h].
-
-    Returns:
-        Cost [currency], broadcast shape.
-
-    Equation:
-        value * decline * ln(10) / 8,766 h * hours
-
-    Source:
-        Epoch AI, training-cost-trends, cost_analysis_standalone.py: amortised cost of chips.
-    """
-    # ln 10 turns orders of magnitude into a rate of loss, the slope of `declining_value` at the start
-    cost: Number = value * decline * math.log(10) / HOURS_OF_JULIAN_YEAR * hours
-    return cost
-
-
-HOURS_OF_JULIAN_YEAR = 8766
-"""365.25 days of 24 hours."""

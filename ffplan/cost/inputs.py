@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.input_values import SHARES
+from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
 from ffplan.design.ownership import LEAST, booked
 
@@ -17,26 +18,20 @@ INFINITE = float("inf")
 
 
 @record
-class Input:
-    """An input with its range."""
+class Input(InputRow):
+    """An input with its range, as formulas draw it."""
 
-    name: str
-    """Name in formulas and in JSON: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
     key: str
     """Key of its draw; inputs with one key share it."""
-    label: str
-    unit: str
-    likely: float
-    low: float
-    high: float
-    distribution: str
-    source: str
-    status: str
-    date: str | None = None
     least: float = 0.0
     """Smallest possible value."""
     most: float = INFINITE
     """Largest possible value."""
+
+    @property
+    def name(self) -> str:
+        """Name in formulas."""
+        return self.input
 
     @property
     def fixed(self) -> bool:
@@ -124,7 +119,7 @@ BOUNDS: dict[str, tuple[float, float]] = {
 def _input(name: str, label: str, unit: str, figure: Assumed, *, key: str | None = None) -> Input:
     least, most = BOUNDS.get(name, (0.0, INFINITE))
     return Input(
-        name=name,
+        input=name,
         key=key or name,
         label=label,
         unit=unit,
@@ -195,7 +190,7 @@ def error_input(name: str, key: str, label: str, band: float, source: str) -> In
     # from the mean absolute error to a standard deviation, and on to half of P5 to P95
     half = band * MEAN_ABSOLUTE * P5_TO_P95 / 2
     return Input(
-        name=name,
+        input=name,
         key=key,
         label=label,
         unit="1",
@@ -204,5 +199,6 @@ def error_input(name: str, key: str, label: str, band: float, source: str) -> In
         high=exp(half),
         distribution="lognormal" if band else "fixed",
         source=source,
+        date=None,
         status="D",
     )

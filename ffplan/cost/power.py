@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, maximum, real, some
-from ffplan.base.outcomes import MissingFigure
+from ffplan.base.outcomes import MissingFigure, NodePower
 from ffplan.base.record import record
 from ffplan.catalog.evidence import PowerFigure
 from ffplan.catalog.parts import StorageServer
@@ -23,35 +23,6 @@ COMPONENTS = "component sum"
 
 HOURS_PER_YEAR = 8760
 """365 days of 24 hours."""
-
-
-@record
-class NodePower:
-    """Power of one node of a group [W]."""
-
-    role: str
-    server: str
-    count: int
-    training_w: float
-    """Used for the cluster: measured; else a fraction of the rated maximum, or of the component sum if that is unknown;
-    for nodes without accelerators the component sum."""
-    training_grade: str
-    """Grade of the measured figure, `0.75 x rated`, `0.75 x component sum`, or `component sum`."""
-    idle_w: float | None
-    """Power without load; None if unknown."""
-    component_sum_w: float
-    maximum_w: float
-    """Rated maximum if known, otherwise the larger of power in training and component sum."""
-    per_rack: int | None
-    missing: tuple[MissingFigure, ...]
-    """Powers missing in the component sum."""
-    rated: bool
-    """Whether the maximum is rated and needs no component sum."""
-
-    @property
-    def partial(self) -> bool:
-        """Whether the power in training is an incomplete component sum."""
-        return bool(self.missing) and self.training_grade.endswith(COMPONENTS)
 
 
 @record
@@ -227,9 +198,9 @@ def node_power(group: ResolvedGroup, fraction: Number) -> NodePower:
         idle_w=power.idle.value if power.idle else None,
         component_sum_w=total,
         maximum_w=real(most),
-        per_rack=group.group.per_rack,
-        missing=missing_components(group),
         rated=power.maximum is not None,
+        rack_w=real(most) * group.group.per_rack if group.group.per_rack else None,
+        missing=missing_components(group),
     )
 
 
@@ -252,7 +223,9 @@ def _missing(
     switches: list[tuple[Switch, int]], nodes: tuple[NodePower, ...], links: list[tuple[str, Link, int]]
 ) -> tuple[MissingFigure, ...]:
     """Return the powers missing in the sums, each once."""
-    missing = [figure for node in nodes if node.partial for figure in node.missing]
+    # a measured or rated power needs none of its components
+    summed = [node for node in nodes if node.training_grade.endswith(COMPONENTS)]
+    missing = [figure for node in summed for figure in node.missing]
     missing += [MissingFigure(model.id, "power") for model, _ in switches if model.power is None]
     missing += [
         MissingFigure(link.id, "power_per_end") for _, link, count in links if some(count) and not link.power_per_end

@@ -58,10 +58,6 @@ class Flip:
     """Break-even value of the input, if any."""
     why: str | None
     """Reason if none exists."""
-    lowest: float
-    """Smallest value tried."""
-    highest: float
-    """Largest value tried."""
 
 
 def likely(inputs: Sequence[Input]) -> dict[str, Number]:
@@ -163,8 +159,6 @@ def flips(metric: Metric, inputs: Sequence[Input], currency: str) -> tuple[Flip,
             input=parameter,
             value=float(values[row]) if crossing[row] else None,
             why=None if crossing[row] else _never(parameter, spans[row], currency, still=bool(still[row])),
-            lowest=float(spans[row, 0]),
-            highest=float(spans[row, 1]),
         )
         for row, parameter in enumerate(inputs)
     )

@@ -13,8 +13,8 @@ from ffplan.design.ownership_sizing import stated_spares
 from ffplan.fabric.networks import plan_networks, switches_of
 
 if TYPE_CHECKING:
+    from ffplan.base.outcomes import NodePower
     from ffplan.catalog.ownership import SideNetwork
-    from ffplan.cost.power import NodePower
     from ffplan.design.ownership import ResolvedOwnership, SideFabric
     from ffplan.design.resolved import ResolvedDesign, ResolvedGroup
     from ffplan.fabric.sizing.plan import FabricPlan

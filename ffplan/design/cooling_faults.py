@@ -72,14 +72,13 @@ def cooling_faults(
         else f"air cools {listed(names)}"
         for share, names in by_share.items()
     )
-    common = [name for name in ("air", "rear-door", "cold-plate", "immersion") if _suits_all(name, servers)]
+    suited = [coolings_of(share) for share in servers.values()]
+    common = [
+        name for name in ("air", "rear-door", "cold-plate", "immersion") if all(name in names for names in suited)
+    ]
     remedy = f"write {' or '.join(f'`{name}`' for name in common)}" if common else "give `site.pue` of the mixed site"
     if stated is None and cooling in LIQUID:
         remedy += f", or state {LIQUID[cooling]}"
     yield document.finding(
         "design-cooling", ("site", "cooling"), f"`{cooling}` does not suit the servers: {built}", remedy
     )
-
-
-def _suits_all(cooling: str, servers: dict[str, float]) -> bool:
-    return all(cooling in coolings_of(share) for share in servers.values())

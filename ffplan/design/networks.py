@@ -104,11 +104,7 @@ def network_design(design: ResolvedDesign, resolved: ResolvedNetwork, switches: 
         document=network_document(design.document, resolved.position),
         spec=design.spec.model_copy(update={"fabric": network.fabric, "networks": (), "floor": None}),
         groups=tuple(group for group in groups if group.fabric_nics or group.group.role == "compute"),
-        switch=resolved.parts.switch,
-        endpoint_link=resolved.parts.endpoint_link,
-        inter_switch_link=resolved.parts.inter_switch_link,
-        spine_switch=resolved.parts.spine_switch,
-        core_switch=resolved.parts.core_switch,
+        parts=resolved.parts,
         networks=(),
         cable_choices=(),
     )

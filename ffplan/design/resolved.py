@@ -83,10 +83,19 @@ class FabricParts:
     """None if equal to the spine switch."""
 
     @property
+    def switches(self) -> tuple[Switch, ...]:
+        """Switch models: leaf, and different ones of the tiers above."""
+        return tuple(part for part in (self.switch, self.spine_switch, self.core_switch) if part is not None)
+
+    @property
     def models(self) -> tuple[Part, ...]:
         """Every switch and link."""
-        parts = (self.switch, self.spine_switch, self.core_switch, self.endpoint_link, self.inter_switch_link)
-        return tuple(part for part in parts if part is not None)
+        return *self.switches, self.endpoint_link, self.inter_switch_link
+
+    def switch_of(self, role: str) -> Switch:
+        """Return the switch of a role: leaf, spine, core, interzone or router."""
+        spine = self.spine_switch or self.switch
+        return {"spine": spine, "core": self.core_switch or spine}.get(role, self.switch)
 
 
 @record
@@ -106,19 +115,13 @@ class ResolvedDesign:
     document: Document
     spec: Design
     groups: tuple[ResolvedGroup, ...]
-    switch: Switch
-    endpoint_link: Link
-    inter_switch_link: Link
-    """Equal to the endpoint link, and unused, if the design names none."""
+    parts: FabricParts
+    """Switches and links of the compute fabric."""
     libraries: tuple[Library, ...]
     """Constants of the libraries under `communication`, in their order."""
     prices: PriceBook | None
     cable_choices: tuple[Link, ...]
     """Cables and optics available to the floor plan."""
-    spine_switch: Switch | None = None
-    """Spine switch, if different from the leaf switch."""
-    core_switch: Switch | None = None
-    """Core switch, if different from the spine switch."""
     networks: tuple[ResolvedNetwork, ...] = ()
     """Side networks."""
     ownership: Ownership | None = None
@@ -139,23 +142,13 @@ class ResolvedDesign:
     @property
     def radix(self) -> int:
         """Ports of a leaf switch, each split by the breakout."""
-        return int(self.switch.ports.value) * self.spec.fabric.breakout
+        return int(self.parts.switch.ports.value) * self.spec.fabric.breakout
 
     @property
     def uplink_breakout(self) -> int:
         """Ports per split uplink port of a leaf."""
         fabric = self.spec.fabric
         return fabric.leaf.uplink_breakout or fabric.breakout
-
-    @property
-    def switches(self) -> tuple[Switch, ...]:
-        """Switch models: leaf, and different ones of the tiers above."""
-        return tuple(part for part in (self.switch, self.spine_switch, self.core_switch) if part is not None)
-
-    def switch_of(self, role: str) -> Switch:
-        """Return the switch of a role: leaf, spine, core, interzone or router."""
-        spine = self.spine_switch or self.switch
-        return {"spine": spine, "core": self.core_switch or spine}.get(role, self.switch)
 
     def breakout_of(self, role: str) -> int:
         """Return the ports per split port of a role's switch; for a leaf, per endpoint port."""
@@ -165,7 +158,7 @@ class ResolvedDesign:
 
     def radix_of(self, role: str) -> int:
         """Return the ports of a role's switch after the split; for a leaf, counted as endpoint ports."""
-        return int(self.switch_of(role).ports.value) * self.breakout_of(role)
+        return int(self.parts.switch_of(role).ports.value) * self.breakout_of(role)
 
     @property
     def rails_per_leaf(self) -> int:
@@ -227,20 +220,24 @@ class ResolvedDesign:
         """Ports of a NIC: one, or one in every plane."""
         return self.planes if self.spec.fabric.planes_by == "port" else 1
 
+    def _rate(self, link: Link) -> float:
+        """Return the rate of a leaf port with a link before breakout, one direction [GB/s]."""
+        return real(minimum(self.parts.switch.rate.value, link.rate.value))
+
     @property
     def port_gbyte_s(self) -> float:
         """Rate of a switch port with its link to a NIC, one direction, after breakout [GB/s]."""
-        return real(minimum(self.switch.rate.value, self.endpoint_link.rate.value)) / self.spec.fabric.breakout
+        return self._rate(self.parts.endpoint_link) / self.spec.fabric.breakout
 
     @property
     def link_gbyte_s(self) -> float:
         """Rate of a link between switches, one direction, after breakout [GB/s]."""
-        return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.uplink_breakout
+        return self._rate(self.parts.inter_switch_link) / self.uplink_breakout
 
     @property
     def trunk_gbyte_s(self) -> float:
         """Rate of a link between zones, which occupies an endpoint port of a leaf, one direction [GB/s]."""
-        return real(minimum(self.switch.rate.value, self.inter_switch_link.rate.value)) / self.spec.fabric.breakout
+        return self._rate(self.parts.inter_switch_link) / self.spec.fabric.breakout
 
     @property
     def compute(self) -> ResolvedGroup:

@@ -165,16 +165,16 @@ def port_faults(design: ResolvedDesign) -> Iterator[Finding]:
         design: a resolved design.
     """
     fabric, document = design.spec.fabric, design.document
-    ports = int(design.switch.ports.value)
+    ports = int(design.parts.switch.ports.value)
     down, up = fabric.leaf.downlinks, fabric.leaf.uplinks
     # whole ports, rounded up: a port is split for one direction only; an omitted direction takes one port
     used = -(-(down or 1) // fabric.breakout) + -(-(up or 1) // design.uplink_breakout)
     if used > ports and (down or up):
         path = ("fabric", "leaf", "downlinks" if down else "uplinks")
-        fault = f"{down or 0:,} downlinks and {up or 0:,} uplinks take {used:,} ports of `{design.switch.id}`"
+        fault = f"{down or 0:,} downlinks and {up or 0:,} uplinks take {used:,} ports of `{design.parts.switch.id}`"
         if not (down and up):
             kind, missing = ("downlinks", "uplinks") if down else ("uplinks", "endpoints")
-            fault = f"{down or up or 0:,} {kind} leave no port for {missing} on `{design.switch.id}`"
+            fault = f"{down or up or 0:,} {kind} leave no port for {missing} on `{design.parts.switch.id}`"
         yield document.finding(
             "fabric-divisibility", path, f"{fault}, which has {ports:,}", "use fewer, or a switch with more ports"
         )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import dated, number
-from ffplan.base.outcomes import CostLine
+from ffplan.base.outcomes import CostLine, NodePower
 from ffplan.figures.figure import Figure
 from ffplan.results.collective import CollectiveBound, CollectiveReport, CollectiveRow
-from ffplan.results.design import Assessment, CostReport, Hardware, NodePowerReport, PowerReport, SiteSummary
+from ffplan.results.design import Assessment, CostReport, Hardware, PowerReport, SiteSummary
 from ffplan.results.fabric_counts import Cables, FabricReport, Links, RouterLinks, RouterSwitches, Switches
 from ffplan.results.reliability import ReliabilityReport
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
@@ -129,7 +129,7 @@ DESIGN: Table = {
     CollectiveReport: {
         "algbw_gbyte_s": Figure(label="allreduce", unit="GB/s", better=1, threshold="bandwidth"),
     },
-    NodePowerReport: {
+    NodePower: {
         "training_w": Figure(
             place=f"{_POWER}:training_power",
             part="server",

@@ -21,8 +21,8 @@ from ffplan.results.run import Band
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from ffplan.base.outcomes import InputRow
     from ffplan.figures.figure import Table
-    from ffplan.results.cost import InputRow
     from ffplan.results.explanation import Derivation
 
 FIGURES: Table = {**COST, **RUN, **TRAINING, **DESIGN, **COMPARISON}

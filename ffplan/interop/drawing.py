@@ -265,7 +265,7 @@ def drawing(design: ResolvedDesign, fabric: WiredFabric) -> str:
     canvas.text(PAD, 26, design.spec.name, "h")
     s = fabric.network.switches
     noun = "switch" if len(s) == 1 else "switches"
-    models = listed(part.id for part in design.switches)
+    models = listed(part.id for part in design.parts.switches)
     subtitle = f"{len(s):,} {noun} ({models}), {plural(len(fabric.network.endpoints), 'endpoint')}"
     subtitle += f", {plural(design.accelerators, 'GPU')}" if design.accelerators else ""
     subtitle += _rails(design, fabric)

@@ -95,7 +95,7 @@ def _devices(wired: Exported) -> Iterator[_ListedDevice]:
         group = groups[int(e.group[ports[0]])]
         yield _ListedDevice(name=name, role=group.group.role, maker=group.server.vendor, model=group.server.name)
     role = wired.fabric.network.switches.role.tolist()
-    models = [wired.design.switch_of(name) for name in ROLES]
+    models = [wired.design.parts.switch_of(name) for name in ROLES]
     for number, name in enumerate(wired.names.switches()):
         model = models[role[number]]
         yield _ListedDevice(name=name, role="switch", maker=model.vendor, model=model.name)
@@ -111,7 +111,7 @@ def _ports_of(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
 def _ports(wired: Exported) -> Iterator[tuple[str, str, str, int]]:
     """Yield the ports of a network."""
     network, names = wired.fabric.network, wired.names
-    kinds = _INFINIBAND if wired.design.switch.fabric == "infiniband" else _ETHERNET
+    kinds = _INFINIBAND if wired.design.parts.switch.fabric == "infiniband" else _ETHERNET
     k, first = network.links, len(network.switches)
     ends, ports, rates = (np.concatenate(pair) for pair in ((k.a, k.b), (k.a_port, k.b_port), (k.gbyte_s, k.gbyte_s)))
     order = np.argsort(ends, kind="stable")

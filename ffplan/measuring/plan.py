@@ -86,7 +86,8 @@ def _attention(
     kernels: Iterable[AttentionKernel], widths: Iterable[tuple[int, bool]], lengths: Iterable[int], tokens: int
 ) -> tuple[AttentionCall, ...]:
     """Return calls forward and backward of every kernel, width with mask, and length."""
-    lengths, widths, passes = tuple(lengths), tuple(widths), _passes()
+    lengths, widths = tuple(lengths), tuple(widths)
+    passes: tuple[Pass, ...] = ("forward", "backward")
     return tuple(
         AttentionCall(
             kernel=kernel,
@@ -102,10 +103,6 @@ def _attention(
         for way in passes
         for length in lengths
     )
-
-
-def _passes() -> tuple[Pass, ...]:
-    return ("forward", "backward")
 
 
 def _memory(sizes: Iterable[int]) -> tuple[MemoryCall, ...]:

@@ -209,26 +209,3 @@ def two_level_goodput(
 
 def _plain(value: Any) -> Number:
     return value if np.ndim(value) else float(value)
-
-
-def rsc_ettr(nodes: Any, rate: Any, overhead: Any, interval: Any, write: Any) -> Number:
-    """Return the effective training time by Meta's formula.
-
-    Args:
-        nodes: nodes of the job [1].
-        rate: failures of a node [1/s].
-        overhead: restart [s].
-        interval: between checkpoints [s].
-        write: stop of the job at a checkpoint [s].
-
-    Returns:
-        ETTR [1], broadcast shape.
-
-    Equation:
-        (1 - N r (u0 + dt / 2)) / (1 + w / dt)
-
-    Source:
-        Kokolis et al., arXiv 2410.21680, section III.
-    """
-    ettr: Number = (1 - nodes * rate * (overhead + interval / 2)) / (1 + write / interval)
-    return ettr

@@ -6,14 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.ownership import Estimate
-from ffplan.catalog.reliability import Unit
+from ffplan.catalog.reliability import Hazard
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
     from ffplan.base.array_math import Number
-    from ffplan.catalog.reliability import FailureStudy, Hazard
+    from ffplan.catalog.reliability import FailureStudy, Unit
 
 DAY_S = 86_400.0
 """Seconds of a day [s]."""
@@ -99,20 +98,11 @@ def counted_rate(study: FailureStudy, events: tuple[str, ...], unit: Unit) -> Co
 
 @record
 class HazardRate:
-    """A hazard in numbers."""
+    """A hazard of a profile with its rate."""
 
     name: str
-    label: str
-    unit: Unit
+    hazard: Hazard
     rate: CountedRate
-    stops: Estimate
-    removes: Estimate
-    spreads: bool
-    path_repair: Estimate | None = None
-    """Repair time of a lost path while the job goes on [s]; None for other units."""
-    growth: tuple[float, float] | None = None
-    """Accelerators up to which a job's rate grows [1], and the exponent of growth [1]; None for a constant
-    rate."""
 
 
 def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> HazardRate:
@@ -138,17 +128,7 @@ def hazard_rate(name: str, hazard: Hazard, study: FailureStudy | None) -> Hazard
         assert hazard.rate is not None
         value, ends = float(hazard.rate.value), hazard.rate.range
         rate = CountedRate(per_year=value, events=None, exposure_years=None, others=ends, basis="a rate of the profile")
-    return HazardRate(
-        name=name,
-        label=hazard.label,
-        unit=hazard.unit,
-        rate=rate,
-        stops=hazard.stops,
-        removes=hazard.removes,
-        spreads=hazard.spreads,
-        path_repair=hazard.path_repair,
-        growth=(float(grows.until.value), float(grows.exponent.value)) if (grows := hazard.growth) else None,
-    )
+    return HazardRate(name, hazard, rate)
 
 
 def growth(gpus: float, until: float, exponent: float) -> float:
@@ -180,9 +160,10 @@ def sized_rate(rate: HazardRate, gpus: float) -> HazardRate:
     Args:
         gpus: accelerators of the job [1].
     """
-    if rate.growth is None:
+    grows = rate.hazard.growth
+    if grows is None:
         return rate
-    factor = growth(gpus, *rate.growth)
+    factor = growth(gpus, float(grows.until.value), float(grows.exponent.value))
     counted = rate.rate
     return replace(rate, rate=replace(counted, per_year=counted.per_year * factor, factor=counted.factor * factor))
 

@@ -7,6 +7,7 @@ from dataclasses import KW_ONLY
 from typing import Any, Literal
 
 from ffplan.base.record import record
+from ffplan.results.collective import MeasuredPoint
 from ffplan.results.origin import Evidence, Origin
 
 _Kind = Literal["stack", "bars", "lines", "tornado", "waterfall", "scatter", "heat", "parallel"]
@@ -70,25 +71,6 @@ class Meaning:
 
 
 @record
-class MeasuredMark:
-    """A measured value that belongs beside a curve by scale."""
-
-    gpus: int
-    gbyte_s: float
-    """Algorithm bandwidth [GB/s]."""
-    low: float | None
-    high: float | None
-    """Ends of a measured range [GB/s]."""
-    server: str
-    same_server: bool
-    """True for the design's own server, with the same NICs."""
-    case: str
-    """File and case of the catalogue."""
-    source: str
-    """Conditions, source, date and status, and what the engine expects of the design there."""
-
-
-@record
 class MeasuredCurve:
     """What the catalogue holds beside one curve: the values that match it, or none."""
 
@@ -97,7 +79,7 @@ class MeasuredCurve:
     library: str
     requirements: str
     """Accelerator, library and message that a measurement must have."""
-    points: tuple[MeasuredMark, ...]
+    points: tuple[MeasuredPoint, ...]
     expected: tuple[tuple[int, float], ...]
     """Numbers of GPUs of those points that the result does not have, and what the engine expects there [GB/s]."""
 
@@ -114,7 +96,7 @@ class Extras:
     sources: tuple[Evidence, ...] = ()
     meanings: tuple[Meaning, ...] = ()
     measured: tuple[MeasuredCurve, ...] = ()
-    """MeasuredMark values beside the curves by scale, one entry for each curve that was looked for."""
+    """Measurements shown with the curves by scale, one entry for each curve that was looked for."""
     told: Any = None
     """A tracked copy of the result, whose text names the figures behind it; None for a page without notes."""
     origin: Callable[[str], Origin] | None = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.report.document import Block
-    from ffplan.results.difference import ChangeEffect, DesignDifference, FieldChange, FigureChange
+    from ffplan.results.difference import ChangeEffect, DesignDifference, FigureChange
     from ffplan.results.explanation import Derivation, Explanation, Influence
 
 
@@ -100,10 +100,6 @@ def _value(text: str | None) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
 
 
-def _field(change: FieldChange) -> str:
-    return f"{change.path}: {_value(change.before)} -> {_value(change.after)}"
-
-
 def _number(row: FigureChange, value: float | None) -> str:
     if value is None:
         return "-"
@@ -150,7 +146,8 @@ def _move(row: FigureChange) -> str:
 
 def _effect(effect: ChangeEffect) -> tuple[str, str]:
     together = " (together)" if len(effect.changes) > 1 else ""
-    inputs = "; ".join(_field(change) for change in effect.changes) + together
+    changes = [f"{change.path}: {_value(change.before)} -> {_value(change.after)}" for change in effect.changes]
+    inputs = "; ".join(changes) + together
     moves = [_move(row) for row in effect.figures]
     return inputs, listed(moves) or "no figure moves"
 

@@ -173,6 +173,40 @@ class CollectiveTable(Result):
     """Assumptions behind the result that are not in the design."""
 
 
+@record
+class MeasuredPoint:
+    """A measured allreduce of the catalogue, shown with a curve by scale."""
+
+    gpus: int
+    """Ranks."""
+    size_bytes: float
+    """Message [byte]."""
+    gbyte_s: float
+    """Algorithm bandwidth; the middle of a measured range [GB/s]."""
+    low_gbyte_s: float | None
+    """Low end of a measured range [GB/s]; None of a single value."""
+    high_gbyte_s: float | None
+    """Its high end [GB/s]."""
+    server: str
+    """Catalogue id of the server that it was measured on."""
+    nics: str
+    """Its NICs on the compute network."""
+    same_server: bool
+    """True if that is the design's server, which has all its NICs there, at their own rate."""
+    case: str
+    """File and case of the measurement."""
+    source: str
+    """Title of its source."""
+    date: str
+    """Date of the source."""
+    status: str
+    """Status of the value."""
+    fitted: bool
+    """True if a constant of the model was fitted on it."""
+    note: str
+    """Conditions."""
+
+
 SCHEMAS = {
     "collective": (CollectiveTable, "Output of `ffplan collective --format json`"),
 }

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
-from ffplan.results.cost import FlipRow, InputRow, SwingRow, Waiting
+from ffplan.results.cost import FlipRow, SwingRow, Waiting
 from ffplan.results.design import Assessment, CatalogFile, ToolInfo
 from ffplan.results.plan import PlanRow
 from ffplan.results.result import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from ffplan.base.outcomes import BomLine, MissingFigure, MissingPrice
+from ffplan.base.outcomes import BomLine, InputRow, MissingFigure, MissingPrice
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
 from ffplan.results.result import Result
@@ -288,32 +288,6 @@ class FlipRow:
     """The value at which both cost the same, all else likely; null without one."""
     why: str | None
     """Reason for a null."""
-
-
-@record
-class InputRow:
-    """An input of the account, with its evidence."""
-
-    input: str
-    """Name: a field of the ownership profile, `price.<part>`, `rent` or `speed`."""
-    label: str
-    """For people."""
-    unit: str
-    """Its unit."""
-    likely: float
-    """Likely value."""
-    low: float
-    """Low end; P5 of a normal or lognormal distribution."""
-    high: float
-    """High end; P95 of a normal or lognormal distribution."""
-    distribution: str
-    """Shape; `fixed` without width."""
-    source: str
-    """Where it is from."""
-    date: str | None
-    """Date of the source."""
-    status: str
-    """Status of the figure; `given` where the design states it."""
 
 
 @record

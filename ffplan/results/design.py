@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from ffplan.base.errors import Finding
-from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice
+from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice, NodePower
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
 from ffplan.results.fabric_counts import FabricReport, NetworkReport
@@ -146,35 +146,6 @@ class CostReport:
 
 
 @record
-class NodePowerReport:
-    """Power of one node of a group."""
-
-    role: str
-    """Role of the group."""
-    server: str
-    """Catalogue id."""
-    count: int
-    """Nodes."""
-    training_w: float
-    """Power used for the cluster [W]."""
-    training_grade: str
-    """Grade of a measured power; else the rule, such as `0.75 x rated` or `0.75 x component sum`; `component sum` of
-    nodes without accelerators."""
-    idle_w: float | None
-    """Power without load [W]; null where unknown."""
-    component_sum_w: float
-    """Sum over the components [W]."""
-    maximum_w: float
-    """Rated maximum where known, otherwise the larger of the two above [W]."""
-    rated: bool
-    """True if the maximum is rated, false if it is a component sum."""
-    rack_w: float | None
-    """Power of a rack at the nodes' maximum, where the design gives nodes per rack [W]."""
-    missing: tuple[MissingFigure, ...]
-    """Powers that the component sum lacks."""
-
-
-@record
 class PowerReport:
     """Power of the cluster."""
 
@@ -199,7 +170,7 @@ class PowerReport:
     price."""
     electricity_currency: str | None
     """Currency of that price."""
-    nodes: tuple[NodePowerReport, ...]
+    nodes: tuple[NodePower, ...]
     """Nodes by group."""
     missing: tuple[MissingFigure, ...]
     """Powers that the sums over the cluster lack."""

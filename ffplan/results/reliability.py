@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
-from ffplan.results.cost import InputRow, SwingRow
+from ffplan.results.cost import SwingRow
 from ffplan.results.design import CatalogFile, DesignInfo, ToolInfo, UnverifiedFigure
 from ffplan.results.result import Result
 from ffplan.results.run import Band

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ffplan.base.array_math import Number
-    from ffplan.catalog.kernels import AttentionRates, AttentionTable
+    from ffplan.catalog.kernels import AttentionRates
 
 Line = tuple[tuple[float, ...], tuple[float, ...]]
 """Lengths of the sequence [1], and fractions of the 16-bit peak [1]."""
@@ -42,8 +40,8 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
     """
     mine = [table for table in rates.tables if table.kernel == kernel]
     lines: dict[tuple[int, bool, bool], Line] = {}
-    for table in _single_passes_last(mine):
-        # `longest` has the evidence of the table: where it is varied, all rates go with it
+    # tables of one pass come last and override those of both
+    for table in sorted(mine, key=lambda table: table.measured != "both"):
         scale = table.longest.value / table.tflops[-1] / rates.peak.value
         line = (tuple(map(float, table.lengths)), tuple(rate * scale for rate in table.tflops))
         for back in {"forward": (False,), "backward": (True,), "both": (False, True)}[table.measured]:
@@ -51,11 +49,6 @@ def attention_curve(rates: AttentionRates, kernel: str, peak: float) -> Attentio
     # a training step needs both passes under a causal mask
     whole = all(any(key[1:] == (True, back) for key in lines) for back in (False, True))
     return AttentionCurve(kernel, peak, lines) if whole else None
-
-
-def _single_passes_last(tables: Iterable[AttentionTable]) -> list[AttentionTable]:
-    """Return tables of both passes, then tables of one pass, which override them."""
-    return sorted(tables, key=lambda table: table.measured != "both")
 
 
 def attention_rate(curve: AttentionCurve, width: Number, length: Number, *, causal: bool, back: bool) -> Number:

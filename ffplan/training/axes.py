@@ -17,7 +17,7 @@ from ffplan.base.array_math import Number, Truth
 from ffplan.base.record import record
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import ModelShape
+    from ffplan.catalog.models import Transformer
 
 RECOMPUTE = ("none", "selective", "full", "keep-qkv", "keep-products", "every-second")
 """Activation recomputation; a plan holds the position."""
@@ -84,16 +84,16 @@ def _inside(size: int, gpus: int, domain: int) -> bool:
     return min(gpus, domain) % size == 0 or domain % size == 0 or (domain > NODE and size & (size - 1) == 0)
 
 
-def _tensor(shape: ModelShape, gpus: int, domain: int) -> tuple[int, ...]:
+def _tensor(shape: Transformer, gpus: int, domain: int) -> tuple[int, ...]:
     sizes = divisors(int(shape.heads), min(gpus, domain))
     return tuple(size for size in sizes if _inside(size, gpus, domain))
 
 
-def _context(shape: ModelShape, *_: int) -> tuple[int, ...]:
+def _context(shape: Transformer, *_: int) -> tuple[int, ...]:
     return (1, 2, 4, 8, 16, 32) if int(shape.sequence) >= LONG else (1,)
 
 
-def _pipeline(shape: ModelShape, gpus: int, _: int) -> tuple[int, ...]:
+def _pipeline(shape: Transformer, gpus: int, _: int) -> tuple[int, ...]:
     """Return divisors of the layers, embedding and output layer counted or not, and powers of two."""
     layers = int(shape.layers)
     stages = {stage for more in range(3) for stage in divisors(layers + more, gpus)}
@@ -101,18 +101,18 @@ def _pipeline(shape: ModelShape, gpus: int, _: int) -> tuple[int, ...]:
     return tuple(stage for stage in sorted(stages) if stage <= layers)
 
 
-def _experts(shape: ModelShape) -> int:
+def _experts(shape: Transformer) -> int:
     return shape.experts.routed if shape.experts else 1
 
 
-def _cuts_no_sequence(shape: ModelShape, plans: ParallelPlans) -> Truth:
+def _cuts_no_sequence(shape: Transformer, plans: ParallelPlans) -> Truth:
     import numpy as np
 
     # 2 pieces a rank, one from each end: under a causal mask the early half has less to do
     return (np.asarray(plans.context) > 1) & (shape.sequence % (2 * plans.context) != 0)
 
 
-def _uncut(shape: ModelShape, plans: ParallelPlans) -> tuple[str, str]:
+def _uncut(shape: Transformer, plans: ParallelPlans) -> tuple[str, str]:
     message = f"context parallelism {int(plans.context)} does not cut {int(shape.sequence):,} tokens"
     return f"{message} into two equal pieces a rank", "take a power of two"
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ffplan.base.array_math import Bools, Ints, Number, Truth
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 AXIS_REASONS = {axis.reason.name: axis.reason for axis in AXES if axis.reason is not None}
 """Rules that axes bring."""
@@ -103,7 +103,7 @@ def uneven(layers: Number, pieces: Number, plans: ParallelPlans) -> Truth:
 
 
 def violations(
-    shape: ModelShape, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
+    shape: Transformer, plans: ParallelPlans, limit: float | None, host_limit: float | None = None
 ) -> dict[str, Truth]:
     """Return a mask over plans for each fault, True if the plan has it.
 
@@ -116,7 +116,7 @@ def violations(
     m = p.batch / (p.data * p.micro)
     faults: dict[str, Truth] = {
         "ranks": (p.ranks != p.gpus) | ~_whole(p.data),
-        "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.kv_heads % p.tensor != 0)),
+        "heads": (shape.heads % p.tensor != 0) | ((shape.latent is None) & (shape.key_value_heads % p.tensor != 0)),
         "widths": shape.ffn % p.tensor != 0,
         "stages": p.pipeline > shape.layers,
         "chunks": (np.asarray(p.chunks) > 1) & (uneven(shape.layers, p.pipeline * p.chunks, p) | (p.pipeline == 1)),

@@ -15,9 +15,9 @@ from ffplan.training.model_flops import attention_widths
 from ffplan.training.model_shape import attention_out
 
 if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
     from ffplan.training.accelerator_rates import AcceleratorRates
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 TILE = 128
 """Rows and columns of the tile that one multiprocessor computes at a time."""
@@ -170,7 +170,7 @@ def both_ways(
     return ahead, back + time(columns, inner, rows, results + inputs, added)
 
 
-def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, Number], ...]:
+def around_attention(shape: Transformer, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the GEMMs around attention on one rank.
 
     Args:
@@ -197,7 +197,7 @@ def around_attention(shape: ModelShape, tensor: Number) -> tuple[tuple[Number, N
     return (*queries, (latent.key_value_rank + latent.rope_dim, hidden), (wide, latent.key_value_rank), out)
 
 
-def feed_forward(shape: ModelShape, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
+def feed_forward(shape: Transformer, inner: Number, tensor: Number) -> tuple[tuple[Number, Number], ...]:
     """Return columns and inner width of the GEMMs of a feed-forward network on one rank.
 
     Args:

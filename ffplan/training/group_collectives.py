@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ffplan.base.array_math import Floats, Ints, Number, choose, maximum
-from ffplan.base.record import record, same
+from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.collectives.nccl import call_time
 from ffplan.collectives.rank_layout import RankLayout
@@ -99,7 +99,7 @@ def with_known_times(system: Cluster, source: Cluster) -> Cluster:
 
 def with_inner_times(system: Cluster, source: Cluster | None) -> Cluster:
     """Return a machine that knows what another with the same nodes and libraries has found of groups within a node."""
-    if source is None or not same(_nodes(system), _nodes(source)):
+    if source is None or _nodes(system) != _nodes(source):
         return system
     return replace(system, known=known_at(source, INSIDE))
 

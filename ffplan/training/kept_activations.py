@@ -20,8 +20,8 @@ from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 KEPT_SCORES = 2
 """Numbers that an unfused score of attention keeps next to its dropout mask: softmax, and the output of dropout."""
@@ -29,7 +29,7 @@ ACTIVATIONS = {"zb-h1": 1.0, "zb-2p": 2.0, "zb-v": 1.0, "v-half": 1 / 2, "v-min"
 """Activations of other schedules, on every stage, over the activations of the first stage under 1F1B."""
 
 
-def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
+def layer_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
     """Return the bytes that the mean layer keeps of a micro-batch for the backward pass, without recomputation.
 
     Args:
@@ -84,14 +84,14 @@ def layer_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.
     return kept
 
 
-def _scores(shape: ModelShape, plans: ParallelPlans) -> Number:
+def _scores(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the memory of unfused attention scores in a layer [byte]."""
     # s^2: every query against every key, the memory that fused attention avoids
     squares = plans.micro * shape.sequence**2 / (plans.tensor * plans.context)
     return (KEPT_SCORES * plans.width + DROPPED) * shape.heads * squares
 
 
-def policy_kept_bytes(shape: ModelShape, plans: ParallelPlans, share: Number = 0.0) -> Number:
+def policy_kept_bytes(shape: Transformer, plans: ParallelPlans, share: Number = 0.0) -> Number:
     """Return the bytes that the mean layer keeps of a micro-batch under its recomputation policy.
 
     Args:

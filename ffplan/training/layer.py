@@ -25,9 +25,9 @@ from ffplan.training.recompute import fraction_again
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from ffplan.catalog.models import Transformer
     from ffplan.training.accelerator_rates import AcceleratorRates
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 EXPERT_KERNELS = 9.0
 """Kernels of a layer with experts beyond those beside its GEMMs, in times of a GEMM's: some 35 small ones choose
@@ -83,7 +83,7 @@ LAYER_PARTS = (
 )
 
 
-def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> tuple[Number, Number, Number]:
+def attention_time(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> tuple[Number, Number, Number]:
     """Return the times of the core of attention: operations forward and backward, and traffic of unfused scores.
 
     Args:
@@ -127,7 +127,7 @@ def attention_time(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRa
 
 
 def _sum(
-    timed: Iterable[tuple[str, tuple[Number, Number]]], shape: ModelShape, plans: ParallelPlans
+    timed: Iterable[tuple[str, tuple[Number, Number]]], shape: Transformer, plans: ParallelPlans
 ) -> tuple[Number, Number, Number]:
     """Return the total times of GEMMs forward, backward, and recomputed, by the policy for their operators."""
     pairs = list(timed)
@@ -149,7 +149,7 @@ def moved_rate(plans: ParallelPlans, rates: AcceleratorRates) -> float:
     return rates.stream if plans.eager else rates.memory
 
 
-def dense_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def dense_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer without experts, forward.
 
     Args:
@@ -187,7 +187,7 @@ def dense_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates
     )
 
 
-def expert_rows(shape: ModelShape, plans: ParallelPlans) -> Number:
+def expert_rows(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the tokens of a micro-batch that the experts of the fullest rank compute.
 
     Args:
@@ -214,7 +214,7 @@ def dispatcher_of(plans: ParallelPlans, rates: AcceleratorRates) -> str:
     return plans.dispatcher or rates.dispatcher
 
 
-def expert_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def expert_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of a layer with experts, forward.
 
     Args:
@@ -270,7 +270,7 @@ def expert_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRate
     )
 
 
-def output_passes(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def output_passes(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of all passes of the output layer, with the projections of layers that predict further tokens.
 
     Args:
@@ -296,7 +296,7 @@ def output_passes(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRat
     return replace(whole, products=whole.products + more * joined, kernels=whole.kernels + more * rates.kernel)
 
 
-def output_layer(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
+def output_layer(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates) -> LayerTimes:
     """Return the times of the output layer over the vocabulary with its loss, forward and backward.
 
     Args:

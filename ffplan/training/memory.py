@@ -28,8 +28,8 @@ from ffplan.training.recompute import fraction_again
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 WEIGHT = 2.0
 """Bytes of a weight at 16 bits [byte]."""
@@ -55,7 +55,7 @@ class RankParameters:
     """Embedding of the vocabulary, or the output layer."""
 
 
-def rank_parameters(shape: ModelShape, plans: ParallelPlans, share: Number) -> RankParameters:
+def rank_parameters(shape: Transformer, plans: ParallelPlans, share: Number) -> RankParameters:
     """Return the parameters that a rank holds of a layer and of the vocabulary.
 
     Args:
@@ -110,7 +110,7 @@ class StageBytes:
 
 
 def _passing(
-    shape: ModelShape,
+    shape: Transformer,
     plans: ParallelPlans,
     parts: RankParameters,
     held: tuple[Number, Number, Number],
@@ -143,7 +143,7 @@ def _passing(
     return logits, root + np.maximum(of_layers, logits + output) - logits
 
 
-def end_parameters(shape: ModelShape, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
+def end_parameters(shape: Transformer, plans: ParallelPlans, first: Number, last: Number) -> tuple[Number, Number]:
     """Return the copies of the embedding on a stage, and the projections of layers that predict further tokens.
 
     Args:
@@ -161,7 +161,7 @@ def end_parameters(shape: ModelShape, plans: ParallelPlans, first: Number, last:
     return copies, predictors * (2 * shape.hidden**2 / plans.tensor)
 
 
-def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> StageBytes:
+def stage_bytes(shape: Transformer, plans: ParallelPlans, stage: Number) -> StageBytes:
     """Return the memory of one stage, part by part.
 
     Args:
@@ -229,7 +229,7 @@ def stage_bytes(shape: ModelShape, plans: ParallelPlans, stage: Number) -> Stage
     )
 
 
-def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Number]:
+def fullest_candidates(shape: Transformer, plans: ParallelPlans) -> dict[str, Number]:
     """Return the candidates for the fullest stage, by name.
 
     The first keeps most micro-batches, and the second where the first has a layer less; the last has the output layer;
@@ -250,7 +250,7 @@ def fullest_candidates(shape: ModelShape, plans: ParallelPlans) -> dict[str, Num
     return stages
 
 
-def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
+def plan_bytes(shape: Transformer, plan: ParallelPlans, stages: Sequence[float]) -> dict[str, Floats]:
     """Return the memory of several stages of one plan at once; the plan holds plain numbers.
 
     Args:
@@ -264,7 +264,7 @@ def plan_bytes(shape: ModelShape, plan: ParallelPlans, stages: Sequence[float]) 
     return {name: np.broadcast_to(size, len(stages)) for name, size in sizes.items()}
 
 
-def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
+def largest(shape: Transformer, plans: ParallelPlans, *sizes: Callable[[StageBytes], Number]) -> tuple[Number, ...]:
     """Return the largest of the stages that may be the fullest, by each of some sizes of theirs [byte]."""
     most: list[Number] = [0.0] * len(sizes)
     for stage in fullest_candidates(shape, plans).values():
@@ -273,7 +273,7 @@ def largest(shape: ModelShape, plans: ParallelPlans, *sizes: Callable[[StageByte
     return tuple(most)
 
 
-def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
+def peak_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the memory of the fullest stage.
 
     Returns:
@@ -288,7 +288,7 @@ def peak_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     return largest(shape, plans, lambda parts: parts.total)[0]
 
 
-def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
+def host_bytes(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the host memory of a rank, on the stage that offloads most [byte].
 
     Returns:
@@ -304,7 +304,7 @@ def host_bytes(shape: ModelShape, plans: ParallelPlans) -> Number:
     return largest(shape, plans, lambda parts: parts.host)[0]
 
 
-def kv_bytes(shape: ModelShape, tokens: Number, width: Number = WEIGHT) -> Number:
+def kv_bytes(shape: Transformer, tokens: Number, width: Number = WEIGHT) -> Number:
     """Return the keys and values that inference keeps of a context.
 
     Args:

@@ -9,8 +9,8 @@ from ffplan.training.memory import largest
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 
 @record
@@ -34,14 +34,10 @@ UNKNOWN_MARGINS = MemoryMargins(runtime="", device=0.0, reserved=None, temporary
 
 
 def temporary_of(states: Number, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return the optimizer's temporary memory on a stage [byte], from its states on the device [byte]."""
-    return margins.temporary * states / plans.optimizer_bytes
-
-
-def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> Number:
-    """Return the optimizer's temporary memory on the stage that needs most.
+    """Return the optimizer's temporary memory on a stage.
 
     Args:
+        states: states of the optimizer on the device O [byte].
         plans: the plans: o bytes of states a parameter.
         margins: t bytes of each parameter of a shard.
 
@@ -49,16 +45,16 @@ def temporary_bytes(shape: ModelShape, plans: ParallelPlans, margins: MemoryMarg
         Memory [byte].
 
     Equation:
-        max over the stages of `peak_bytes`: t O / o, states of the optimizer on the device O
+        t O / o
 
     Source:
         Adam's temporary of a model of 6.74 billion parameters, ZeRO 2 on eight ranks: 3.14 GiB, 4 bytes of a parameter.
     """
-    return peak_and_temporary(shape, plans, margins)[1]
+    return margins.temporary * states / plans.optimizer_bytes
 
 
-def peak_and_temporary(shape: ModelShape, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
-    """Return `peak_bytes` and `temporary_bytes`, from one evaluation of the stages [byte]."""
+def peak_and_temporary(shape: Transformer, plans: ParallelPlans, margins: MemoryMargins) -> tuple[Number, Number]:
+    """Return `peak_bytes`, and the most of `temporary_of` over the stages, from one evaluation of them [byte]."""
     peak, temporary = largest(
         shape, plans, lambda parts: parts.total, lambda parts: temporary_of(parts.optimizer, plans, margins)
     )

@@ -20,8 +20,8 @@ from ffplan.training.model_shape import attention_out
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 SINGLE = 4.0
 """Bytes of a number at 32 bits, at which losses, norms and rotary positions are computed."""
@@ -49,7 +49,7 @@ not. Forward: written (1), softmax (2), dropout (2), and on their own scaling (2
 gradient written (1), dropout (2), softmax with its result (3), and on their own mask (2) and scaling (2)."""
 
 
-def activation_numbers(shape: ModelShape, plans: ParallelPlans) -> tuple[int, int]:
+def activation_numbers(shape: Transformer, plans: ParallelPlans) -> tuple[int, int]:
     """Return numbers that an activation moves for each of its inner width, forward and backward [1]."""
     return ACTIVATION[bool(shape.gated), plans.eager]
 
@@ -73,7 +73,7 @@ def score_bytes(plans: ParallelPlans, *, back: bool = False) -> float:
     return SCORES[plans.eager, back] * plans.width + DROPPED
 
 
-def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
+def eager_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
     """Return the bytes that unfused kernels of a layer move for each token, a kernel for every operation.
 
     Args:
@@ -112,7 +112,7 @@ def eager_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
     return (norms + 6 * w) * shape.hidden / plans.between + split / plans.tensor
 
 
-def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
+def moved_bytes(shape: Transformer, inner: Number, plans: ParallelPlans, *, back: bool = False) -> Number:
     """Return the bytes that the operations of a layer outside GEMMs and attention move for each token.
 
     Args:
@@ -152,7 +152,7 @@ def moved_bytes(shape: ModelShape, inner: Number, plans: ParallelPlans, *, back:
 
 
 def routed_bytes(
-    shape: ModelShape, plans: ParallelPlans, routed: Number, *, dispatcher: str, back: bool = False
+    shape: Transformer, plans: ParallelPlans, routed: Number, *, dispatcher: str, back: bool = False
 ) -> Number:
     """Return the bytes that sorting tokens for experts moves on a rank, with their activation and casts, in a layer.
 

@@ -11,11 +11,11 @@ from ffplan.training.recompute import OPERATORS, fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 
-def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Number:
+def step_flops(shape: Transformer, plans: ParallelPlans, convention: str) -> Number:
     """Return the operations of a step over all ranks.
 
     Args:
@@ -38,7 +38,7 @@ def step_flops(shape: ModelShape, plans: ParallelPlans, convention: str) -> Numb
     return plans.batch * (sequence_flops(shape, shape.sequence) + operations_again(shape, plans))
 
 
-def operations_again(shape: ModelShape, plans: ParallelPlans) -> Number:
+def operations_again(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the operations of one sequence that the backward pass computes again.
 
     Args:

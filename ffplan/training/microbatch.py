@@ -12,7 +12,7 @@ from ffplan.training.group_collectives import group_time
 from ffplan.training.layer import LayerTimes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import attention_widths
-from ffplan.training.model_shape import ModelShape, attention_out
+from ffplan.training.model_shape import attention_out
 from ffplan.training.parallel_plan import strides
 from ffplan.training.recompute import fraction_again
 from ffplan.training.recomputed import parts_again
@@ -21,6 +21,7 @@ from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
 
 
@@ -81,7 +82,7 @@ def _backward(forward: LayerTimes, plans: ParallelPlans) -> LayerTimes:
     )
 
 
-def _again(shape: ModelShape, plans: ParallelPlans, forward: LayerTimes) -> LayerTimes:
+def _again(shape: Transformer, plans: ParallelPlans, forward: LayerTimes) -> LayerTimes:
     """Return the recomputed part of a layer, operator by operator; small kernels in proportion to GEMMs."""
     core, moved = (fraction_again(shape, plans, name) for name in ("attention", "moved"))
     return LayerTimes(

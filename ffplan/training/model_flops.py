@@ -16,8 +16,7 @@ from ffplan.base.record import record
 from ffplan.training.model_shape import moe_layers, shared_width
 
 if TYPE_CHECKING:
-    from ffplan.catalog.models import Convolution
-    from ffplan.training.model_shape import ModelShape
+    from ffplan.catalog.models import Convolution, Transformer
 
 
 @record
@@ -32,7 +31,7 @@ class AttentionWidths:
     """All heads of the values that a query's head meets; the attention's output."""
 
 
-def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths:
+def attention_widths(shape: Transformer, tensor: Number = 1.0) -> AttentionWidths:
     """Return the widths of queries, keys and values.
 
     Args:
@@ -51,12 +50,11 @@ def attention_widths(shape: ModelShape, tensor: Number = 1.0) -> AttentionWidths
     if shape.latent is not None:
         query = shape.heads * (shape.latent.rope_dim + shape.latent.nope_dim)
         return AttentionWidths(query, query, shape.heads * shape.latent.value_dim)
-    assert shape.head_dim is not None
-    narrow = maximum(shape.kv_heads, tensor) * shape.head_dim
-    return AttentionWidths(shape.heads * shape.head_dim, narrow, narrow)
+    narrow = maximum(shape.key_value_heads, tensor) * shape.head_width
+    return AttentionWidths(shape.heads * shape.head_width, narrow, narrow)
 
 
-def attention_weights(shape: ModelShape) -> Number:
+def attention_weights(shape: Transformer) -> Number:
     """Return the weights of the matrices around attention in one layer.
 
     Returns:
@@ -79,7 +77,7 @@ def attention_weights(shape: ModelShape) -> Number:
     return queries + narrow + wide + width.value * hidden
 
 
-def copied_weights(shape: ModelShape, tensor: Number) -> Number:
+def copied_weights(shape: Transformer, tensor: Number) -> Number:
     """Return the weights of copied heads of keys and values in one layer, over all ranks.
 
     Args:
@@ -98,7 +96,7 @@ def copied_weights(shape: ModelShape, tensor: Number) -> Number:
     return shape.hidden * (held.key - model.key + held.value - model.value)
 
 
-def narrow_weights(shape: ModelShape) -> Number:
+def narrow_weights(shape: Transformer) -> Number:
     """Return the weights of latent attention that tensor parallelism does not split.
 
     Returns:
@@ -116,7 +114,7 @@ def narrow_weights(shape: ModelShape) -> Number:
     return shape.hidden * ((latent.query_rank or 0) + latent.key_value_rank + latent.rope_dim)
 
 
-def feed_forward_weights(shape: ModelShape, inner: Number) -> Number:
+def feed_forward_weights(shape: Transformer, inner: Number) -> Number:
     """Return the weights of a feed-forward network.
 
     Args:
@@ -135,7 +133,7 @@ def feed_forward_weights(shape: ModelShape, inner: Number) -> Number:
     return (3 if shape.gated else 2) * shape.hidden * inner
 
 
-def _small(shape: ModelShape) -> Number:
+def _small(shape: Transformer) -> Number:
     """Return norms and biases of one layer without experts."""
     # two norms, with a bias each where the model has biases
     norms = (4 if shape.biases else 2) * shape.hidden
@@ -147,7 +145,7 @@ def _small(shape: ModelShape) -> Number:
     return norms + width.query + width.key + width.value + shape.hidden + shape.ffn + shape.hidden
 
 
-def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True) -> Number:
+def layer_weights(shape: Transformer, *, active: bool = False, dense: bool = True) -> Number:
     """Return the parameters of one layer.
 
     Args:
@@ -176,7 +174,7 @@ def layer_weights(shape: ModelShape, *, active: bool = False, dense: bool = True
     )
 
 
-def parameters(shape: ModelShape, *, active: bool = False) -> Number:
+def parameters(shape: Transformer, *, active: bool = False) -> Number:
     """Return the parameters of a transformer.
 
     Args:
@@ -197,7 +195,7 @@ def parameters(shape: ModelShape, *, active: bool = False) -> Number:
     return layers + embedding + (2 if shape.biases else 1) * shape.hidden
 
 
-def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Number:
+def layer_matrix_weights(shape: Transformer, *, dense: bool = True) -> Number:
     """Return the weights of one layer that a token is multiplied with: neither norms nor biases nor idle experts.
 
     Args:
@@ -219,7 +217,7 @@ def layer_matrix_weights(shape: ModelShape, *, dense: bool = True) -> Number:
     return attention_weights(shape) + shape.hidden * experts.routed + inner
 
 
-def attention_flops(shape: ModelShape, sequence: Number, *, causal: bool = False) -> Number:
+def attention_flops(shape: Transformer, sequence: Number, *, causal: bool = False) -> Number:
     """Return the operations of scores and weighted values for one sequence, one layer, forward.
 
     Args:
@@ -241,7 +239,7 @@ def attention_flops(shape: ModelShape, sequence: Number, *, causal: bool = False
 
 
 def sequence_flops(
-    shape: ModelShape, sequence: Number, *, causal: bool = False, head: bool = True, recompute: str = "none"
+    shape: Transformer, sequence: Number, *, causal: bool = False, head: bool = True, recompute: str = "none"
 ) -> Number:
     """Return the operations of one sequence, forward and backward.
 

@@ -1,96 +1,45 @@
-"""A transformer as numbers or arrays, in the form that every formula of training takes."""
+"""A transformer as formulas of training take it: its dimensions as numbers, or as arrays over plans."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from ffplan.base.array_math import Number
-from ffplan.base.record import record
-from ffplan.catalog.models import Experts, Latent
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ffplan.catalog.models import Transformer
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Experts, Transformer
 
 
-@record
-class ModelShape:
-    """The dimensions of a transformer, named as in the catalogue; numbers may be arrays over plans."""
-
-    layers: Number
-    hidden: Number
-    heads: Number
-    kv_heads: Number
-    head_dim: Number | None
-    """Width of a head; None with latent attention."""
-    ffn: Number
-    gated: bool
-    biases: bool
-    vocabulary: Number
-    sequence: Number
-    positions: Number
-    tied: bool
-    latent: Latent | None
-    experts: Experts | None
-
-
-OVERRIDES = ("layers", "hidden", "heads", "kv_heads", "ffn", "vocabulary", "sequence")
-"""Dimensions that a run may replace."""
-
-
-def shape_of(model: Transformer, **replaced: Number) -> ModelShape:
-    """Return the dimensions of a model, some of them replaced by numbers or arrays.
+def shape_of(model: Transformer, **replaced: Number) -> Transformer:
+    """Return a model with some of its dimensions replaced by numbers or arrays.
 
     Args:
         model: the model of the catalogue.
-        replaced: names of `OVERRIDES` with their values; where `hidden` is replaced and `ffn` is not, its ratio stays.
+        replaced: dimensions by name; where `hidden` is replaced and `ffn` is not, its ratio stays.
     """
-
-    def value(name: str) -> Number:
-        number: Number = replaced.get(name, getattr(model, name))
-        return number
-
-    groups = value("kv_heads")
-    width: Number | None = model.head_dim or (model.hidden // model.heads if model.latent is None else None)
+    update: dict[str, Any] = dict(replaced)
     if {"hidden", "heads"} & set(replaced) and model.latent is None:
-        width = value("hidden") // value("heads")
-    wide = value("ffn")
+        update["head_dim"] = None
     if "hidden" in replaced and "ffn" not in replaced:
         # a wider model of the same kind keeps its proportions
-        wide = model.ffn / model.hidden * replaced["hidden"]
-    return ModelShape(
-        layers=value("layers"),
-        hidden=value("hidden"),
-        heads=value("heads"),
-        kv_heads=groups if groups is not None else value("heads"),
-        head_dim=width,
-        ffn=wide,
-        gated=model.gated,
-        biases=model.biases,
-        vocabulary=value("vocabulary"),
-        sequence=value("sequence"),
-        positions=model.positions,
-        tied=model.tied,
-        latent=model.latent,
-        experts=model.experts,
-    )
+        update["ffn"] = model.ffn / model.hidden * replaced["hidden"]
+    return model.model_copy(update=update)
 
 
-def attention_out(shape: ModelShape) -> Number:
+def attention_out(shape: Transformer) -> Number:
     """Return the input width of attention's last matrix: heads times the width of a value [1]."""
     if shape.latent is not None:
         return shape.heads * shape.latent.value_dim
-    assert shape.head_dim is not None
-    return shape.heads * shape.head_dim
+    return shape.heads * shape.head_width
 
 
-def moe_layers(shape: ModelShape) -> Number:
+def moe_layers(shape: Transformer) -> Number:
     """Return the layers with experts [1]."""
     if shape.experts is None:
         return 0 * shape.layers
     return (shape.layers - shape.experts.dense_layers) // shape.experts.every
 
 
-def moe_fraction(shape: ModelShape, pipeline: Number, count: Number, before: Number | None = None) -> Number:
+def moe_fraction(shape: Transformer, pipeline: Number, count: Number, before: Number | None = None) -> Number:
     """Return the fraction of a stage's layers that have experts.
 
     Args:

@@ -20,8 +20,8 @@ from ffplan.training.model_flops import attention_widths
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 OPERATORS = ("qkv", "attention", "out", "up", "down", "moved")
 """Operators of a layer: GEMMs of queries, keys and values, the core of attention, the GEMM behind it, GEMMs into and
@@ -37,7 +37,7 @@ POLICIES: dict[str, tuple[str, ...]] = {
 """Operators that a policy computes again whole [1] to [4]; of every second GEMM see `fraction_again`."""
 
 
-def _every_second(shape: ModelShape, operator: str) -> Number:
+def _every_second(shape: Transformer, operator: str) -> Number:
     """Return the fraction of an operator that every second GEMM is [1]."""
     if operator == "qkv":
         width = attention_widths(shape)
@@ -49,7 +49,7 @@ def _every_second(shape: ModelShape, operator: str) -> Number:
     return 0.0 if shape.gated or operator != "down" else 1.0
 
 
-def fraction_again(shape: ModelShape, plans: ParallelPlans, operator: str) -> Number:
+def fraction_again(shape: Transformer, plans: ParallelPlans, operator: str) -> Number:
     """Return the fraction of an operator that the backward pass computes again.
 
     Args:

@@ -18,12 +18,12 @@ from ffplan.training.recompute import fraction_again
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
+    from ffplan.catalog.models import Transformer
     from ffplan.training.accelerator_rates import AcceleratorRates
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 
-def _latent_flops(shape: ModelShape, tensor: Number) -> Number:
+def _latent_flops(shape: Transformer, tensor: Number) -> Number:
     """Return the operations of a token's up-projections from the latents [FLOP]; 0 without latent attention."""
     latent = shape.latent
     if latent is None:
@@ -33,7 +33,7 @@ def _latent_flops(shape: ModelShape, tensor: Number) -> Number:
     return 2.0 * (queries + wide) / tensor
 
 
-def _activation_width(shape: ModelShape, plans: ParallelPlans, share: Number) -> Number:
+def _activation_width(shape: Transformer, plans: ParallelPlans, share: Number) -> Number:
     """Return the inner width of a token's feed-forward networks on a rank, averaged over layers [1]."""
     dense = shape.ffn / plans.tensor
     if shape.experts is None:
@@ -43,7 +43,7 @@ def _activation_width(shape: ModelShape, plans: ParallelPlans, share: Number) ->
     return (1 - share) * dense + share * mixed
 
 
-def parts_again(shape: ModelShape, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> LayerTimes:
+def parts_again(shape: Transformer, plans: ParallelPlans, rates: AcceleratorRates, share: Number) -> LayerTimes:
     """Return the time of the parts that a layer computes again for a micro-batch; zero under full recomputation.
 
     Args:

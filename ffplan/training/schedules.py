@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
 
-SCHEDULES = ("1f1b", "interleaved", "zb-h1", "zb-2p", "zb-v", "v-half", "v-min")
-"""Schedules whose bubble is a fraction of the bubble of 1F1B."""
+
 FOLDED = ("zb-v", "v-half", "v-min")
 """Schedules with two folded chunks a stage: a micro-batch passes each stage twice each way."""
 SHARES = {"1f1b": 1.0, "zb-h1": 1 / 3, "zb-2p": 0.0, "zb-v": 0.0, "v-half": 1 / 2, "v-min": 2 / 3}
@@ -24,7 +23,7 @@ def bubble(schedule: str, stages: Number, micro_batches: Number, chunks: Number 
     """Return the idle time of a pipeline over its ideal time.
 
     Args:
-        schedule: one of `SCHEDULES`.
+        schedule: 1f1b, interleaved, zb-h1, zb-2p, zb-v, v-half or v-min.
         stages: pipeline stages p [1].
         micro_batches: micro-batches of a rank m [1].
         chunks: chunks of each stage v, for interleaving [1].

@@ -17,7 +17,7 @@ from ffplan.training.memory_margins import peak_and_temporary, worst_of
 from ffplan.training.step import step_parts, step_time
 
 if TYPE_CHECKING:
-    from ffplan.training.model_shape import ModelShape
+    from ffplan.catalog.models import Transformer
     from ffplan.training.train_run import TrainRun
 
 
@@ -66,7 +66,7 @@ class EvaluatedSpace:
     """Time below which no refinement of a plan comes, whether it fits into memory or not [s]."""
 
 
-def search_space(shape: ModelShape, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
+def search_space(shape: Transformer, gpus: int, domain: int, fixed: dict[str, int]) -> SearchSpace:
     """Return the values to try.
 
     Args:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.base.record import record
+from ffplan.catalog.models import Transformer
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.axes import ParallelPlans
 from ffplan.training.group_collectives import Cluster, GroupPlacement, overlap_cost, place_group
 from ffplan.training.memory_margins import UNKNOWN_MARGINS, MemoryMargins
-from ffplan.training.model_shape import ModelShape, moe_fraction
+from ffplan.training.model_shape import moe_fraction
 from ffplan.training.parallel_plan import layers_of, strides
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 class TrainRun:
     """A workload on a machine under plans."""
 
-    shape: ModelShape
+    shape: Transformer
     plans: ParallelPlans
     speeds: AcceleratorRates
     system: Cluster
@@ -49,7 +50,7 @@ def inner_stride(plans: ParallelPlans) -> Number:
     return np.where(np.asarray(plans.context) > 1, both, apart["data"])
 
 
-def pace_fraction(shape: ModelShape, plans: ParallelPlans) -> Number:
+def pace_fraction(shape: Transformer, plans: ParallelPlans) -> Number:
     """Return the fraction of layers with experts on the slowest stages, which follow the dense layers."""
     full, _ = layers_of(shape.layers, plans)
     return moe_fraction(shape, plans.pipeline, full)

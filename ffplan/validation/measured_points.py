@@ -6,12 +6,12 @@ from math import log
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Server
 from ffplan.collectives.volumes import bus_factor
 from ffplan.fabric.family import plan_fabric
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.results.collective import MeasuredPoint
 from ffplan.studies.basis.job_layout import node_of
 from ffplan.studies.collective.allreduce import allreduce_query, rows_of
 from ffplan.validation.communication_cases import CaseFile, Collective, System
@@ -26,40 +26,6 @@ if TYPE_CHECKING:
 
 TOLERANCE = 0.02
 """Most that a measured message differs from the curve's [1]; figures of papers are read to about that."""
-
-
-@record
-class MeasuredPoint:
-    """A measured allreduce."""
-
-    gpus: int
-    """Ranks."""
-    size_bytes: float
-    """Message [byte]."""
-    gbyte_s: float
-    """Algorithm bandwidth; the middle of a measured range [GB/s]."""
-    low: float | None
-    """Low end of a measured range [GB/s]; None of a single value."""
-    high: float | None
-    """Its high end [GB/s]."""
-    server: str
-    """Catalogue id of the server that it was measured on."""
-    nics: str
-    """Its NICs on the compute network."""
-    same_server: bool
-    """True if that is the design's server, which has all its NICs there, at their own rate."""
-    case: str
-    """File and case of the measurement."""
-    source: str
-    """Title of its source."""
-    date: str
-    """Date of the source."""
-    status: str
-    """Status of the value."""
-    fitted: bool
-    """True if a constant of the model was fitted on it."""
-    note: str
-    """Conditions."""
 
 
 def _as_server(system: System) -> bool:
@@ -150,8 +116,8 @@ def measured_points(
                     gpus=gpus,
                     size_bytes=size,
                     gbyte_s=sum(ends) / len(ends),
-                    low=ends[0] if len(ends) > 1 else None,
-                    high=ends[-1] if len(ends) > 1 else None,
+                    low_gbyte_s=ends[0] if len(ends) > 1 else None,
+                    high_gbyte_s=ends[-1] if len(ends) > 1 else None,
                     server=case.system.server,
                     nics=_nics(catalog, case.system.server),
                     same_server=same,

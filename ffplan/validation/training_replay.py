@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.catalog.library import Library
-from ffplan.catalog.models import Model
+from ffplan.catalog.models import Model, Transformer
 from ffplan.node.host import Host
 from ffplan.studies.train.diagnosis import explain
 from ffplan.studies.train.nearest_accelerator import with_nearest_constants
 from ffplan.studies.train.software import Software, software_of, stack_of_source
 from ffplan.training.accelerator_rates import UncalibratedError
-from ffplan.training.axes import ParallelPlans
+from ffplan.training.axes import NUMBERS, ParallelPlans
 from ffplan.training.constraints import COUNTED, REASONS, reason_codes, violations
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.model_shape import ModelShape, shape_of
+from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
 from ffplan.validation.measured_system import CaseParts, Path
 from ffplan.validation.training_cases import MEASURES, PLAN, SHAPE, Table, TrainingFile
 
 if TYPE_CHECKING:
-    from ffplan.catalog.models import Transformer
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.stacks import StackRates
     from ffplan.catalog.training import TrainingRates
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from ffplan.validation.communication_cases import System
 
 RULE = "training-cases"
-Numbers = TypeVar("Numbers", ModelShape, ParallelPlans)
 
 
 @record
@@ -50,7 +48,7 @@ class TrainingReplay:
     columns: Mapping[str, Floats]
     """Every column by name; not a number where a cell is null."""
     host: Host
-    shape: ModelShape
+    shape: Transformer
     plans: ParallelPlans
     system: Cluster
     software: Software
@@ -243,7 +241,7 @@ BELIEVED = ("widths", "rounds", "context", "schedule", "chunks")
 """Faults that runs which ran may have: frameworks pad and round."""
 
 
-def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Path, count: int) -> None:
+def _checked(bench: CaseParts, shape: Transformer, plans: ParallelPlans, path: Path, count: int) -> None:
     """Refuse a row that the model cannot compute; all other rows are believed.
 
     Raises:
@@ -253,19 +251,19 @@ def _checked(bench: CaseParts, shape: ModelShape, plans: ParallelPlans, path: Pa
     alone = (np.asarray(plans.chunks) > 1) & (np.asarray(plans.pipeline) == 1)
     faults["chunks"] = alone | (plans.pipeline * plans.chunks > shape.layers + plans.mtp_layers + COUNTED)
     faults["batch"] = plans.micro_batches < 1  # the last of them may be smaller
-    copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.kv_heads == 0) & (not plans.by_heads)
+    copied = (shape.heads % plans.tensor == 0) & (plans.tensor % shape.key_value_heads == 0) & (not plans.by_heads)
     faults["heads"] = faults["heads"] & ~np.asarray(copied)  # ranks may hold copies of keys and values
     code = np.broadcast_to(reason_codes(faults), (count,))
     if not code.any():
         return
     row = int((code > 0).argmax())
-    wrong = explain(_at(shape, row, count), _at(plans, row, count), REASONS[int(code[row])])
+    one_shape = shape.model_copy(update=_at(vars(shape), row, count))
+    one_plan = replace(plans, **_at({name: getattr(plans, name) for name in NUMBERS}, row, count))
+    wrong = explain(one_shape, one_plan, REASONS[int(code[row])])
     raise bench.fault((*path, "rows", row), wrong.message, wrong.remedy, RULE)
 
 
-def _at(record: Numbers, row: int, count: int) -> Numbers:
-    """Return plans, or dimensions, of one row: arrays as plain numbers."""
-    values = {field.name: getattr(record, field.name) for field in fields(record)}
+def _at(values: dict[str, Any], row: int, count: int) -> dict[str, Any]:
+    """Return the arrays among values as the plain numbers of one row."""
     arrays = {name: value for name, value in values.items() if isinstance(value, np.ndarray)}
-    single: dict[str, Any] = {name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()}
-    return replace(record, **single)
+    return {name: float(np.broadcast_to(value, (count,))[row]) for name, value in arrays.items()}

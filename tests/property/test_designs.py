@@ -12,11 +12,12 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
-from ffplan.fabric.routing.degraded import bisection, links_alive
+from ffplan.fabric.routing.degraded import links_alive
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.wiring.cabling import first_of_cables
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import CORE, INTERZONE, LEAF, SPINE
+from tests.fabrics import bisection, ports_used
 from tests.property.test_routing import assert_walks
 from tests.property.test_wiring import ports
 from tests.support import document, examples
@@ -111,7 +112,7 @@ def test_the_wired_fabric_is_the_planned_one(text: str) -> None:
     network = fabric.network
     used = ports(network)
     assert len(np.unique(used)) == len(used)
-    assert network.ports_used().max() <= network.radix
+    assert ports_used(network).max() <= network.radix
     assert (network.links.b_port < network.radix).all()
     roles = [network.count(role) for role in (LEAF, SPINE, CORE, INTERZONE)]
     assert roles == list(plan.switches_by_role.values())

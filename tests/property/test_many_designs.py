@@ -116,7 +116,7 @@ def test_every_figure_of_a_design_can_vary(name: str) -> None:
 
     design = ffplan.load(name)
     resolved = design.resolved
-    parts = [resolved.switch, resolved.endpoint_link, resolved.inter_switch_link]
+    parts = [resolved.parts.switch, resolved.parts.endpoint_link, resolved.parts.inter_switch_link]
     for group in resolved.groups:
         parts += [group.server, *group.cpus, *group.nics, *([group.accelerator] if group.accelerator else [])]
     tried = 0

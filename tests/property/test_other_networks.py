@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from ffplan.fabric.sizing.dragonfly import dragonfly_global_links, dragonfly_shape
-from ffplan.fabric.sizing.slim_fly import delta_of, mms_links, router_degree
-from ffplan.fabric.wiring.dragonfly_links import dragonfly_links, shape_of
+from ffplan.fabric.sizing.slim_fly import delta_of, router_degree
+from ffplan.fabric.wiring.dragonfly_links import dragonfly_links
+from tests.fabrics import dragonfly_of, mms_links
 
 
 @pytest.mark.parametrize("q", [3, 4, 5, 7, 8, 9, 11, 13, 16, 17])
@@ -31,7 +32,7 @@ def test_dragonflies(radix: int) -> None:
     routers."""
     p, a, h = dragonfly_shape(radix)
     for groups in {2, 3, a * h // 2 + 1, a * h + 1}:
-        links = dragonfly_links(shape_of(groups, radix))
+        links = dragonfly_links(dragonfly_of(groups, radix))
         one, two, far = links.a, links.b, links.inter_group
         routers = groups * a
         matrix = np.zeros((routers, routers), np.int32)
@@ -48,4 +49,4 @@ def test_dragonflies(radix: int) -> None:
         reach = ((matrix + np.eye(routers, dtype=np.int32)) > 0).astype(np.int32)
         assert (reach @ reach @ reach > 0).all()
     with pytest.raises(ValueError, match=f"2 to {a * h + 1} groups"):
-        shape_of(a * h + 2, radix)
+        dragonfly_of(a * h + 2, radix)

@@ -14,12 +14,13 @@ from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.static_traffic import StaticTraffic, countable
 from ffplan.fabric.routing.traffic import Flows
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.wiring.wiring import WiredFabric, wire_tree
+from tests.fabrics import wire_tree
 from tests.property.test_wiring import trees
 from tests.support import examples
 
 if TYPE_CHECKING:
     from ffplan.fabric.sizing.fat_tree import Tree
+    from ffplan.fabric.wiring.wiring import WiredFabric
 
 
 def every_pair(endpoints: int) -> tuple[Any, Any]:

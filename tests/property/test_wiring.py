@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ffplan.fabric.sizing.fat_tree import Tree, TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE, Network
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import ports_used, wire_tree
 from tests.support import examples
 
 RADIX = st.sampled_from([4, 5, 6, 8, 10, 12, 40])
@@ -49,7 +49,7 @@ def test_no_port_is_used_twice_or_beyond_the_radix(tree: Tree) -> None:
     used = ports(network)
     assert len(np.unique(used)) == len(used)
     assert (used % 4096).max() < network.radix
-    assert network.ports_used().max() <= network.radix
+    assert ports_used(network).max() <= network.radix
     assert network.links.a_port.min() >= 0
     assert network.links.b_port.min() >= 0
 
@@ -61,7 +61,7 @@ def test_counts_equal_the_closed_form(tree: Tree) -> None:
     assert [network.count(role) for role in (LEAF, SPINE, CORE)] == [tree.leaf, tree.spine, tree.core]
     counts = {"endpoint": tree.endpoints, "leaf_spine": tree.leaf_spine, "spine_core": tree.spine_core}
     assert network.links_by_tier() == {tier: count for tier, count in counts.items() if count}
-    spare = network.radix - network.ports_used()
+    spare = network.radix - ports_used(network)
     for role, expected in ((SPINE, tree.spare_spine_ports), (CORE, tree.spare_core_ports)):
         assert spare[network.switches.role == role].sum() == expected
     roles = network.switches.role

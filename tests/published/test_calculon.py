@@ -19,7 +19,6 @@ from ffplan.cli.loading import resolved_design
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.software import software_of
-from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.step import step_parts
 from ffplan.training.train_run import TrainRun
@@ -132,7 +131,7 @@ def machine() -> tuple[TrainRun, Machine]:
     rates: AcceleratorRates = software_of(catalog, part, None, design.document).rates(
         part, PlanFields(precision="fp16")
     )
-    run = TrainRun(shape_of(model.transformer), parallel_plans(PlanFields(), 1.0), rates, cluster_of(design, catalog))
+    run = TrainRun(model.transformer, parallel_plans(PlanFields(), 1.0), rates, cluster_of(design, catalog))
     host = run.system.host
     assert host.rates is not None
     assert host.rates.ring is not None

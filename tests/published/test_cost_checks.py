@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.cost.capital import declining_cost, declining_value, yearly_capital
+from ffplan.cost.capital import yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import RentTerm, rented_hour
 from ffplan.cost.run import accelerator_hours, run_carbon, run_cost, run_energy
+from tests.formulas import declining_cost, declining_value
 from tests.support import ROOT, ffplan_once
 
 if TYPE_CHECKING:

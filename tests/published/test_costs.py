@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ffplan.cost.bom import line_total
-from ffplan.cost.capital import annuity, declining_cost, declining_value, yearly_capital
+from ffplan.cost.capital import annuity, yearly_capital
 from ffplan.cost.power import HOURS_PER_YEAR, facility_power
 from ffplan.cost.rent import RentTerm, break_even_months, break_even_utilisation, rented_hour
 from ffplan.cost.run import (
@@ -21,6 +21,7 @@ from ffplan.cost.run import (
     run_seconds,
     site_water,
 )
+from tests.formulas import declining_cost, declining_value
 from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from ffplan.catalog.store import Catalog
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import read_document
-from ffplan.reliability.checkpoint import rsc_ettr
 from ffplan.reliability.hazards import counted_rate
 from ffplan.reliability.job import job_outcome
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from ffplan.studies.operate.goodput_job import drawn_outcome, job_inputs, job_on, recovery
+from tests.formulas import rsc_ettr
 from tests.support import ROOT
 
 if TYPE_CHECKING:

@@ -66,10 +66,10 @@ def _each(count: int, what: str, name: str) -> str:
 
 
 def _links(design: ResolvedDesign) -> Iterator[_End]:
-    breakout, whole = design.spec.fabric.breakout, design.switch.rate.value
+    breakout, whole = design.spec.fabric.breakout, design.parts.switch.rate.value
     ends = (
-        ("endpoint", design.endpoint_link, breakout),
-        ("inter_switch", design.inter_switch_link, design.uplink_breakout),
+        ("endpoint", design.parts.endpoint_link, breakout),
+        ("inter_switch", design.parts.inter_switch_link, design.uplink_breakout),
     )
     for field, link, split in ends:
         if getattr(design.spec.fabric.link, field) is not None:
@@ -78,7 +78,7 @@ def _links(design: ResolvedDesign) -> Iterator[_End]:
 
 
 def _nics(design: ResolvedDesign) -> Iterator[_End]:
-    stripes, port = design.stripes, design.switch.rate.value / design.spec.fabric.breakout
+    stripes, port = design.stripes, design.parts.switch.rate.value / design.spec.fabric.breakout
     for group in design.groups:
         for nic in {group.nics[slot].id: group.nics[slot] for slot in group.fabric_nics}.values():
             label = _each(stripes, "ports", nic.id)
@@ -86,7 +86,7 @@ def _nics(design: ResolvedDesign) -> Iterator[_End]:
 
 
 def _mismatch_remedy(design: ResolvedDesign, rate: float) -> str:
-    fabric, stripes, port = design.spec.fabric, design.stripes, design.switch.rate.value
+    fabric, stripes, port = design.spec.fabric, design.stripes, design.parts.switch.rate.value
     if stripes > 1 and fabric.breakout == 1 and rate * stripes == port:
         return f"set `breakout: {stripes}`, with links of {number(port * 8)} Gb/s"
     return "choose parts of one rate; the slower of the two is what a link carries"
@@ -103,7 +103,7 @@ def _mismatches(design: ResolvedDesign, ends: Iterable[_End]) -> Iterator[Breach
         yield Breach(
             path=group[0].path,
             message=f"{listed(end.label for end in group)} {verb} at {number(rate * 8)} Gb/s, a port of "
-            f"`{design.switch.id}` at {number(port * 8)} Gb/s",
+            f"`{design.parts.switch.id}` at {number(port * 8)} Gb/s",
             remedy=_mismatch_remedy(design, rate),
         )
 

@@ -101,22 +101,6 @@ def zone_cuts(fabric: WiredFabric, alive: Bools) -> Floats:
     return cuts
 
 
-def bisection(fabric: WiredFabric, alive: Bools) -> Floats:
-    """Return the bandwidth across an even split of the endpoints, by plane [GB/s], shape (planes,).
-
-    Args:
-        alive: which links work, shape (links,).
-
-    Equation:
-        the sum of `zone_cuts` in one zone, or where zones work side by side; several zones as in
-        `formulas.zone_bisection`
-
-    Source:
-        Derived: with several zones, the worst even split follows their boundaries.
-    """
-    return _across(fabric, alive, zone_cuts(fabric, alive))
-
-
 def _across(fabric: WiredFabric, alive: Bools, cuts: Floats) -> Floats:
     """Return the bisection by plane, given the bandwidth across a split of each zone."""
     zones, network = fabric.zones, fabric.network

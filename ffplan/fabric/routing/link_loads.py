@@ -20,21 +20,6 @@ BATCH = 500_000
 
 
 @record
-class TierLoad:
-    """The busiest link of one tier, by number; its contract, `results.fabric.LinkLoad`, has the names of its ends."""
-
-    tier: str
-    direction: str
-    """up or down."""
-    link: int
-    bytes: float
-    time_s: float
-    """Its load over its rate."""
-    mean_time_s: float
-    """Mean over the links of the tier in this direction."""
-
-
-@record
 class Outcome:
     """Times of traffic on a fabric."""
 
@@ -42,11 +27,6 @@ class Outcome:
     """Time of the busiest link [s]."""
     ideal_s: float
     """Time of the busiest endpoint link alone, the time of a fabric without contention [s]."""
-    hottest: int
-    """Number of the busiest link."""
-    tiers: tuple[TierLoad, ...]
-    unreached: int
-    """Flows whose destination cannot be reached."""
 
     @property
     def share(self) -> float:
@@ -90,12 +70,11 @@ def link_times(network: Network, load: Floats) -> Floats:
     return times
 
 
-def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
-    """Return the busiest links and the time they take.
+def outcome(network: Network, load: Floats) -> Outcome:
+    """Return the time of traffic, and of a fabric without contention.
 
     Args:
         load: bytes on every directed link [byte], shape (2 * links,).
-        lost: flows that do not arrive [1].
 
     Equation:
         time = max over directed links of load / rate
@@ -104,23 +83,6 @@ def outcome(network: Network, load: Floats, lost: int = 0) -> Outcome:
         Definition: flows that share a link share its rate, and the last byte ends the exchange.
     """
     time = link_times(network, load)
-    tiers = []
-    for tier, name in enumerate(TIERS):
-        links = np.flatnonzero(network.links.tier == tier)
-        for way, direction in ((0, "up"), (1, "down")):
-            if len(links):
-                best = int(links[time[links, way].argmax()])
-                tiers.append(
-                    TierLoad(
-                        tier=name,
-                        direction=direction,
-                        link=best,
-                        bytes=float(load[2 * best + way]),
-                        time_s=float(time[best, way]),
-                        mean_time_s=float(time[links, way].mean()),
-                    )
-                )
-    worst = max(tiers, key=lambda row: row.time_s)
     # every route uses the links of its endpoints, so none is faster
-    ideal = max(row.time_s for row in tiers if row.tier == TIERS[0])
-    return Outcome(time_s=worst.time_s, ideal_s=ideal, hottest=worst.link, tiers=tuple(tiers), unreached=lost)
+    ideal = time[network.links.tier == TIERS.index("endpoint")]
+    return Outcome(time_s=float(time.max()), ideal_s=float(ideal.max()))

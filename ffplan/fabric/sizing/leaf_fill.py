@@ -83,7 +83,7 @@ def shared_modules(design: ResolvedDesign) -> tuple[int, int]:
 
     A module of optics serves a whole port, whichever way its halves lead; copper joins whole ports only.
     """
-    return module_splits(design) if design.inter_switch_link.medium == "optics" else (1, 1)
+    return module_splits(design) if design.parts.inter_switch_link.medium == "optics" else (1, 1)
 
 
 def parts_between(design: ResolvedDesign, cables: int, below: int, above: int) -> int:

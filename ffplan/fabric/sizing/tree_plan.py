@@ -61,7 +61,7 @@ def _fewest_uplinks(design: ResolvedDesign) -> int:
     fabric, up = design.spec.fabric, design.uplink_breakout
     if fabric.leaf.uplinks is not None:
         return fabric.leaf.uplinks
-    ratio, ports = fabric.oversubscription, int(design.switch.ports.value)
+    ratio, ports = fabric.oversubscription, int(design.parts.switch.ports.value)
     if fabric.leaf.downlinks is not None:
         return whole(formulas.uplinks_of(fabric.leaf.downlinks, fabric.breakout, up, ratio))
     if up == fabric.breakout:
@@ -161,14 +161,14 @@ def _ratio_findings(design: ResolvedDesign, rule: TreeRule) -> list[Finding]:
     """Return findings for links that the ratios ask for and the ports beside those given do not hold."""
     fabric, findings = design.spec.fabric, []
     down, up = rule.splits
-    left = int(design.switch.ports.value) - -(-rule.downlinks // down)
+    left = int(design.parts.switch.ports.value) - -(-rule.downlinks // down)
     if fabric.tiers > 1 and rule.leaf_down is not None and -(-rule.uplinks // up) > left:
         findings.append(
             design.document.finding(
                 "fabric-divisibility",
                 ("fabric", "leaf"),
                 f"{rule.downlinks} downlinks at `oversubscription: {fabric.oversubscription:g}:1` want {rule.uplinks} "
-                f"uplinks; {plural(left, 'port')} of `{design.switch.id}` are left for them",
+                f"uplinks; {plural(left, 'port')} of `{design.parts.switch.id}` are left for them",
                 "use fewer downlinks, raise `oversubscription`, or give `uplinks`",
             )
         )
@@ -265,7 +265,7 @@ def _tree_cut(design: ResolvedDesign, tree: Tree, zone: tuple[int, ...], leaving
         link_rate: rate of a link between switches [GB/s].
     """
     if design.spec.fabric.tiers == 1:
-        return formulas.tree_bisection(leaving, tree.narrowest_links, design.switch.rate.value)
+        return formulas.tree_bisection(leaving, tree.narrowest_links, design.parts.switch.rate.value)
     rate, up = leaving / sum(zone), tree.rule.uplinks
     filled = leaf_fill(design, tree, zone)
 

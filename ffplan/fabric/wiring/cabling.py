@@ -148,7 +148,7 @@ def cables(design: ResolvedDesign, fabric: WiredFabric) -> CableTable:
     link, cable = first_of_cables(design, fabric)
     tier = fabric.network.links.tier[link]
     floor, place, length = design.spec.floor, None, None
-    types: tuple[Link, ...] = (design.endpoint_link, design.inter_switch_link)
+    types: tuple[Link, ...] = (design.parts.endpoint_link, design.parts.inter_switch_link)
     kind = (tier > 0).astype(np.int64)
     if floor is not None:
         place, types = positions(design, fabric), ranked(design)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ffplan.base.array_math import Bools, Ints
 from ffplan.base.record import record
-from ffplan.fabric.sizing.dragonfly import DragonflyShape, dragonfly_shape
+from ffplan.fabric.sizing.dragonfly import DragonflyShape
 
 
 @record
@@ -35,22 +35,6 @@ class WiredDragonfly:
     first_switch: int
     first_link: int
     """Number of its first link between routers: links inside groups by pair of routers, then between groups by pair."""
-
-
-def shape_of(groups: int, radix: int) -> DragonflyShape:
-    """Return the balanced dragonfly of some groups.
-
-    Args:
-        groups: groups [1], from 2 to a h + 1.
-        radix: ports of a router [1].
-
-    Raises:
-        ValueError: for any other number of groups.
-    """
-    p, a, h = (int(value) for value in dragonfly_shape(radix))
-    if not 2 <= groups <= a * h + 1:
-        raise ValueError(f"a dragonfly of {radix}-port routers has 2 to {a * h + 1} groups")
-    return DragonflyShape(groups=groups, endpoints=p, routers=a, global_links=h, pair_links=a * h // (groups - 1))
 
 
 def global_port(shape: DragonflyShape, here: Ints, there: Ints, turn: Ints) -> Ints:

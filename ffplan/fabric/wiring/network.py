@@ -131,11 +131,6 @@ class Network:
         counts = np.bincount(self.links.tier, minlength=len(TIERS)).tolist()
         return {tier: count for tier, count in zip(TIERS, counts, strict=True) if count}
 
-    def ports_used(self) -> Ints:
-        """Return the ports in use on each switch, shape (S,)."""
-        both = np.concatenate([self.links.a, self.links.b])
-        return np.bincount(both[both < len(self.switches)], minlength=len(self.switches))
-
 
 def join(tables: list[Any]) -> Any:
     """Return the rows of several tables of a kind as one table, in order."""

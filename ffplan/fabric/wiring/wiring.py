@@ -10,7 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Ints, ceil_div
 from ffplan.base.record import record
 from ffplan.fabric.sizing.fat_tree import Tree
-from ffplan.fabric.sizing.leaf_ports import LeafPorts, leaf_ports, packed, ports_in_plane
+from ffplan.fabric.sizing.leaf_ports import LeafPorts, leaf_ports, ports_in_plane
 from ffplan.fabric.wiring.dragonfly_links import WiredDragonfly
 from ffplan.fabric.wiring.network import (
     CORE,
@@ -262,27 +262,3 @@ def wire_trees(design: ResolvedDesign, plan: FabricPlan) -> WiredFabric:
         interzone=trunk.switches if trunk else 0,
         side_by_side=design.side_by_side,
     )
-
-
-def wire_tree(tree: Tree, endpoints: int, gbyte_s: float = 1.0) -> WiredFabric:
-    """Return one tree wired for nodes with one NIC each, without a design: for tests, benchmarks and sizing.
-
-    Args:
-        endpoints: endpoint ports in use [1].
-        gbyte_s: rate of every link [GB/s].
-    """
-    leaf, slot, trunk_leaf, trunk_slot = packed(endpoints, 0, tree.leaf, tree.rule.downlinks)
-    seat = LeafPorts(
-        group=np.zeros(endpoints, np.int16),
-        node=np.arange(endpoints, dtype=np.int32),
-        rail=np.zeros(endpoints, np.int16),
-        leaf=leaf.astype(np.int32),
-        slot=slot.astype(np.int16),
-        trunk_leaf=trunk_leaf.astype(np.int32),
-        trunk_slot=trunk_slot.astype(np.int16),
-    )
-    builder = _Builder(gbyte_s)
-    builder.tree(tree, 0, 0, seat, seat.rail, gbyte_s)
-    rule = tree.rule
-    network, wired = builder.finish((rule.radix, rule.spine_ports, rule.core_ports, rule.radix, rule.radix))
-    return WiredFabric(family="fat-tree", network=network, trees=wired, zones=1, planes=1)

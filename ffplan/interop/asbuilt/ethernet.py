@@ -154,7 +154,8 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
         ports.setdefault(link.device, set()).add(link.port)
         ports.setdefault(link.peer, set()).add(link.peer_port)
     # a device that says so forwards; of the others the names of their ports tell
-    switches = {name for name, own in ports.items() if said.get(name, any(map(_is_switch_port, own)))}
+    by_ports = {name: any(map(_is_switch_port, device_ports)) for name, device_ports in ports.items()}
+    switches = {name for name, looks in by_ports.items() if (looks if said.get(name) is None else said[name])}
     numbers = {name: _Ports(sorted(ports[name])) for name in switches}
     builder = Builder(file, form)
 

@@ -11,7 +11,7 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.inputs.emit import comment, flow, quoted, scalar
 from ffplan.interop.topology.devices import PcieRate
-from ffplan.interop.topology.model import arch_of, of_gpu, of_nic, of_socket
+from ffplan.interop.topology.model import arch_of, of_gpu, of_nic
 
 if TYPE_CHECKING:
     from ffplan.catalog.parts import Accelerator
@@ -80,7 +80,7 @@ class _Writer:
         description = socket.cpu or "the file does not say which"
         if self.cpu is not None:
             return self.cpu, description
-        may, arch = [part.id for part in of_socket(self.parts, socket)], arch_of(socket)
+        may, arch = [part.id for part in self.parts.cpus.get(socket.cpuid, [])], arch_of(socket)
         if self.basis is not None:
             cpu = self.basis.server.sockets[0].cpu
             if not (may and cpu not in may) and arch in ("", self.parts.arches.get(cpu, arch)):

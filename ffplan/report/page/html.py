@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
-from ffplan import __version__
 from ffplan.base.control_characters import visible
 from ffplan.base.formatting import number
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.report.chart import Extras
 from ffplan.report.document import Remarks, Table, laid_out
 from ffplan.report.page.charts import charts_of

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import listed
+from ffplan.base.formatting import data_size, listed, number
 from ffplan.report.chart import Chart, Point
 
 if TYPE_CHECKING:
     from ffplan.report.chart import MeasuredCurve
+    from ffplan.results.collective import MeasuredPoint
     from ffplan.results.design import Assessment
 
 
@@ -30,10 +31,35 @@ def _lines(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCu
     ]
 
 
-def _marks(measured: tuple[MeasuredCurve, ...]) -> list[Point]:
+def _source(point: MeasuredPoint, expected: float | None) -> str:
+    """Return the conditions and the source of a measurement.
+
+    Args:
+        expected: modelled rate of the design on as many GPUs [GB/s]; None if unknown.
+    """
+    rate = number(point.gbyte_s, 3)
+    if point.low_gbyte_s is not None and point.high_gbyte_s is not None:
+        rate = f"{number(point.low_gbyte_s, 3)} to {number(point.high_gbyte_s, 3)}"
+    kind = "a constant of the model was fitted on it" if point.fitted else "not used in a fit"
+    note = f" {point.note}" if point.note else ""
+    model = f"; the engine expects {number(expected, 3)} of this design" if expected is not None else ""
+    text = (
+        f"measured {rate} GB/s on {point.gpus:,} GPUs of {point.server} ({point.nics}), {data_size(point.size_bytes)}"
+    )
+    return f"{text}{model}. {point.source} ({point.date}, {point.status}); {kind}.{note}"
+
+
+def _marks(named: tuple[tuple[str, Assessment], ...], measured: tuple[MeasuredCurve, ...]) -> list[Point]:
     """Return a mark for each measurement; one of two designs is drawn once, filled where either has its server."""
     points: dict[tuple[object, ...], Point] = {}
     for curve in measured:
+        reports = named[curve.design][1].communication
+        expected = {
+            row.gpus: row.algbw_gbyte_s
+            for report in reports
+            if report.library == curve.library
+            for row in report.scales
+        } | dict(curve.expected)
         for measurement in curve.points:
             series = f"measured, {curve.library}, {measurement.server}"
             key = (series, measurement.gpus, measurement.case)
@@ -42,11 +68,11 @@ def _marks(measured: tuple[MeasuredCurve, ...]) -> list[Point]:
                     f"{measurement.gpus:,} GPUs, measured",
                     measurement.gbyte_s,
                     series=series,
-                    low=measurement.low,
-                    high=measurement.high,
+                    low=measurement.low_gbyte_s,
+                    high=measurement.high_gbyte_s,
                     x=float(measurement.gpus),
                     mark="filled" if measurement.same_server else "hollow",
-                    source=measurement.source,
+                    source=_source(measurement, expected.get(measurement.gpus)),
                 )
     return sorted(points.values(), key=lambda point: point.series)
 
@@ -72,7 +98,7 @@ def scale_chart(named: tuple[tuple[str, Assessment], ...], measured: tuple[Measu
     lines = _lines(named, measured)
     if not lines:
         return None
-    marks = _marks(measured)
+    marks = _marks(named, measured)
     return Chart(
         title="Allreduce by scale",
         kind="lines",

@@ -6,7 +6,7 @@ stay as they are. A thousand designs cost about as much as one.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
 
 
-_FABRIC_FIELDS = ("switch", "spine_switch", "core_switch", "endpoint_link", "inter_switch_link")
-"""Fields of a design, and of a network beside its fabric, that hold switches and links."""
 _WORDS = np.array([*REASONS, "fewer than two accelerators to communicate"])
 """Words of the reasons why a design of a grid cannot be built."""
 _COMMUNICATION = ("time_s", "algbw_gbyte_s", "bound.algbw_gbyte_s")
@@ -361,8 +359,8 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
         met = True
         return _figure(value, steps, array, whole)
 
-    def fabric(owner: ResolvedDesign | FabricParts) -> dict[str, Any]:
-        return {name: changed(getattr(owner, name)) for name in _FABRIC_FIELDS}
+    def fabric(parts: FabricParts) -> FabricParts:
+        return replace(parts, **{field.name: changed(getattr(parts, field.name)) for field in fields(parts)})
 
     groups = tuple(
         replace(
@@ -378,10 +376,8 @@ def _with_part(design: ResolvedDesign, part: str, path: str, array: Number) -> R
         design,
         groups=groups,
         cable_choices=tuple(changed(link) for link in design.cable_choices),
-        networks=tuple(
-            replace(network, parts=replace(network.parts, **fabric(network.parts))) for network in design.networks
-        ),
-        **fabric(design),
+        networks=tuple(replace(network, parts=fabric(network.parts)) for network in design.networks),
+        parts=fabric(design.parts),
     )
     if not met:
         raise UsageError(f"`{whole}`: the design uses no part `{part}`")

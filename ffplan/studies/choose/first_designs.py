@@ -238,7 +238,7 @@ class Builder:
             first: the design whose protocol an idea of the other one must not have.
         """
         made: list[Draft] = []
-        but = first.design.switch.fabric if first is not None and idea.other else ""
+        but = first.design.parts.switch.fabric if first is not None and idea.other else ""
         site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         for parts in self.choices:
             if parts.switch.fabric == but:
@@ -307,7 +307,8 @@ def _surplus(built: Built, first: Built) -> str:
     """Return why an idea adds nothing to the first; empty if it does."""
     mine, two = built.assessment, first.assessment
     if built.idea.other:
-        return "" if built.design.switch.fabric != first.design.switch.fabric else "no other protocol is priced"
+        same = built.design.parts.switch.fabric == first.design.parts.switch.fabric
+        return "no other protocol is priced" if same else ""
     if mine.accelerators <= two.accelerators and built.cost >= first.cost * (1 - _LEAST_SAVING):
         return f"it saves nothing over {two.design.name} at this size"
     return ""

@@ -18,7 +18,7 @@ from ffplan.training.model_flops import sequence_flops
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.training.model_shape import ModelShape
+    from ffplan.catalog.models import Transformer
 
 _LEAST = 1e-6
 """Smallest value of a limit, so that a limit of 0 counts as broken [unit of the limit]."""
@@ -251,7 +251,7 @@ def broken(candidate: SizedCluster, target: Target) -> dict[str, float]:
     return {name: ratio for name, ratio in ratios.items() if ratio > 1}
 
 
-def days_for(shape: ModelShape, sustained: float, tokens: float) -> float:
+def days_for(shape: Transformer, sustained: float, tokens: float) -> float:
     """Return the days that a number of tokens take at a sustained rate.
 
     Args:

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.formatting import listed, number, plural
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.cost.draws import sample
 from ffplan.results import recommendation as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
@@ -39,10 +39,10 @@ def _features(cluster: SizedCluster) -> tuple[tuple[object, str], ...]:
         text = f"{spec.tiers} tiers at {number(ratio or 1.0)}:1"
     return (
         (cluster.accelerator, cluster.accelerator),
-        (design.switch.fabric, "InfiniBand" if design.switch.fabric == "infiniband" else "Ethernet"),
+        (design.parts.switch.fabric, "InfiniBand" if design.parts.switch.fabric == "infiniband" else "Ethernet"),
         (nics, f"{plural(nics, 'NIC')} a node"),
         (text, text),
-        (design.switch.id, design.switch.id),
+        (design.parts.switch.id, design.parts.switch.id),
     )
 
 
@@ -218,7 +218,7 @@ def _row(
         idea=built.idea.words,
         accelerator=candidate.accelerator,
         server=built.design.compute.server.id,
-        switch=built.design.switch.id,
+        switch=built.design.parts.switch.id,
         accelerators=assessment.accelerators,
         nodes=candidate.nodes,
         switches=assessment.fabric.switches.total,

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import FfplanError, InputError, UsageError
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.design.schema import Design

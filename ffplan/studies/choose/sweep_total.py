@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ffplan import __version__
+from ffplan.base.version import __version__
 from ffplan.results import sweep as out
 from ffplan.results.design import SCHEMA_VERSION, ToolInfo
 from ffplan.studies.basis.provenance import design_info

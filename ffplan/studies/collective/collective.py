@@ -245,8 +245,8 @@ def check_together(request: CollectiveRequest, libraries: list[str], design: Res
         raise QueryError("HFReduce has one way only; leave out --algorithm, --protocol and --sharp")
     if request.algorithm == "sharp" and not request.in_network:
         raise QueryError("--algorithm sharp: the network's switches reduce only with --sharp")
-    if request.in_network and design.switch.fabric != "infiniband":
-        raise QueryError(f"--sharp: `{design.switch.id}` is an Ethernet switch; it does not reduce")
+    if request.in_network and design.parts.switch.fabric != "infiniband":
+        raise QueryError(f"--sharp: `{design.parts.switch.id}` is an Ethernet switch; it does not reduce")
 
 
 def collective_table(

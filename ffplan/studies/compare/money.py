@@ -88,7 +88,7 @@ def _by_key(sides: list[_Side]) -> tuple[Input, ...]:
     inputs: dict[str, Input] = {}
     for side in sides:
         for entry in side.inputs:
-            inputs.setdefault(entry.key, replace(entry, name=entry.key))
+            inputs.setdefault(entry.key, replace(entry, input=entry.key))
     return tuple(inputs.values())
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.array_math import Number, maximum
 from ffplan.base.errors import InputError
+from ffplan.base.outcomes import InputRow
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account, RunJob, RunOutcome, YearAccount, account_run, account_year
 from ffplan.cost.draws import sample
@@ -175,23 +176,10 @@ def flip_row(flip: Flip) -> out.FlipRow:
     )
 
 
-def input_rows(inputs: tuple[Input, ...]) -> tuple[out.InputRow, ...]:
-    """Return every input in the words of the contract."""
-    return tuple(
-        out.InputRow(
-            input=entry.name,
-            label=entry.label,
-            unit=entry.unit,
-            likely=entry.likely,
-            low=entry.low,
-            high=entry.high,
-            distribution=entry.distribution,
-            source=entry.source,
-            date=entry.date,
-            status=entry.status,
-        )
-        for entry in inputs
-    )
+def input_rows(inputs: tuple[Input, ...]) -> tuple[InputRow, ...]:
+    """Return inputs without the details of their draws."""
+    names = [field.name for field in fields(InputRow)]
+    return tuple(InputRow(**{name: getattr(entry, name) for name in names}) for entry in inputs)
 
 
 def _flips(ledger: Ledger, rents: tuple[out.RentRow, ...]) -> tuple[str | None, tuple[out.FlipRow, ...]]:

@@ -7,14 +7,14 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.outcomes import MissingFigure, MissingPrice
+from ffplan.base.outcomes import MissingFigure, MissingPrice, NodePower
 from ffplan.base.record import record
 from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import TERM_YEARS
 from ffplan.cost.account import Account
 from ffplan.cost.bom import Item, bill_of_materials, cable_items, switch_items
 from ffplan.cost.inputs import FACILITY, NEEDED, Input, error_input, price_inputs, profile_inputs, rent_input
-from ffplan.cost.power import NodePower, PowerPlan, node_power, plan_power
+from ffplan.cost.power import PowerPlan, node_power, plan_power
 from ffplan.cost.rent import MONTHS, RentTerm
 from ffplan.cost.site import SitePlan, plan_site
 from ffplan.design.cooling_faults import liquid_share
@@ -109,7 +109,7 @@ def _needed(owned: ResolvedOwnership, catalog: Catalog) -> None:
 def _names(design: ResolvedDesign, owned: ResolvedOwnership) -> dict[str, str]:
     parts = [group.server for group in design.groups]
     names = {part.id: part.name for part in parts}
-    names |= {part.id: part.name for part in (*design.switches, design.endpoint_link, design.inter_switch_link)}
+    names |= {part.id: part.name for part in design.parts.models}
     names |= {link.id: link.name for link in design.cable_choices}
     names |= {part.id: part.name for network in design.networks for part in network.parts.models}
     if owned.storage:
@@ -168,7 +168,8 @@ def _in_scope(items: tuple[Item, ...], design: ResolvedDesign) -> tuple[Item, ..
     scope = design.spec.cost
     excluded = set(scope.exclude) if scope else set()
     categories = {group.server.id: "storage" if group.group.role == "storage" else "servers" for group in design.groups}
-    categories |= {part.id: "switches" for part in design.switches} | {design.endpoint_link.id: "endpoint-links"}
+    categories |= {part.id: "switches" for part in design.parts.switches}
+    categories[design.parts.endpoint_link.id] = "endpoint-links"
     categories |= {network.parts.switch.id: "switches" for network in design.networks}
 
     def kept(line: Item) -> bool:

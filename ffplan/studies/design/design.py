@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.array_math import real
 from ffplan.base.errors import InputError
 from ffplan.base.outcomes import MissingFigure
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server, memory_bytes
 from ffplan.cost.bom import CostPlan, cables_sold, fabric_cables, node_price, price
 from ffplan.cost.power import PowerPlan, annual_energy, plan_power
@@ -178,7 +178,7 @@ def _fabric(
     to_endpoints, between = cables_sold(links)
     return counted.FabricReport(
         family=plan.family,
-        switch=design.switch.id,
+        switch=design.parts.switch.id,
         ports_per_switch=plan.radix,
         by_role=tier_switches(design, plan),
         planes=plan.planes,
@@ -259,22 +259,7 @@ def _power(design: ResolvedDesign, plan: PowerPlan) -> out.PowerReport:
         energy_mwh_per_year=energy,
         electricity_per_year=energy * 1e3 * tariff.amount if tariff else None,
         electricity_currency=tariff.currency if tariff else None,
-        nodes=tuple(
-            out.NodePowerReport(
-                role=node.role,
-                server=node.server,
-                count=node.count,
-                training_w=node.training_w,
-                training_grade=node.training_grade,
-                idle_w=node.idle_w,
-                component_sum_w=node.component_sum_w,
-                maximum_w=node.maximum_w,
-                rated=node.rated,
-                rack_w=node.maximum_w * node.per_rack if node.per_rack else None,
-                missing=node.missing,
-            )
-            for node in plan.nodes
-        ),
+        nodes=plan.nodes,
         missing=plan.missing,
     )
 

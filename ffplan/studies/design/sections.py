@@ -37,7 +37,7 @@ def _unused(design: ResolvedDesign, role: str, down: int, up: int) -> int:
     split = design.breakout_of(role)
     up_split = design.uplink_breakout if role == "leaf" else split
     used = -(-(down + up) // split) if split == up_split else -(-down // split) + -(-up // up_split)
-    return int(design.switch_of(role).ports.value) - used
+    return int(design.parts.switch_of(role).ports.value) - used
 
 
 def tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitches, ...]:
@@ -51,9 +51,9 @@ def tier_switches(design: ResolvedDesign, plan: FabricPlan) -> tuple[TierSwitche
         rows.append(
             TierSwitches(
                 role=role,
-                switch=design.switch_of(role).id,
+                switch=design.parts.switch_of(role).id,
                 count=count,
-                ports=int(design.switch_of(role).ports.value),
+                ports=int(design.parts.switch_of(role).ports.value),
                 downlinks=down,
                 down_gbyte_s=below,
                 uplinks=up,

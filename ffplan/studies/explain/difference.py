@@ -6,10 +6,10 @@ import json
 from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.errors import InputError
 from ffplan.base.plain import value_at
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.figures.address import NAMES, address_of, figure_at_address, label_of, number_at_address, unit_at_address
 from ffplan.inputs.document import Document
 from ffplan.results.design import SCHEMA_VERSION, DesignInfo, ToolInfo

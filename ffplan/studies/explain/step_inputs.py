@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
-from ffplan.base.record import record, same
+from ffplan.base.record import record
 from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.noted import Place, noted
@@ -49,9 +49,9 @@ class _Pace:
 def _alike(first: TrainSetup, two: TrainSetup) -> tuple[bool, bool]:
     """Return whether the same plan has the same memory on two machines, and whether it has the same time."""
     a, b = first.run, two.run
-    shape = same(first.shape, two.shape) and same(a.plans, b.plans)
-    room = (first.limit, first.host_limit) == (two.limit, two.host_limit) and same(a.margins, b.margins)
-    return shape and room, shape and a.system is b.system and same(a.speeds, b.speeds)
+    shape = first.shape == two.shape and a.plans == b.plans
+    room = (first.limit, first.host_limit) == (two.limit, two.host_limit) and a.margins == b.margins
+    return shape and room, shape and a.system is b.system and a.speeds == b.speeds
 
 
 def _row(run: TrainRun) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from ffplan.fabric.routing.virtual_lanes import lane_rates
 from ffplan.fabric.sizing.striping import uneven
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fabric import LaneReport, OrderReport, PlacementReport, RouteReport
-from ffplan.studies.fabric.wired import hottest, link_load
+from ffplan.studies.fabric.wired import hottest, tier_loads
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
@@ -112,7 +112,7 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
         return "hashing flow by flow (ECMP); the hash is drawn with --seed, as a switch's own is not known"
     if wired.plan.dragonfly is not None:
         return "shortest paths by a rule of ours; no engine of OpenSM routes a dragonfly so"
-    if wired.design.switch.fabric != "infiniband":
+    if wired.design.parts.switch.fabric != "infiniband":
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
     rule = (
         "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths, and can load links more or less "
@@ -135,7 +135,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
     Raises:
         StudyError: if the fabric lacks the requested traffic or routing.
     """
-    design, network, names = wired.design, wired.fabric.network, wired.names
+    design, network = wired.design, wired.fabric.network
     router = routing_of(wired.fabric)
     job = job_loads.pick_job(design, wired.fabric, query.nodes, query.order, query.seed)
 
@@ -148,7 +148,7 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
 
     load, lost = loads(query.routing)
     even = load if query.routing == "adaptive" else loads("adaptive")[0]
-    result, known = outcome(network, load, lost), query.flows is None
+    result, tiers, known = outcome(network, load), tier_loads(wired, load), query.flows is None
     reduces = known and query.traffic in _REDUCING
     timed = _allreduce(wired, len(job.ports), query.size, result.time_s / result.ideal_s) if reduces else None
     return RouteReport(
@@ -166,8 +166,8 @@ def route(wired: WiredDesign, query: RouteRequest) -> RouteReport:
         ideal_s=result.ideal_s,
         share=result.share,
         adaptive_share=outcome(network, even).share,
-        hottest=hottest(network, names, result),
-        tiers=tuple(link_load(network, names, tier) for tier in result.tiers),
+        hottest=hottest(tiers),
+        tiers=tiers,
         pairs_across_zones=job_loads.pairs_across_zones(job, query.traffic) if known else None,
         unreached=lost,
         beside=_beside(wired, query, job, load, result.ideal_s, query.beside) if query.beside else None,
@@ -178,7 +178,7 @@ def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float
     load, lost = job_loads.loads_for(
         wired.design, routing_of(wired.fabric), job, kind, routing="static", nbytes=size, seed=seed
     )
-    result = outcome(wired.fabric.network, load, lost)
+    result = outcome(wired.fabric.network, load)
     return OrderReport(
         order=order,
         tree=kind,
@@ -186,7 +186,7 @@ def _order(wired: WiredDesign, job: JobNodes, order: str, kind: str, size: float
         time_s=result.time_s,
         share=result.share,
         unreached=lost,
-        hottest=hottest(wired.fabric.network, wired.names, result).link,
+        hottest=hottest(tier_loads(wired, load)).link,
     )
 
 

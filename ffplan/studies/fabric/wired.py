@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from ffplan.base.record import record
 from ffplan.design.resolved import ResolvedDesign
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.networks import plan_networks
+from ffplan.fabric.routing.link_loads import link_times
 from ffplan.fabric.sizing.plan import FabricPlan
 from ffplan.fabric.wiring.names import Names
 from ffplan.fabric.wiring.network import TIERS
@@ -17,7 +20,7 @@ from ffplan.results.fabric import LinkLoad
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ffplan.fabric.routing.link_loads import Outcome, TierLoad
+    from ffplan.base.array_math import Floats
     from ffplan.fabric.wiring.network import Network
 
 
@@ -77,18 +80,31 @@ def _link_name(network: Network, names: Names, link: int) -> str:
     return f"{lower} - {_port_name(network, names, int(k.b[link]), int(k.b_port[link]))}"
 
 
-def link_load(network: Network, names: Names, load: TierLoad) -> LinkLoad:
-    """Return the busiest link of a tier with its name."""
-    return LinkLoad(
-        link=_link_name(network, names, load.link),
-        tier=load.tier,
-        direction=load.direction,
-        bytes=load.bytes,
-        time_s=load.time_s,
-        mean_time_s=load.mean_time_s,
-    )
+def tier_loads(wired: WiredDesign, load: Floats) -> tuple[LinkLoad, ...]:
+    """Return the busiest link of each tier and direction, tiers from the endpoints up.
+
+    Args:
+        load: bytes on every directed link [byte], shape (2 * links,).
+    """
+    network, rows = wired.fabric.network, []
+    time = link_times(network, load)
+    for tier, name in enumerate(TIERS):
+        links = np.flatnonzero(network.links.tier == tier)
+        for way, direction in enumerate(("up", "down") if len(links) else ()):
+            busiest = int(links[time[links, way].argmax()])
+            rows.append(
+                LinkLoad(
+                    link=_link_name(network, wired.names, busiest),
+                    tier=name,
+                    direction=direction,
+                    bytes=float(load[2 * busiest + way]),
+                    time_s=float(time[busiest, way]),
+                    mean_time_s=float(time[links, way].mean()),
+                )
+            )
+    return tuple(rows)
 
 
-def hottest(network: Network, names: Names, result: Outcome) -> LinkLoad:
-    """Return the busiest link of all with its name."""
-    return link_load(network, names, max(result.tiers, key=lambda load: (load.time_s, -TIERS.index(load.tier))))
+def hottest(tiers: tuple[LinkLoad, ...]) -> LinkLoad:
+    """Return the busiest link of all; of equal ones, the one nearest to the endpoints."""
+    return max(tiers, key=lambda row: row.time_s)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan import __version__
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.cost.inputs import Input
 from ffplan.cost.sensitivity import likely, tornado
 from ffplan.reliability.checkpoint import daly, young
@@ -63,8 +63,8 @@ def _hazard_rows(
         rows.append(
             out.HazardRow(
                 hazard=rate.name,
-                label=rate.label,
-                unit=rate.unit,
+                label=rate.hazard.label,
+                unit=rate.hazard.unit,
                 units=job.units[rate.name],
                 per_unit_year=base * factor,
                 low=rate.rate.ends[0] * factor,
@@ -74,7 +74,7 @@ def _hazard_rows(
                 basis=rate.rate.basis,
                 interruptions_per_day=per_year * DAY_S,
                 share=per_year / total,
-                survives=survives.get(rate.unit),
+                survives=survives.get(rate.hazard.unit),
             )
         )
     return tuple(sorted(rows, key=lambda row: -row.share))

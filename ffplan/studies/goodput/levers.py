@@ -125,7 +125,7 @@ def _leaf_layer(money: JobMoney) -> dict[str, float]:
     for role in EDGE_ROLES:
         count = ledger.fabric.switches_by_role.get(role, 0)
         if count:
-            part = design.switch_of(role).id
+            part = design.parts.switch_of(role).id
             parts[part] = parts.get(part, 0.0) + float(count)
     return parts
 
@@ -189,8 +189,10 @@ def _checkpoints(job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
 
 
 def _fabric(basis: GoodputBasis, job: JobCase, money: JobMoney | None) -> Iterator[_Lever]:
-    paths = frozenset(rate.name for rate in basis.hazards.rates if rate.unit in PATHS)
-    links = [rate for rate in basis.hazards.rates if rate.unit == "endpoint-link" and rate.name not in job.survives]
+    paths = frozenset(rate.name for rate in basis.hazards.rates if rate.hazard.unit in PATHS)
+    links = [
+        rate for rate in basis.hazards.rates if rate.hazard.unit == "endpoint-link" and rate.name not in job.survives
+    ]
     if links:
         yield _Lever(
             name="second-port",

@@ -116,7 +116,7 @@ def _part(event: Interruption, job: JobCase, hazards: Hazards, losses: FabricLos
         if event.hazard == "upper-link":
             number = int(event.pick * max(job.units[event.hazard], 1)) + 1
             return f"link {number:,}", losses.rate_left.get("link")
-    unit = next(rate.unit for rate in hazards.rates if rate.name == event.hazard)
+    unit = next(rate.hazard.unit for rate in hazards.rates if rate.name == event.hazard)
     if unit == "job":
         return "the job", None
     return f"{unit} {int(event.pick * max(job.units[event.hazard], 1)) + 1:,}", None
@@ -126,7 +126,7 @@ def _timeline(
     events: list[Interruption], job: JobCase, hazards: Hazards, losses: FabricLosses | None
 ) -> tuple[SimulatedEvent, ...]:
     """Return the events of a run in the words of the contract."""
-    labels = {rate.name: rate.label for rate in hazards.rates}
+    labels = {rate.name: rate.hazard.label for rate in hazards.rates}
     timeline = []
     for event in events:
         part, left = _part(event, job, hazards, losses)

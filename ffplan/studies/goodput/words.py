@@ -112,7 +112,7 @@ def _stragglers(basis: GoodputBasis, gpus: int) -> str:
 def _paths(basis: GoodputBasis, timed_job: GoodputJob, job: JobCase) -> list[str]:
     """State the assumptions on lost paths that a job survives."""
     path_repair, ports = basis.hazards.section.path_repair, basis.design.stripes
-    times = {rate.label: rate.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
+    times = {rate.hazard.label: rate.hazard.path_repair for rate in basis.hazards.rates if rate.name in job.survives}
     timed = "its step with NICs that lack a port" if timed_job.report else "untimed, the port's part of a NIC, the most"
     sentences = [
         f"A NIC that loses a link or its leaf switch has {plural(ports - 1, 'port')} left: the job goes on at "

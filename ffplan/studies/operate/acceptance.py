@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.formatting import ids_listed
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import Server
 from ffplan.node.host_copies import host_copies
 from ffplan.results import acceptance as out
@@ -131,14 +131,14 @@ def _links(sheet: _Sheet, design: ResolvedDesign) -> None:
     group = design.compute
     rates = group.nic_rates(design.port_gbyte_s, 1)
     port = min(rates) if rates else 0.0
-    tool = "ibdiagnet" if design.switch.fabric == "infiniband" else "the switches' port speeds"
+    tool = "ibdiagnet" if design.parts.switch.fabric == "infiniband" else "the switches' port speeds"
     if port:
-        basis = f"{len(rates)} NICs a node on ports of `{design.switch.id}`"
+        basis = f"{len(rates)} NICs a node on ports of `{design.parts.switch.id}`"
         sheet.add("nic-link", "port of a NIC", "node", "GB/s", port, how=tool, basis=basis, exact=True)
         rate = design.link_gbyte_s
-        basis = f"`{design.inter_switch_link.id}`"
+        basis = f"`{design.parts.inter_switch_link.id}`"
         sheet.add("switch-link", "link between switches", "fabric", "GB/s", rate, how=tool, basis=basis, exact=True)
-    if design.switch.fabric == "infiniband":
+    if design.parts.switch.fabric == "infiniband":
         label, basis = "errors of a stage", "a healthy fabric"
         sheet.add(ERRORS, label, "fabric", "", 0.0, how="ibdiagnet", basis=basis, exact=True)
     accelerator = group.accelerator

@@ -25,7 +25,6 @@ from ffplan.studies.train.default_job import image_job, workload_gpus, workload_
 from ffplan.training.conv_layers import gradient_bytes
 from ffplan.training.conv_step import STATE_BYTES
 from ffplan.training.model_flops import parameters
-from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -57,7 +56,7 @@ def model_parameters(model: Model) -> float:
     """Return the parameters of a model, by its shape or its layers [1]."""
     if model.transformer is None:
         return gradient_bytes(model.convolutions, 1.0)
-    return float(parameters(shape_of(model.transformer)))
+    return float(parameters(model.transformer))
 
 
 def replica_gpus(report: TrainReport | None) -> int:
@@ -120,10 +119,10 @@ def job_on(
     return JobCase(
         gpus=gpus,
         nodes=nodes,
-        units={rate.name: float(units.counts[rate.unit]) for rate in basis.hazards.rates},
-        of_nodes=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in OF_NODES),
-        spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.spreads),
-        survives=frozenset(rate.name for rate in basis.hazards.rates if rate.unit in units.survives),
+        units={rate.name: float(units.counts[rate.hazard.unit]) for rate in basis.hazards.rates},
+        of_nodes=frozenset(rate.name for rate in basis.hazards.rates if rate.hazard.unit in OF_NODES),
+        spreads=frozenset(rate.name for rate in basis.hazards.rates if rate.hazard.spreads),
+        survives=frozenset(rate.name for rate in basis.hazards.rates if rate.hazard.unit in units.survives),
         parameters=parameters,
         copy_gbyte_s=float(copies.shared) * per_node if copies else None,
         clients_gbyte_s=nodes * storage.client_gbyte_s if storage else 0.0,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.ownership import Estimate, PlainEstimate, ShareEstimate, plain_amount
-from ffplan.catalog.reliability import PATHS, FailureStudy, ReliabilityProfile
+from ffplan.catalog.reliability import PATHS, FailureStudy, Hazard, ReliabilityProfile
 from ffplan.cost.inputs import Input
 from ffplan.design.reliability_schema import Reliability
 from ffplan.design.resolved import profiled
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.catalog.evidence import Figure
     from ffplan.catalog.parts import Part
-    from ffplan.catalog.reliability import Counted, Hazard
+    from ffplan.catalog.reliability import Counted
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
 
@@ -144,15 +144,16 @@ def _drains(design: ResolvedDesign, profile: ReliabilityProfile, section: Reliab
 def _drain_rate(name: str, profile: ReliabilityProfile, rate: PlainEstimate) -> HazardRate:
     """Return the rate of a part that takes a domain out; its nodes are counted as a domain's, not one by one."""
     basis = "a rate of the profile" if rate.source in profile.sources else "the design"
-    return HazardRate(
-        name=name,
+    counted = CountedRate(per_year=float(rate.value), events=None, exposure_years=None, others=rate.range, basis=basis)
+    hazard = Hazard(
         label=profile.domain_parts[name].label,
         unit="scale-up-domain",
-        rate=CountedRate(per_year=float(rate.value), events=None, exposure_years=None, others=rate.range, basis=basis),
+        rate=rate,
         stops=ShareEstimate(value=1.0),
         removes=ShareEstimate(value=0.0),
         spreads=False,
     )
+    return HazardRate(name, hazard, counted)
 
 
 def _study(counted: Counted, catalog: Catalog, document: Document, path: tuple[str, ...]) -> FailureStudy:
@@ -212,7 +213,7 @@ def estimate_input(name: str, label: str, unit: str, figure: Figure, owner: Part
     status = _status(figure, owner)
     shape = figure.distribution if isinstance(figure, Estimate) else None
     return Input(
-        name=name,
+        input=name,
         key=f"reliability.{name}",
         label=label,
         unit=unit,
@@ -232,15 +233,15 @@ def _status(figure: Figure, owner: Part) -> str:
     return (figure.status or source.status) if source else "given"
 
 
-def _rate_input(rate: HazardRate, hazard: Hazard, profile: ReliabilityProfile) -> Input:
-    figure = hazard.rate or hazard.stops
+def _rate_input(rate: HazardRate, profile: ReliabilityProfile) -> Input:
+    figure = rate.hazard.rate or rate.hazard.stops
     source = profile.sources[figure.source]
     (low, high), likely = rate.rate.ends, rate.rate.per_year
     return Input(
-        name=f"rate.{rate.name}",
+        input=f"rate.{rate.name}",
         key=f"reliability.rate.{rate.name}",
-        label=f"rate of {rate.label}",
-        unit=f"events a year of one {rate.unit}",
+        label=f"rate of {rate.hazard.label}",
+        unit=f"events a year of one {rate.hazard.unit}",
         likely=likely,
         low=low,
         high=high,
@@ -274,10 +275,10 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
     for rate in hazards.rates:
         if rate.name in hazards.drains:
             continue
-        hazard = profile.hazards[rate.name]
-        inputs.append(_rate_input(sized_rate(rate, gpus), hazard, profile))
-        for name, figure in (("stops", rate.stops), ("removes", rate.removes)):
-            label = f"{rate.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
+        hazard = rate.hazard
+        inputs.append(_rate_input(sized_rate(rate, gpus), profile))
+        for name, figure in (("stops", hazard.stops), ("removes", hazard.removes)):
+            label = f"{hazard.label}: events that {'stop a job' if name == 'stops' else 'take a node out'}"
             inputs.append(estimate_input(f"{name}.{rate.name}", label, "1", figure, profile, part=True))
         inputs.append(_path(rate, hazards))
     fleet = hazards.section.fleet or profile.fleet
@@ -298,8 +299,8 @@ def reliability_inputs(hazards: Hazards, accelerator: str | None, gpus: float) -
 
 def _path(rate: HazardRate, hazards: Hazards) -> Input:
     """Return the time until a lost path is back; 0 of what is none."""
-    label = f"{rate.label}: until the path is back"
-    figure = (hazards.section.path_repair or rate.path_repair) if rate.unit in PATHS else None
+    label = f"{rate.hazard.label}: until the path is back"
+    figure = (hazards.section.path_repair or rate.hazard.path_repair) if rate.hazard.unit in PATHS else None
     if figure is None:
         return _fixed(f"path.{rate.name}", label, "s", 0.0)
     return estimate_input(f"path.{rate.name}", label, "s", figure, hazards.profile)
@@ -319,7 +320,7 @@ def _stragglers(hazards: Hazards, gpus: float) -> Input:
 
 def _fixed(name: str, label: str, unit: str, value: float) -> Input:
     return Input(
-        name=name,
+        input=name,
         key=f"reliability.{name}",
         label=label,
         unit=unit,
@@ -329,4 +330,5 @@ def _fixed(name: str, label: str, unit: str, value: float) -> Input:
         distribution="fixed",
         source="the reliability profile",
         status="D",
+        date=None,
     )

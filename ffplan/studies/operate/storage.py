@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.formatting import GIB, data_size, number, percent, plural, span, stored
+from ffplan.base.version import __version__
 from ffplan.catalog.parts import StorageServer
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.results import storage as out
@@ -24,7 +24,6 @@ from ffplan.studies.operate.storage_jobs import (
 from ffplan.studies.operate.storage_rates import nodes_terms, servers_terms, service_of
 from ffplan.studies.operate.summaries import storage_summary
 from ffplan.training.memory import kv_bytes
-from ffplan.training.model_shape import shape_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.reliability import GrantedRequests
@@ -87,7 +86,7 @@ def _reads(basis: GoodputBasis, job: GoodputJob, read: float, node: float) -> ou
         return None
     rate = job.report.rows[0].tokens_s
     demand = rate * float(basis.hazards.profile.token_bytes.value) / 1e9
-    shape = shape_of(job.model.transformer)
+    shape = job.model.transformer
     context = float(kv_bytes(shape, shape.sequence))
     return out.ReadReport(
         tokens_s=rate,

@@ -62,7 +62,7 @@ class _Expected:
 
     @property
     def stopped(self) -> list[HazardRate]:
-        return [rate for rate in self.rates if rate.unit not in self.units.survives]
+        return [rate for rate in self.rates if rate.hazard.unit not in self.units.survives]
 
     def events(self, factor: float) -> dict[str, float]:
         """Return events a year by hazard of a fleet [1/year]."""
@@ -72,15 +72,15 @@ class _Expected:
             {rate.name: rate.rate.per_year for rate in self.rates},
             fleet=factor,
             relative=float(relative.value) if relative else 1.0,
-            spreads=[rate.name for rate in self.rates if rate.spreads],
-            of_nodes=[rate.name for rate in self.rates if rate.unit in OF_NODES],
+            spreads=[rate.name for rate in self.rates if rate.hazard.spreads],
+            of_nodes=[rate.name for rate in self.rates if rate.hazard.unit in OF_NODES],
         )
-        return {rate.name: float(rates_a_year[rate.name] * self.units.counts[rate.unit]) for rate in self.rates}
+        return {rate.name: float(rates_a_year[rate.name] * self.units.counts[rate.hazard.unit]) for rate in self.rates}
 
     def mtbf_hours(self, factor: float | None = None) -> float:
         """Return the mean time between interruptions of a fleet [h]; of the likely one without a factor."""
         events = self.events(float(self.fleet.value) if factor is None else factor)
-        return _YEAR_HOURS / sum(events[rate.name] * float(rate.stops.value) for rate in self.stopped)
+        return _YEAR_HOURS / sum(events[rate.name] * float(rate.hazard.stops.value) for rate in self.stopped)
 
     @property
     def fleet(self) -> PlainEstimate:
@@ -98,8 +98,8 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
     expected = _Expected(design=design, hazards=basis.hazards, units=units)
     beside = _Expected(design=design, hazards=basis.beside, units=units) if basis.beside else None
     likely = expected.events(float(expected.fleet.value))
-    by = sorted(expected.stopped, key=lambda rate: -likely[rate.name] * float(rate.stops.value))
-    removed = sum(likely[rate.name] * float(rate.removes.value) for rate in expected.stopped)
+    by = sorted(expected.stopped, key=lambda rate: -likely[rate.name] * float(rate.hazard.stops.value))
+    removed = sum(likely[rate.name] * float(rate.hazard.removes.value) for rate in expected.stopped)
     down = removed * float(profile.repair.value) / YEAR_S
     hours = expected.mtbf_hours()
     low, high = (float(end) for end in expected.fleet.range)
@@ -112,7 +112,9 @@ def reliability_summary(basis: GoodputBasis) -> ReliabilitySummary:
         beside=beside.hazards.profile.id if beside else None,
         beside_mtbf_hours=beside.mtbf_hours() if beside else None,
         interruptions_per_day=24 / hours,
-        largest=tuple(rate.label for rate in by[:_NAMED] if likely[rate.name] * float(rate.stops.value) > 0),
+        largest=tuple(
+            rate.hazard.label for rate in by[:_NAMED] if likely[rate.name] * float(rate.hazard.stops.value) > 0
+        ),
         nodes_in_repair=down,
         spares=spares_of(basis, nodes),
         spares_for_99=enough(down, 0.99),

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan import __version__
 from ffplan.base.elementary import log2
 from ffplan.base.errors import UsageError
 from ffplan.base.formatting import number, percent, plural, span
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.reliability import JobMix
 from ffplan.reliability.hazards import DAY_S
 from ffplan.reliability.job_mix import JobDraw, drawn_jobs, job_count, with_running

@@ -8,12 +8,13 @@ import numpy as np
 
 from ffplan.base.formatting import gib, plural
 from ffplan.base.record import record
+from ffplan.training.axes import divisors
 from ffplan.training.constraints import AXIS_REASONS, REASONS, WORDS, multiples, reason_codes, uneven, violations
 from ffplan.training.memory import PARTS, fullest_candidates, host_bytes, plan_bytes
 
 if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
     from ffplan.training.axes import ParallelPlans
-    from ffplan.training.model_shape import ModelShape
 
 
 @record
@@ -39,19 +40,15 @@ _WORDS_OF = {
 """Parts of the memory for people."""
 
 
-def _divisors(number: int) -> list[int]:
-    return [value for value in range(1, number + 1) if number % value == 0]
-
-
 def _nearest(value: float, number: int) -> str:
     """Return the nearest divisors of a number below and above a value."""
-    allowed = _divisors(number)
+    allowed = divisors(number, number)
     below = max((choice for choice in allowed if choice < value), default=None)
     above = min((choice for choice in allowed if choice > value), default=None)
     return "take " + (" or ".join(f"{item:,}" for item in (below, above) if item is not None) or "1")
 
 
-def _memory(shape: ModelShape, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
+def _memory(shape: Transformer, plans: ParallelPlans, limit: float, over: float) -> Diagnosis | None:
     """Return the memory that does not fit, and its largest part; None if the excess is within `over`.
 
     Args:
@@ -77,7 +74,7 @@ def _batches(plans: ParallelPlans) -> str:
     return f"take a batch of {multiples(int(plans.batch), int(plans.data * plans.micro) or 1)}"
 
 
-def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
+def _of_ranks(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where ranks, experts or shares do not divide."""
     t, pp = int(p.tensor), int(p.pipeline)
     if reason == "ranks":
@@ -89,7 +86,7 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
         text = f"{axes} = {ways:,} ranks do not divide {plural(count, 'accelerator')}"
         return text, f"take {multiples(count, ways)} accelerators"
     if reason == "heads":
-        heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.kv_heads)
+        heads = int(shape.heads) if shape.heads % t or shape.latent is not None else int(shape.key_value_heads)
         of_keys = " of keys and values" if shape.heads % t == 0 else ""
         return f"tensor parallelism {t} does not divide {heads} heads{of_keys}", _nearest(t, heads)
     if reason == "widths":
@@ -116,7 +113,7 @@ def _of_ranks(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, st
     return f"{text} does not divide {ranks:,} ranks of tensor, context and data parallelism", f"take fewer ways{less}"
 
 
-def _of_pipelines(shape: ModelShape, p: ParallelPlans, reason: str) -> tuple[str, str]:
+def _of_pipelines(shape: Transformer, p: ParallelPlans, reason: str) -> tuple[str, str]:
     """Return message and remedy where layers, micro-batches or the sequence do not divide."""
     pp, layers = int(p.pipeline), int(shape.layers)
     if reason == "stages":
@@ -152,7 +149,7 @@ def relaxations(plans: ParallelPlans) -> list[dict[str, Any]]:
     return [{}, *({name: value} for name, value in there.items()), *([there] if len(there) > 1 else [])]
 
 
-def explain(shape: ModelShape, plans: ParallelPlans, reason: str) -> Diagnosis:
+def explain(shape: Transformer, plans: ParallelPlans, reason: str) -> Diagnosis:
     """Return a fault of one plan, of plain numbers, in words."""
     if reason in AXIS_REASONS:
         return Diagnosis(reason, *AXIS_REASONS[reason].explain(shape, plans))
@@ -160,7 +157,7 @@ def explain(shape: ModelShape, plans: ParallelPlans, reason: str) -> Diagnosis:
     return Diagnosis(reason, *(_of_ranks if of_ranks else _of_pipelines)(shape, plans, reason))
 
 
-def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> Diagnosis:
+def _host_memory(shape: Transformer, plans: ParallelPlans, host_limit: float) -> Diagnosis:
     """Return the host memory that does not hold what is offloaded."""
     held = float(np.max(host_bytes(shape, plans)))
     where = "the drives of its node" if plans.on_drives else "host memory"
@@ -171,7 +168,7 @@ def _host_memory(shape: ModelShape, plans: ParallelPlans, host_limit: float) -> 
 
 
 def diagnose(
-    shape: ModelShape,
+    shape: Transformer,
     plans: ParallelPlans,
     limit: float | None,
     host_limit: float | None = None,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan import __version__
 from ffplan.base.formatting import GIB, plural
 from ffplan.base.record import record
+from ffplan.base.version import __version__
 from ffplan.catalog.library import Library
-from ffplan.catalog.models import Model
+from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.parts import Accelerator, Server, memory_bytes
 from ffplan.design.presets import PRESETS
 from ffplan.design.training import PlanFields
@@ -39,12 +39,11 @@ from ffplan.training.constraints import WORDS, RefusedError
 from ffplan.training.data_parallel import DRIVES_REMEDY, NO_DRIVES
 from ffplan.training.exchange import sms_fault
 from ffplan.training.group_collectives import Cluster
-from ffplan.training.model_shape import ModelShape, shape_of
+from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.train_run import TrainRun
 
 if TYPE_CHECKING:
-    from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.training.memory_margins import MemoryMargins
@@ -77,7 +76,7 @@ class TrainRequest:
 class TrainSetup:
     """Workload and machine, without the plan."""
 
-    shape: ModelShape
+    shape: Transformer
     part: Accelerator
     limit: float
     """Device memory that a rank may fill [byte]."""

@@ -60,6 +60,24 @@ def test_functions_return_what_commands_print(command: str, call: Callable[[], A
     assert json.loads(json.dumps(call().to_dict())) == printed(command)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        api.assess,
+        lambda design: api.compare(design, "dgx-a100-10k"),
+        lambda design: api.train(design, "llama3-8b", gpus=64, batch=256, tensor=2, recompute="full"),
+        lambda design: api.sweep(design, {"nodes[0].count": [40, 80]}).report,
+    ],
+    ids=["assess", "compare", "train", "sweep"],
+)
+def test_results_compare_by_value(call: Callable[[Any], object]) -> None:
+    """The same design gives an equal result, read anew; a different one does not."""
+    design = api.load("superpod-h100-4su")
+    first = call(design)
+    assert first == call("superpod-h100-4su")
+    assert first != call(design.vary({"name": "another", "fabric.oversubscription": 3}))
+
+
 def test_import_alone_loads_nothing() -> None:
     heavy = "('ffplan', 'numpy', 'pydantic', 'yaml')"
     code = f"import sys, ffplan; dir(ffplan); print(sorted(m for m in sys.modules if m.startswith({heavy})))"

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import KW_ONLY, dataclass, field, fields, is_dataclass, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ffplan.base.record import record
@@ -75,3 +76,39 @@ def test_records_are_built_copied_and_pickled() -> None:
         Base()  # type: ignore[call-arg]
     made: Any = record(type("Mixed", (), dict(vars(Mixed))))
     assert made(1).three is not made(1).three
+
+
+@record
+class Held:
+    """A record with a record, an array and a mapping inside."""
+
+    inner: tuple[Base, ...]
+    array: Any
+    by_name: dict[str, Any]
+
+
+def held() -> Held:
+    return Held((Base(1), Derived(1)), np.arange(3.0), {"a": Base(2), "b": np.ones(2)})
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"inner": (Base(1), Derived(2))},
+        {"inner": (Base(1),)},
+        {"array": np.array([0.0, 1.0, 3.0])},
+        {"array": np.arange(4.0)},
+        {"by_name": {"a": Base(2)}},
+        {"by_name": {"a": Base(3), "b": np.ones(2)}},
+        {"by_name": {"a": Base(2), "b": np.zeros(2)}},
+    ],
+)
+def test_records_compare_by_value(changes: dict[str, Any]) -> None:
+    assert held() == held()
+    assert hash(held()) == hash(held())
+    assert held() != replace(held(), **changes)
+
+
+def test_a_record_differs_from_one_of_another_class() -> None:
+    assert Base(1) != Derived(1)
+    assert len({Base(1), Base(1), Base(1, 3), Derived(1)}) == 3

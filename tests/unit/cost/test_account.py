@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ffplan.cost.account import Account, RunJob, account_run, account_year, embodied_kg, mean_power, purchase
-from ffplan.cost.capital import annuity, declining_value, yearly_capital
+from ffplan.cost.capital import annuity, yearly_capital
 from ffplan.cost.rent import RentTerm, prepaid_year, rented_hour
+from tests.formulas import declining_value
 
 ACCOUNT = Account(
     parts=(("server", 2), ("switch", 1)),

@@ -14,7 +14,7 @@ from ffplan.cost.sensitivity import domain, flips, likely, tornado
 
 def wide(name: str, low: float, middle: float, high: float, shape: str = "triangular", key: str = "") -> Input:
     return Input(
-        name=name,
+        input=name,
         key=key or name,
         label=name,
         unit="1",
@@ -24,6 +24,7 @@ def wide(name: str, low: float, middle: float, high: float, shape: str = "triang
         distribution=shape if low < high else "fixed",
         source="test",
         status="given",
+        date=None,
     )
 
 

@@ -80,7 +80,7 @@ def test_switches_and_cables_are_bought_and_powered(design: ResolvedDesign) -> N
     )
     alone = replace(design, networks=())
     more = plan_power(design, fabric).switches_w - plan_power(alone, fabric).switches_w
-    drawn = sum(n.plan.switches * n.design.switch.power.value for n in networks if n.design.switch.power)
+    drawn = sum(n.plan.switches * n.design.parts.switch.power.value for n in networks if n.design.parts.switch.power)
     assert more == pytest.approx(drawn)
 
 

@@ -101,7 +101,7 @@ def test_the_slower_of_port_and_link_counts() -> None:
 
 def test_one_tier_needs_no_links_between_switches() -> None:
     one = resolved((", inter_switch: 400g-dr4", ""), ("tiers: 2", "tiers: 1"))
-    assert one.inter_switch_link is one.endpoint_link
+    assert one.parts.inter_switch_link is one.parts.endpoint_link
 
 
 def test_planes_and_stripes() -> None:

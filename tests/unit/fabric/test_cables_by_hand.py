@@ -45,8 +45,7 @@ def design(
         link_gbyte_s=rates[1],
         prices=None,
         cable_choices=links_named(*names),
-        endpoint_link=None,
-        inter_switch_link=None,
+        parts=SimpleNamespace(endpoint_link=None, inter_switch_link=None),
         document=document("floor:\n  links: []\n"),
     )
 

@@ -12,7 +12,7 @@ from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
 from ffplan.fabric.routing.job_loads import JobNodes, pairs_across_zones
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import wire_tree
 from tests.support import SMALL, wired
 
 if TYPE_CHECKING:

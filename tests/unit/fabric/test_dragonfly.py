@@ -14,7 +14,8 @@ from ffplan.fabric.routing import job_loads
 from ffplan.fabric.routing.dragonfly_spread import GroupTraffic, best_mixture, minimal_loads, valiant_loads
 from ffplan.fabric.routing.link_loads import outcome
 from ffplan.fabric.sizing.dragonfly import dragonfly_bisection, dragonfly_groups, dragonfly_taper
-from ffplan.fabric.wiring.dragonfly_links import global_port, shape_of
+from ffplan.fabric.wiring.dragonfly_links import global_port
+from tests.fabrics import dragonfly_of
 from tests.support import document, ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -61,14 +62,14 @@ def test_a_cut_holds_half_of_the_links_out_of_a_group() -> None:
 
 
 def test_global_ports_follow_the_distance_of_groups() -> None:
-    shape = shape_of(8, 40)
+    shape = dragonfly_of(8, 40)
     one, two, turn = np.array([0, 7, 3]), np.array([1, 0, 2]), np.array([0, 1, 27])
     assert global_port(shape, one, two, turn).tolist() == [0, 7, 6 + 27 * 7]
 
 
 def test_loads_of_one_pair_of_groups() -> None:
     """All of group 0 sends to group 1: 28 links carry it, or with detours all 196, those to others twice as long."""
-    shape = shape_of(8, 40)
+    shape = dragonfly_of(8, 40)
     src = np.arange(20)
     traffic = GroupTraffic.of_flows(shape, src, src + 20, np.full(20, 196.0))
     inside = 2 * 8 * 190

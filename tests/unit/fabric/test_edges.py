@@ -14,7 +14,8 @@ from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.job_loads import StudyError, flows_of, pick_job
 from ffplan.fabric.routing.rank_order import in_order
 from ffplan.fabric.routing.tree_routing import TreeRouting
-from ffplan.fabric.sizing.slim_fly import field, mms_links, prime_power, router_degree
+from ffplan.fabric.sizing.slim_fly import prime_power, router_degree
+from tests.fabrics import field, mms_links
 from tests.support import ZONES_APART, ffplan, vary_design, wired
 
 if TYPE_CHECKING:

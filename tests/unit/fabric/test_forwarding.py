@@ -13,7 +13,7 @@ from ffplan.fabric.routing.link_loads import flow_loads
 from ffplan.fabric.routing.traffic import Flows, one_by_one
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints

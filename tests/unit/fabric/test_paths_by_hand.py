@@ -12,7 +12,7 @@ from ffplan.fabric.routing import tree_paths
 from ffplan.fabric.routing.keys import Keys
 from ffplan.fabric.routing.tree_paths import TreePaths, pick
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import wire_tree
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Bools, Ints

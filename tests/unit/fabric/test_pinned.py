@@ -9,7 +9,6 @@ import pytest
 
 from ffplan.base.paths import data_folder
 from ffplan.fabric.routing.adaptive import CutTraffic
-from ffplan.fabric.routing.degraded import bisection
 from ffplan.fabric.routing.double_binary_tree import crossings
 from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.keys import hashed, splitmix
@@ -19,7 +18,7 @@ from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.sizing.slim_fly import delta_of
 from ffplan.fabric.wiring.cabling import cables
 from ffplan.fabric.wiring.network import LEAF
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import bisection, wire_tree
 from tests.support import ZONES_APART, assess_file, ffplan, vary_design, wired
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ import pytest
 from ffplan.fabric.sizing.capacity import interzone_finding, rails_finding
 from ffplan.fabric.sizing.families import Candidate, Request, candidates
 from ffplan.fabric.sizing.link_cuts import dragonfly_cuts, reachable_nodes, tree_cuts, zones_of
-from ffplan.fabric.sizing.slim_fly import delta_of, field, mms_links, prime_power, router_degree
+from ffplan.fabric.sizing.slim_fly import delta_of, prime_power, router_degree
 from ffplan.fabric.sizing.striping import switches_by_policy
+from tests.fabrics import field, mms_links
 from tests.support import document
 
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ffplan.fabric.routing.degraded import DegradedJob, bisection, links_alive, zone_cuts
+from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
 from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree, joined_trees
 from ffplan.fabric.routing.rank_order import aligned
 from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring, tree
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
-from ffplan.fabric.sizing.slim_fly import field, mms_links, router_degree
+from ffplan.fabric.sizing.slim_fly import router_degree
 from ffplan.fabric.wiring.cabling import cable_length
-from ffplan.fabric.wiring.wiring import wire_tree
+from tests.fabrics import bisection, field, mms_links, wire_tree
 
 JOB = np.array([[0, 10], [1, 11], [2, 12], [3, 13]])
 """Four ranks, two rails."""

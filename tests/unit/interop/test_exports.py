@@ -110,7 +110,7 @@ def test_files_for_netbox(design: str) -> None:
     assert {row["device"] for row in interfaces} <= {row["name"] for row in devices}
     used = [(row[f"side_{s}_device"], row[f"side_{s}_name"]) for row in cables for s in "ab"]
     assert sorted(used) == sorted(ends)
-    parts = {part.id: part.cable for part in (own.design.endpoint_link, own.design.inter_switch_link)}
+    parts = {part.id: part.cable for part in (own.design.parts.endpoint_link, own.design.parts.inter_switch_link)}
     assert design == POD or {row["type"] for row in cables} == {_CABLES[parts["800g-2xdr4"] or ""]} == {"smf"}
     assert {row[f"side_{s}_type"] for row in cables for s in "ab"} == {"dcim.interface"}
     kinds = {"infiniband-ndr"} if design == POD else {"400gbase-x-osfp"}

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import lambertw
 
-from ffplan.reliability.checkpoint import daly, goodput, losses, optimum, rsc_ettr, two_level_goodput, young
+from ffplan.reliability.checkpoint import daly, goodput, losses, optimum, two_level_goodput, young
+from tests.formulas import rsc_ettr
 
 HOUR = 3600.0
 M, D, R = 3.09 * HOUR, 60.0, 0.25 * HOUR

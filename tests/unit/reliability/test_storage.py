@@ -16,7 +16,6 @@ from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.reliability.storage import capacity, storage_rates, transfer_seconds
 from ffplan.studies.operate.acceptance_verdicts import robust_score
 from ffplan.training.memory import kv_bytes
-from ffplan.training.model_shape import shape_of
 from tests.support import ROOT, host_named, model_named
 
 PIB = 2.0**50
@@ -106,8 +105,8 @@ def test_the_cache_of_a_context() -> None:
     latent = model_named("deepseek-v3").transformer
     assert transformer is not None
     assert latent is not None
-    assert kv_bytes(shape_of(transformer), 1) == 80 * 2 * 8 * 128 * 2
-    assert kv_bytes(shape_of(latent), 1000, 1) == 1000 * 61 * (512 + 64)
+    assert kv_bytes(transformer, 1) == 80 * 2 * 8 * 128 * 2
+    assert kv_bytes(latent, 1000, 1) == 1000 * 61 * (512 + 64)
 
 
 def test_a_slow_node_stands_out_of_its_fleet() -> None:

@@ -14,8 +14,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.design.training import PlanFields
 from ffplan.studies.train.software import software_of
-from ffplan.training.memory_margins import UNKNOWN_MARGINS, temporary_bytes, worst_of
-from ffplan.training.model_shape import shape_of
+from ffplan.training.memory_margins import UNKNOWN_MARGINS, peak_and_temporary, temporary_of, worst_of
 from ffplan.training.parallel_plan import parallel_plans
 from tests.support import document, ffplan
 
@@ -63,15 +62,18 @@ def first_row(*options: str) -> dict[str, Any]:
 
 def test_adams_temporary_is_4_bytes_of_a_parameter_of_the_shard() -> None:
     """6.74 billion parameters, ZeRO 2 on eight ranks: 4 x 6.74e9 / 8 bytes are 3.14 GiB; on the host they are none."""
-    shape, margins = shape_of(Transformer.model_validate(SEVEN)), margins_of(None)
+    shape, margins = Transformer.model_validate(SEVEN), margins_of(None)
     for plan, expected in (
         (PlanFields(zero=2), 3.14),
         (PlanFields(zero=2, optimizer_dtype="bf16"), 3.14),
         (PlanFields(zero=0), 25.1),
         (PlanFields(zero=2, offload="optimizer"), 0.0),
     ):
-        taken = float(temporary_bytes(shape, parallel_plans(plan, 8.0), margins)) / GIB
+        taken = float(peak_and_temporary(shape, parallel_plans(plan, 8.0), margins)[1]) / GIB
         assert taken == pytest.approx(expected, rel=0.002)
+    shard = 6.74e9 / 8 * 12.0  # bytes of the optimizer's states
+    alone = float(temporary_of(shard, parallel_plans(PlanFields(zero=2), 8.0), margins)) / GIB
+    assert alone == pytest.approx(3.14, rel=0.002)
 
 
 def test_a_plan_that_ran_out_of_memory_is_at_the_edge(tmp_path: Path) -> None:

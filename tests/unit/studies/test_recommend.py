@@ -22,7 +22,6 @@ from ffplan.studies.choose.recommendation import chances, differs, distance, kep
 from ffplan.studies.cost.cost import evaluate, inputs_for, ledger_for, study_cost, whole_life
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.train.default_job import timed_on
-from ffplan.training.model_shape import shape_of
 from tests.support import ffplan, valid
 
 if TYPE_CHECKING:
@@ -239,7 +238,7 @@ def test_days_of_a_sustained_rate() -> None:
     model = Catalog().entry("llama3-8b").part
     assert isinstance(model, Model)
     assert model.transformer is not None
-    days = days_for(shape_of(model.transformer), 57.9e15, 86_400e6)
+    days = days_for(model.transformer, 57.9e15, 86_400e6)
     assert days == pytest.approx(1.0, rel=0.01)
 
 

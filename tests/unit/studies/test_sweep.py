@@ -795,7 +795,7 @@ def test_figures_stay_in_the_range_that_files_have(vary: str, words: str) -> Non
 
 def test_figures_of_arrays_stay_in_the_range_that_files_have() -> None:
     design = swept("site.pue=1.1,1.2", design="fire-flyer-next").design
-    part = design.switch.id
+    part = design.parts.switch.id
     for path, values in (
         (f"{part}.power", [1, 1e308]),
         (f"prices.{part}", [1, 1e16]),

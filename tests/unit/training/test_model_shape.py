@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ffplan.catalog.models import Model
+from ffplan.catalog.models import Model, Transformer
 from ffplan.catalog.store import Catalog
 from ffplan.training.model_flops import (
     attention_flops,
@@ -20,7 +20,7 @@ from ffplan.training.model_flops import (
     parameters,
     sequence_flops,
 )
-from ffplan.training.model_shape import ModelShape, attention_out, moe_fraction, moe_layers, shape_of
+from ffplan.training.model_shape import attention_out, moe_fraction, moe_layers, shape_of
 
 
 def model(name: str) -> Model:
@@ -29,10 +29,10 @@ def model(name: str) -> Model:
     return part
 
 
-def transformer(name: str) -> ModelShape:
+def transformer(name: str) -> Transformer:
     found = model(name).transformer
     assert found is not None
-    return shape_of(found)
+    return found
 
 
 def test_a_rank_holds_a_head_of_keys_and_values_at_least() -> None:
@@ -55,7 +55,7 @@ def test_parameters_are_those_published(name: str) -> None:
         total = sum(convolution_parameters(layer) for layer in found.convolutions)
         assert total == pytest.approx(found.parameters.value, rel=2e-3)
         return
-    shape = shape_of(found.transformer)
+    shape = found.transformer
     assert parameters(shape) == pytest.approx(found.parameters.value, rel=ROUNDED.get(name, 0.006))
     if found.active:
         assert parameters(shape, active=True) == pytest.approx(found.active.value, rel=0.02)
@@ -128,7 +128,7 @@ def test_dimensions_may_be_replaced() -> None:
     base = model("megatron-1.7b").transformer
     assert base is not None
     wide = shape_of(base, hidden=4608, heads=36, layers=np.array([12, 24]))
-    assert (wide.ffn, wide.head_dim, wide.kv_heads) == (4 * 4608, 128, 36)
+    assert (wide.ffn, wide.head_width, wide.key_value_heads) == (4 * 4608, 128, 36)
     sizes = np.asarray(parameters(wide)).tolist()
     assert sizes == sorted(sizes)
 

@@ -54,7 +54,7 @@ def test_memory_of_a_layer_that_predicts_further_tokens() -> None:
     assert two.logits == 2 * one.logits
     both_ways = [stage_bytes(shape, replace(item, schedule="dualpipe"), 15.0).gradients for item in (plain, more)]
     assert (both_ways[1] - both_ways[0]) / 2 / 2 == pytest.approx(2 * 7168**2)  # its rank has the embedding
-    tied = replace(shape, tied=True)
+    tied = shape.model_copy(update={"tied": True})
     one, two = (stage_bytes(tied, item, 15.0) for item in (plain, more))
     assert (two.weights - one.weights) / 2 == pytest.approx(2 * 7168**2)  # the output layer is the embedding
 

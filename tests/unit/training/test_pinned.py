@@ -126,7 +126,7 @@ def test_matrices_around_latent_attention() -> None:
     shape = shape_named("deepseek-v3")
     assert shape.latent is not None
     latent = shape.latent.model_copy(update={"key_value_rank": 500, "rope_dim": 40})
-    found = around_attention(replace(shape, latent=latent), 4)
+    found = around_attention(shape.model_copy(update={"latent": latent}), 4)
     assert found == (
         (latent.query_rank, 7168),
         (128 * (128 + 40) / 4, latent.query_rank),

@@ -9,10 +9,9 @@ from ffplan.design.training import PlanFields
 from ffplan.training.accelerator_rates import AcceleratorRates
 from ffplan.training.kept_activations import layer_kept_bytes
 from ffplan.training.memory import stage_bytes
-from ffplan.training.model_shape import shape_of
 from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
-from tests.support import model_named
+from tests.support import model_named, shape_named
 
 RATES = AcceleratorRates(
     products=1e15,
@@ -33,7 +32,7 @@ def kept(model: str, *parts: str, precision: str = "bf16", share: float = 0.0) -
     """Return the bytes that a layer keeps of a token."""
     transformer = model_named(model).transformer
     assert transformer is not None
-    shape = shape_of(transformer)
+    shape = transformer
     plan = PlanFields.model_validate({"precision": precision, "recompute_parts": parts})
     return float(layer_kept_bytes(shape, parallel_plans(plan, 1.0), share) / shape.sequence)
 
@@ -44,7 +43,7 @@ def test_bytes_of_a_parameter() -> None:
     assert (low.kept_bytes, low.reduced_bytes, low.optimizer_bytes) == (4, 2, 8)
     assert PlanFields(gradient_bytes=2).reduced_bytes == 2
     assert PlanFields(main_params="none").optimizer_bytes == 8
-    shape = shape_of(model_named("llama-13b").transformer)  # type: ignore[arg-type]
+    shape = shape_named("llama-13b")
     twelve, eight = (stage_bytes(shape, parallel_plans(plan, 8.0), 0) for plan in (plain, low))
     assert eight.optimizer / twelve.optimizer == pytest.approx(8 / 12)
     assert eight.gradients == twelve.gradients
@@ -74,7 +73,7 @@ def test_latents_and_experts_keep_less() -> None:
 
 def test_time_of_recomputed_parts() -> None:
     """Norms move 4 w h bytes a token, up-projections 2 (q r_q + heads (d_nope + d_v) r_kv) operations."""
-    shape = shape_of(model_named("deepseek-v3").transformer)  # type: ignore[arg-type]
+    shape = shape_named("deepseek-v3")
     plan = PlanFields(recompute_parts=("norms", "latent"))
     again = parts_again(shape, parallel_plans(plan, 1.0), RATES, 1.0)
     tokens = shape.sequence

@@ -64,7 +64,7 @@ def test_weights_of_latent_attention_without_a_latent_of_queries() -> None:
     shape = shape_named("deepseek-v3")
     assert shape.latent is not None
     assert narrow_weights(shape) == 7168 * (1536 + 512 + 64)
-    plain = replace(shape, latent=shape.latent.model_copy(update={"query_rank": None}))
+    plain = shape.model_copy(update={"latent": shape.latent.model_copy(update={"query_rank": None})})
     assert narrow_weights(plain) == 7168 * (512 + 64)
 
 

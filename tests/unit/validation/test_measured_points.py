@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.inputs.document import parse_document, read_document
 from ffplan.inputs.validate import validate
-from ffplan.report.chart import MeasuredCurve, MeasuredMark
+from ffplan.report.chart import MeasuredCurve
 from ffplan.report.page.scale_chart import scale_chart
+from ffplan.results.collective import MeasuredPoint
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.measured_points import measured_files, measured_points, rows_at
 from tests.support import ROOT, assess_file, collective, ffplan, vary_design
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.design import Assessment
-    from ffplan.validation.measured_points import MeasuredPoint
 
 CASE: dict[str, Any] = {
     "id": "a",
@@ -56,7 +57,7 @@ def points(design: str | Path, library: str, *files: CaseFile) -> tuple[Measured
 
 def test_a_case_becomes_a_point() -> None:
     (point,) = points("superpod-h100-4su", "nccl", file_of(note="cold"))
-    assert (point.gpus, point.size_bytes, point.low, point.high) == (64, 2**30, None, None)
+    assert (point.gpus, point.size_bytes, point.low_gbyte_s, point.high_gbyte_s) == (64, 2**30, None, None)
     assert point.gbyte_s == pytest.approx(2**30 / 6e-3 / 1e9)
     assert (point.server, point.same_server, point.nics) == ("hgx-h100-8nic", True, "8 x NVIDIA ConnectX-7 400 Gb/s")
     assert (point.case, point.source, point.date, point.status) == ("f, a", "t", "2024", "V")
@@ -65,7 +66,7 @@ def test_a_case_becomes_a_point() -> None:
 
 def test_bus_bandwidth_and_ranges_are_converted() -> None:
     (point,) = points("superpod-h100-4su", "nccl", file_of(metric="busbw_gbyte_s", values=[[[63.0, 126.0]]]))
-    assert (point.low, point.high, point.gbyte_s) == pytest.approx((32, 64, 48))
+    assert (point.low_gbyte_s, point.high_gbyte_s, point.gbyte_s) == pytest.approx((32, 64, 48))
     (point,) = points("superpod-h100-4su", "nccl", file_of(metric="algbw_gbyte_s", values=[[50]]))
     assert point.gbyte_s == 50
 
@@ -161,12 +162,27 @@ def test_lines_have_a_point_where_something_is_measured() -> None:
     assert row.algbw_gbyte_s < 0.8 * report.scales[0].algbw_gbyte_s
 
 
-def measured(**changes: Any) -> MeasuredMark:
-    plain = {"gpus": 16, "gbyte_s": 5.0, "low": None, "high": None, "server": "s", "same_server": True}
-    return MeasuredMark(**{**plain, "case": "f, a", "source": "a source", **changes})
+def measured(**changes: Any) -> MeasuredPoint:
+    point = MeasuredPoint(
+        gpus=16,
+        size_bytes=2.0**30,
+        gbyte_s=5.0,
+        low_gbyte_s=None,
+        high_gbyte_s=None,
+        server="s",
+        nics="8 x n",
+        same_server=True,
+        case="f, a",
+        source="A paper",
+        date="2024",
+        status="V",
+        fitted=False,
+        note="",
+    )
+    return replace(point, **changes)
 
 
-def curve(*found: MeasuredMark, design: int = 0) -> MeasuredCurve:
+def curve(*found: MeasuredPoint, design: int = 0) -> MeasuredCurve:
     return MeasuredCurve(
         design=design, library="nccl", requirements="x, nccl and 1 GiB", points=found, expected=((32, 7.0),)
     )
@@ -183,22 +199,26 @@ def test_the_chart_says_where_there_is_none() -> None:
     assert not any(point.mark for point in (*silent.points, *none.points))
     assert "no measurement" not in one.note
     assert "Hollow" not in one.note
-    assert [(p.x, p.value, p.series, p.mark, p.source) for p in one.points if p.mark] == [
-        (16.0, 5.0, "measured, nccl, s", "filled", "a source")
-    ]
+    (mark,) = (p for p in one.points if p.mark)
+    assert (mark.x, mark.value, mark.series, mark.mark) == (16.0, 5.0, "measured, nccl, s", "filled")
+    rate = next(p.value for p in one.points if p.x == 16 and not p.mark)
+    assert mark.source == (
+        f"measured 5 GB/s on 16 GPUs of s (8 x n), 1 GiB; the engine expects {rate:.3g} of this design. "
+        "A paper (2024, V); not used in a fit."
+    )
     assert [p.x for p in one.points if not p.mark] == [16, 32, 64, 256, 1016]
     assert next(p.value for p in one.points if p.x == 32) == 7.0
 
 
 def test_a_measurement_that_two_designs_share_is_drawn_once() -> None:
     named = (("a", assess_file("superpod-h100-4su")), ("b", assess_file("aws-p5-64")))
-    other = measured(same_server=False, source="of b")
+    other = measured(same_server=False, source="Of b")
     found = scale_chart(named, (curve(other), curve(measured(), design=1)))
     assert found
-    assert [(p.mark, p.source) for p in found.points if p.mark] == [("filled", "a source")]
+    assert [(p.mark, "A paper" in p.source) for p in found.points if p.mark] == [("filled", True)]
     found = scale_chart(named, (curve(measured()), curve(other, design=1)))
     assert found
-    assert [(p.mark, p.source) for p in found.points if p.mark] == [("filled", "a source")]
+    assert [(p.mark, "A paper" in p.source) for p in found.points if p.mark] == [("filled", True)]
     found = scale_chart(named, (curve(other), curve(measured(case="f, b"))))
     assert found
     assert len([p for p in found.points if p.mark]) == 2

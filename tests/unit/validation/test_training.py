@@ -86,7 +86,7 @@ def test_columns_replace_what_the_plan_and_the_model_say() -> None:
     text = RUNS.replace("pipeline, seconds]", "pipeline, kv_heads, seconds]").replace("2, 2, 2.5]", "2, 2, 8, 2.5]")
     wide = prepared(text.replace("32, 1, 3.5]", "32, 1, 24, 3.5]"))
     assert np.asarray(wide.shape.kv_heads).tolist() == [8, 24]
-    assert np.asarray(table.shape.kv_heads).tolist() == 24
+    assert np.asarray(table.shape.key_value_heads).tolist() == 24
 
 
 def test_every_measure_is_told_from_the_same_step() -> None:
