@@ -24,15 +24,7 @@ from ffplan.training.group_collectives import Cluster
 from ffplan.training.memory import PARTS as SIZES
 from ffplan.training.memory import peak_bytes, stage_bytes
 from ffplan.training.memory_margins import MemoryMargins, temporary_bytes, worst_of
-from ffplan.training.search_space import (
-    PLACED,
-    Refinement,
-    best,
-    evaluate_space,
-    fastest,
-    search_space,
-    single,
-)
+from ffplan.training.search_space import PLACED, Refinement, best, evaluate_space, fastest, search_space, single
 from ffplan.training.step import step_parts, step_time
 from ffplan.training.train_run import TrainRun
 from tests.support import examples, host_named, shape_named

@@ -191,8 +191,7 @@ def test_a_joint_fit_finds_what_belongs_to_accelerator_and_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "note"),
-    [(1.0, "the least that the fit allows"), (1.0001, "the least that the fit allows"), (1.5, None)],
+    ("share", "note"), [(1.0, "the least that the fit allows"), (1.0001, "the least that the fit allows"), (1.5, None)]
 )
 def test_constants_at_an_end_of_their_range_are_told(share: float, note: str | None) -> None:
     from ffplan.calibration.fit import BOUNDS, _notes

@@ -51,10 +51,7 @@ def test_links_of_a_torus_are_summed_in_one_direction(name: str, links: int, eac
     assert rate.low == links * 45
 
 
-@pytest.mark.parametrize(
-    ("name", "mebibytes"),
-    [("b300", 275_040), ("mi355x", 294_912)],
-)
+@pytest.mark.parametrize(("name", "mebibytes"), [("b300", 275_040), ("mi355x", 294_912)])
 def test_memory_is_what_a_device_prints(name: str, mebibytes: int) -> None:
     gibibytes = accelerator(name).memory.value / 2**30
     assert gibibytes == pytest.approx(mebibytes / MIB_PER_GIB, abs=0.05)

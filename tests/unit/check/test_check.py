@@ -47,10 +47,7 @@ def test_a_kept_limit_is_silent() -> None:
 
 def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *WITHOUT_PRICES,
-        ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW"),
+        tmp_path, "fire-flyer-2", *WITHOUT_PRICES, ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW")
     )
     a = assess_file(path)
     assert a.cost is None

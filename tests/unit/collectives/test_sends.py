@@ -21,13 +21,7 @@ def send(size: float, *, least: float = 4.0, most: float = 32.0) -> float:
     """Return the time of a send at 640 GB/s with channels of 20."""
     return float(
         transfer_time(
-            size,
-            1 / 640e9,
-            channel_per_byte=1 / 20e9,
-            channels_least=least,
-            channels_most=most,
-            part=16 * MIB,
-            **PLAIN,
+            size, 1 / 640e9, channel_per_byte=1 / 20e9, channels_least=least, channels_most=most, part=16 * MIB, **PLAIN
         )
     )
 

@@ -68,11 +68,7 @@ def test_cables_that_are_known_already_change_nothing() -> None:
 
 
 def test_without_prices_there_is_no_bill(tmp_path: Path) -> None:
-    path = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *WITHOUT_PRICES,
-    )
+    path = vary_design(tmp_path, "fire-flyer-2", *WITHOUT_PRICES)
     from ffplan.cost.bom import price
 
     own = wired(path)

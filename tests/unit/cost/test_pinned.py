@@ -27,14 +27,7 @@ LINE = CostLine(
 
 
 def test_a_total_over_accelerators_wants_a_price_and_accelerators() -> None:
-    found = CostPlan(
-        currency="USD",
-        price_book="b",
-        date="2026-11",
-        excluded=(),
-        lines=(LINE,),
-        missing=(),
-    )
+    found = CostPlan(currency="USD", price_book="b", date="2026-11", excluded=(), lines=(LINE,), missing=())
     nothing = MissingPrice(category="servers", part="s", quantity=2)
     assert found.per_accelerator(4) == 2.5
     assert found.per_accelerator(0) is None

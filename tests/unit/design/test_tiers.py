@@ -152,12 +152,7 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
 @pytest.mark.parametrize(
     ("lines", "fields", "rule", "words"),
     [
-        (
-            ("leaf: {downlinks: 128, uplinks: 60}",),
-            {},
-            "fabric-divisibility",
-            "take 94 ports of `sn5600`",
-        ),
+        (("leaf: {downlinks: 128, uplinks: 60}",), {}, "fabric-divisibility", "take 94 ports of `sn5600`"),
         (("leaf: {uplinks: 8}", "oversubscription: 2:1"), {}, "design-tiers", "has no effect beside the 8 uplinks"),
         (("core: {breakout: 2}",), {}, "design-tiers", "there are no core switches"),
         (("leaf: {downlinks: 8}",), {"tiers": "1"}, "design-tiers", "one tier has no uplinks and no spines"),
@@ -175,12 +170,7 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
             "fabric-divisibility",
             "do not divide into 3 equal parts, but into 1, 2, 4",
         ),
-        (
-            ("spine: {downlinks: 200}",),
-            {},
-            "fabric-divisibility",
-            "of a spine are more than its 128 ports",
-        ),
+        (("spine: {downlinks: 200}",), {}, "fabric-divisibility", "of a spine are more than its 128 ports"),
         (
             ("spine: {pod_leaves: 100, uplinks: 40}",),
             {"tiers": "3"},

@@ -68,13 +68,7 @@ def fabric(*rows: tuple[int, int, int], trees: tuple[Any, ...] = ()) -> Any:
 def tree(endpoints: int, first: int, *, tiers: int = 2, uplinks: int = 4, splits: tuple[int, int] = (2, 2)) -> Any:
     """Return a tree of eight-port switches whose links from leaf to spine begin with number `first`."""
     rule = TreeRule(
-        tiers=tiers,
-        radix=8,
-        uplinks=uplinks,
-        rails=1,
-        core_policy="minimal",
-        splits=splits,
-        leaf_down=8 - uplinks,
+        tiers=tiers, radix=8, uplinks=uplinks, rails=1, core_policy="minimal", splits=splits, leaf_down=8 - uplinks
     )
     return SimpleNamespace(tree=build_tree(rule, endpoints), first_leaf_spine=first)
 

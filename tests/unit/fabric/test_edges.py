@@ -61,9 +61,15 @@ def test_traffic_that_is_too_much_or_has_no_source(monkeypatch: pytest.MonkeyPat
         flows_of(stored.design, stored.fabric, job, "incast", 1.0, 0)
 
 
-def test_planes_are_lost_one_at_a_time() -> None:
-    titles = [loss.title for loss in default_losses(wired("fire-flyer-next").fabric)]
-    assert sum("plane" in title for title in titles) == 1
+def test_one_of_each_kind_is_lost_and_one_link_of_a_hundred() -> None:
+    """32,768 NICs on four planes of 128 leaves and 64 spines, with as many links between them."""
+    losses = default_losses(wired("fire-flyer-next").fabric)
+    assert [(loss.kind, loss.count, len(loss.pool)) for loss in losses] == [
+        ("leaf", 1, 512),
+        ("spine", 1, 256),
+        ("plane", 1, 4),
+        ("link", 328, 32_768),
+    ]
 
 
 def test_all_to_all_stays_in_its_plane() -> None:

@@ -37,15 +37,7 @@ def test_more_planes_than_parts_are_refused(planes: int, most: int) -> None:
 @pytest.mark.parametrize(("nodes", "switches"), [(39, 8), (40, 8), (41, None)])
 def test_as_many_nodes_as_a_switch_has_ports_need_one_switch_a_rail(nodes: int, switches: int | None) -> None:
     """Eight rails on switches of 40 ports; a node more has no place on one tier."""
-    ask = Request(
-        endpoints=8 * nodes,
-        radix=40,
-        rails=8,
-        ratio=1.0,
-        core_policy="minimal",
-        tiers=(1,),
-        planes=(1,),
-    )
+    ask = Request(endpoints=8 * nodes, radix=40, rails=8, ratio=1.0, core_policy="minimal", tiers=(1,), planes=(1,))
     (found,) = rail_trees(ask)
     if switches is None:
         assert isinstance(found, str)

@@ -56,11 +56,7 @@ def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Pa
     e = planes.network.endpoints
     src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
     assert TreeRouting(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
-    apart = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *ZONES_APART,
-    )
+    apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
     _, zones = load(apart)
     e = zones.network.endpoints
     last = len(e) - 1

@@ -50,15 +50,7 @@ def test_hashes_differ_by_source_destination_seed_and_level() -> None:
 
 
 def ask(endpoints: int, radix: int) -> Request:
-    return Request(
-        endpoints=endpoints,
-        radix=radix,
-        rails=1,
-        ratio=1.0,
-        core_policy="minimal",
-        tiers=(2,),
-        planes=(1,),
-    )
+    return Request(endpoints=endpoints, radix=radix, rails=1, ratio=1.0, core_policy="minimal", tiers=(2,), planes=(1,))
 
 
 def only(make: Callable[[Request], Iterator[Candidate | str]], endpoints: int, radix: int) -> Any:

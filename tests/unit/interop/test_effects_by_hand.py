@@ -58,10 +58,7 @@ UP = "of the bandwidth to the tier above"
         ([(0, 0.25), (2, 0.75)], JOB.format("a", "25 %", HELD)),
         ([(0, 0.25), (1, 0.75)], JOB.format("a and b", "25 %", HELD)),
         ([(1, 1.0), (0, 0.25)], JOB.format("b and a", "50 %", "1 of its 2 NICs gone")),
-        (
-            [(0, 1.0), (2, 1.0), (3, 0.5)],
-            "a is off the fabric; " + JOB.format("b", "50 %", HELD),
-        ),
+        ([(0, 1.0), (2, 1.0), (3, 0.5)], "a is off the fabric; " + JOB.format("b", "50 %", HELD)),
         ([(4, 1.0)], f"leaf-1 keeps 50 % {UP}"),
         ([(4, 0.5)], f"leaf-1 keeps 75 % {UP}"),
         ([(4, 1.0), (5, 1.0)], f"leaf-1 keeps 0 % {UP}"),

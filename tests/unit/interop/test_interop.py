@@ -250,11 +250,7 @@ def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> Non
 
     assert roots(ffplan("export", "fire-flyer-2", "--to", "slurm").out) == ["interzone"]
     assert roots(ffplan("export", "dgx-a100-10k", "--to", "slurm").out) == ["fabric"]
-    apart = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *ZONES_APART,
-    )
+    apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
     assert roots(ffplan("export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
 
 

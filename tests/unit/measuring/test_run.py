@@ -11,15 +11,7 @@ from ffplan.base.formatting import data_size
 from ffplan.measuring.kernels import Gemm
 from ffplan.measuring.plan import GROUPS, KernelPlan, default_plan, tiny_plan
 from ffplan.measuring.recording import recording_text
-from ffplan.measuring.run import (
-    BATCH,
-    FEWEST,
-    RecordingHead,
-    UnsupportedKernelError,
-    percentile,
-    run_plan,
-    time_kernel,
-)
+from ffplan.measuring.run import BATCH, FEWEST, RecordingHead, UnsupportedKernelError, percentile, run_plan, time_kernel
 from tests.unit.measuring.fakes import RuledCalls, RuledDevice
 
 if TYPE_CHECKING:

@@ -48,8 +48,7 @@ def test_a_server_of_two_unlike_sockets() -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_fabric", "through_cpu", "beside"),
-    [("n0", False, 2), ("n1", True, 0), ("n0 n1", True, 2), ("", False, 0)],
+    ("on_fabric", "through_cpu", "beside"), [("n0", False, 2), ("n1", True, 0), ("n0 n1", True, 2), ("", False, 0)]
 )
 def test_a_nic_is_near_where_a_switch_joins_it_to_a_gpu(on_fabric: str, through_cpu: bool, beside: int) -> None:
     nics = [(name, nic(), 50.0) for name in on_fabric.split()]

@@ -26,11 +26,7 @@ def far() -> Reach:
     design = resolve(document, used)
     report = workload_report(design, used, design.stated_workload)
     job = KeptPlan(
-        document=document,
-        catalog=catalog,
-        model=report.model,
-        plan=_kept(report),
-        gpus=report.rows[0].plan.gpus,
+        document=document, catalog=catalog, model=report.model, plan=_kept(report), gpus=report.rows[0].plan.gpus
     )
     return reach(job, design, used)
 
