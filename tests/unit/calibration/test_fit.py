@@ -12,7 +12,6 @@ from ffplan.calibration.calibrate import CalibrationRequest, _report
 from ffplan.calibration.fit import (
     BOUNDS,
     Fit,
-    FitError,
     errors,
     fit,
     fitted_rates,
@@ -58,21 +57,6 @@ def test_a_fit_finds_the_constants_again() -> None:
     assert found.after < 1e-5 < found.before
     assert found.before == pytest.approx(np.abs(errors([table])).mean())
     assert calls == list(range(1, len(calls) + 1))
-
-
-def test_a_constant_at_the_end_of_its_range_is_noted() -> None:
-    pytest.importorskip("scipy")
-    table = made({"matrix": 1.0})
-    table = replace(table, columns={**table.columns, "seconds": table.columns["seconds"] / 2})
-    found = fit([table], names=("matrix",), units=132, base=table.accelerator.training)
-    assert found.values["matrix"] == pytest.approx(BOUNDS["matrix"][1], rel=1e-3)
-    assert found.notes == {"matrix": "the most that the fit allows"}
-
-
-def test_more_constants_than_rows_are_refused() -> None:
-    pytest.importorskip("scipy")
-    with pytest.raises(FitError, match=r"2 row\(s\) cannot tell 3 constants: matrix, memory, kernel"):
-        fit([made()], names=("matrix", "memory", "kernel"), units=132)
 
 
 def test_errors_are_of_the_time_in_every_unit() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support import ROOT, WITHOUT_PRICES, assess_file, ffplan, overlay_part, vary_design
+from tests.support import ROOT, WITHOUT_PRICES, assess_file, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,10 +41,6 @@ def test_a_broken_limit_is_found_at_the_limit(tmp_path: Path, limit: str, rule: 
     assert f"[{rule}]" in run.out
 
 
-def test_a_kept_limit_is_silent() -> None:
-    assert not [found for found in assess_file("fire-flyer-2").findings if found.rule.startswith("limit-")]
-
-
 def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
         tmp_path, "fire-flyer-2", *WITHOUT_PRICES, ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW")
@@ -54,87 +50,16 @@ def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     assert "name a price book" in next(found.remedy for found in a.findings if found.rule == "limit-capex")
 
 
-def test_rack_power_uses_the_rated_maximum(tmp_path: Path) -> None:
-    path = vary_design(
-        tmp_path,
-        "dgx-a100-10k",
-        ("count: 1250}", "count: 1250, per_rack: 4}"),
-        ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n"),
-    )
-    found = next(found for found in assess_file(path).findings if found.rule == "limit-power-per-rack")
-    assert "is 26 kW, above the limit of at most 25 kW" in found.message  # 4 x 6.5 kW
-
-
-def test_uneven_zones(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 1249"))
-    a = assess_file(path)
-    assert "zones-uneven" in {found.rule for found in a.findings}
-    assert a.fabric.endpoints_per_zone == (760, 759)
-    assert ffplan("check", str(path)).code == 0
-    assert ffplan("check", str(path), "--fail-on", "warning").code == 1
-    assert ffplan("check", str(path), "--fail-on", "info").code == 1
-
-
 def test_rate_mismatch(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-2", ("endpoint: hdr-dac", "endpoint: 400g-dac"))
     found = next(found for found in assess_file(path).findings if found.rule == "rate-mismatch")
     assert "`400g-dac` runs at 400 Gb/s, a port of `qm8700` at 200 Gb/s" in found.message
 
 
-def _mismatches(folder: Path, *changes: tuple[str, str]) -> list[str]:
-    path = vary_design(folder, "fire-flyer-2", ("switch: qm8700", "switch: qm9700"), *changes)
-    return [found.message for found in assess_file(path).findings if found.rule == "rate-mismatch"]
-
-
-def test_one_cause_of_a_rate_mismatch_is_one_finding(tmp_path: Path) -> None:
-    """Links and NICs of 200 Gb/s on ports of 400 Gb/s; then a link of another rate, which is a second cause."""
-    slow = ["`hdr-dac`, `hdr-aoc` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"]
-    assert _mismatches(tmp_path) == slow
-    assert len(_mismatches(tmp_path, ("endpoint: hdr-dac", "endpoint: hdr-aoc"))) == 1
-    (found,) = _mismatches(tmp_path, ("inter_switch: hdr-aoc", "inter_switch: 400g-aoc"))
-    assert found == "`hdr-dac` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"
-
-
 def test_a_recalled_price_is_named_once() -> None:
     """The floor plan uses `400g-aoc` for links of NICs and between switches."""
     (found,) = [found for found in assess_file("superpod-h100-4su").findings if found.rule == "recalled-prices"]
     assert found.message.count("`400g-aoc`") == 1
-
-
-def test_fewer_tiers(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 100"))
-    found = next(found for found in assess_file(path).findings if found.rule == "fewer-tiers")
-    assert "800 ports per zone would fit with `tiers: 2`, which holds 800" in found.message
-
-
-def test_spare_ports_silence_fabric_full(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "fire-flyer-2", ("count: 135", "count: 130"))
-    a = assess_file(path)
-    assert a.fabric.spare_ports == 10
-    assert "fabric-full" not in {found.rule for found in a.findings}
-
-
-def test_unjoined_zones_are_said(tmp_path: Path) -> None:
-    text = vary_design(tmp_path, "fire-flyer-2").read_text()
-    start, end = text.index("  inter_zone:"), text.index("  oversubscription")
-    path = tmp_path / "apart.yaml"
-    path.write_text(text[:start] + text[end:])
-    a = assess_file(path)
-    assert (a.fabric.bisection_gbyte_s, a.fabric.switches.interzone) == (0, 0)
-    (found,) = [found for found in a.findings if found.rule == "zone-bottleneck"]
-    assert found.message == "nothing joins the zones: no job can span them"
-    assert found.severity == "warning"
-
-
-def test_recalled_prices_weigh_their_share(overlay: Path) -> None:
-    overlay_part(
-        overlay,
-        "usd-2024",
-        ("roce-128x400g: {value: 45000, source: recalled", "roce-128x400g: {value: 45000, source: epoch"),
-    )
-    message = {f.rule: f.message for f in assess_file("fire-flyer-next", str(overlay)).findings}["recalled-prices"]
-    assert message.startswith("1 % of the cost")
-    assert "roce" not in message
 
 
 def test_json_findings() -> None:
