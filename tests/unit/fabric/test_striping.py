@@ -146,8 +146,6 @@ site: {pue: 1.2}
 
 
 def test_where_no_change_evens_the_links_none_is_named(tmp_path: Path) -> None:
-    from ffplan.fabric.sizing.striping import even_change
-
     path = tmp_path / "odd.yaml"
     path.write_text(ODD)
     design = resolved(path)

@@ -313,8 +313,6 @@ def test_a_limit_on_an_empty_cost_scope_cannot_be_checked(tmp_path: Path) -> Non
 
 
 def test_overlaid_parts_are_named_in_text(overlay: Path) -> None:
-    from tests.support import ffplan
-
     overlay_part(overlay, "qm8700")
     for form in ("table", "markdown"):
         assert "qm8700 from" in " ".join(
@@ -494,8 +492,6 @@ def test_only_the_group_that_communicates_needs_its_inside(overlay: Path, tmp_pa
 
 
 def test_csv_tells_designs_of_one_name_apart(tmp_path: Path) -> None:
-    from tests.support import ffplan
-
     path = vary_design(tmp_path, "fire-flyer-2")
     rows = ffplan("compare --baseline fire-flyer-2 --format csv", str(path), "fire-flyer-2").out.splitlines()
     assert {row.partition(",")[0] for row in rows[1:]} == {str(path), "designs/fire-flyer-2.yaml"}
@@ -527,8 +523,6 @@ def test_a_rack_of_one_scale_up_switch_is_named_as_such(tmp_path: Path) -> None:
 
 
 def test_the_hours_behind_a_year_of_electricity_are_stated() -> None:
-    from tests.support import ffplan
-
     a = assess_file("superpod-h100-4su")
     assert a.power.electricity_per_year == pytest.approx(a.power.facility_kw * 8760 * 0.08)
     assert any("8,760 hours at the power in training" in text for text in a.assumptions)
@@ -537,8 +531,6 @@ def test_the_hours_behind_a_year_of_electricity_are_stated() -> None:
 
 
 def test_compare_explains_its_currency_once() -> None:
-    from tests.support import ffplan
-
     done = ffplan("compare fire-flyer-2 fire-flyer-2-nvlink dgx-a100-10k")
     assert done.out.count("paper-unit: relative prices; a unit is about 13,100 USD") == 1
     assert "paper-unit:" not in ffplan("compare superpod-h100-4su fire-flyer-next").out

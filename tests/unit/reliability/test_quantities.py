@@ -1,4 +1,4 @@
-"""Quantiles of small samples, and shortages of many values at once."""
+"""Terms of storage, quantiles of counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,22 @@ from scipy import stats
 from ffplan.reliability.job import _moved
 from ffplan.reliability.simulate import FEW_RUNS, mean_interval
 from ffplan.reliability.spares import POINTS, shortage
+from ffplan.reliability.storage import CLIENTS, NICS, NODE_NICS, WHOLE, ServiceRates, server_terms, transfer_terms
 from tests.unit.reliability.test_failures import JOB
+
+SERVICE = ServiceRates(efficiency=0.5, client=10.0, whole=70.0, checkpoint=None)
+SERVERS = {NICS: 100.0, "drives": 80.0}
+
+
+def test_servers_by_hand() -> None:
+    """Half of 100 GB/s of NICs, drives whole, and the file system's own 70."""
+    assert server_terms(SERVERS, SERVICE) == {NICS: 50.0, "drives": 80.0, WHOLE: 70.0}
+
+
+def test_nodes_by_hand() -> None:
+    """Three nodes: half of 75 GB/s of NICs, and 10 GB/s of each client."""
+    terms = transfer_terms(SERVERS, SERVICE, nodes=3, nics_gbyte_s=75.0)
+    assert (terms[NODE_NICS], terms[CLIENTS], min(terms.values())) == (37.5, 30.0, 30.0)
 
 
 @pytest.mark.parametrize("freedom", range(1, 30))

@@ -1,4 +1,4 @@
-"""Files that ship are read unchecked: each is what the validator makes of it."""
+"""Which figures are trusted, and what notes say."""
 
 from __future__ import annotations
 
@@ -8,10 +8,24 @@ import pytest
 
 from ffplan.catalog.extended import base_name, with_base
 from ffplan.catalog.kinds import KINDS, model_of
+from ffplan.catalog.noted import noted
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.model import Frozen
 from ffplan.inputs.trusted import trusted
 from ffplan.inputs.validate import validate
+from ffplan.schema.json_schema import json_schema
+
+
+@pytest.mark.deep
+def test_schemas_are_the_same_after_figures_were_noted() -> None:
+    kinds = ("catalog", "assessment", "design", "train")
+    before = [json_schema(kind) for kind in kinds]
+    seen: set[tuple[str, tuple[str | int, ...]]] = set()
+    entry = noted(Catalog().entry("h100-sxm-80gb"), seen)
+    assert entry.part.memory.value > 0  # type: ignore[attr-defined]
+    assert seen == {("h100-sxm-80gb", ("memory",))}
+    assert [json_schema(kind) for kind in kinds] == before
+
 
 CATALOG = Catalog()
 

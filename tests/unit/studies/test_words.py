@@ -1,19 +1,52 @@
-"""What a report says of rails is what the wiring does with them."""
+"""What reports say of units, routes and rails."""
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.catalog.evidence import DataFigure
+from ffplan.catalog.store import Catalog
 from ffplan.studies.basis.provenance import _rails
-from tests.support import ROOT, vary_design, wired
+from ffplan.studies.explain.catalog import _unit
+from tests.support import ROOT, ffplan, vary_design, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.studies.fabric.wired import WiredDesign
+
+
+@pytest.mark.parametrize(
+    ("value", "unit"),
+    [("80 GiB", "GiB"), ("1 GiB", "GiB"), ("512 MiB", "GB"), ("80 GB", "GB"), ("1.5 GiB", "GB"), ("141 GB", "GB")],
+)
+def test_memory_is_shown_in_the_unit_that_makes_it_whole(value: str, unit: str) -> None:
+    part = Catalog().entry("a100-pcie-40gb").part
+    figure = DataFigure.model_validate({"value": value, "source": next(iter(part.sources))})
+    assert _unit(part, figure)[0] == unit
+
+
+@pytest.mark.parametrize(
+    ("design", "options", "words"),
+    [
+        ("fire-flyer-2", (), "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths"),
+        ("fire-flyer-2", (), "minhop, OpenSM's default, can be far slower"),
+        ("dgx-a100-10k", (), "takes this tree only where `root_guid_file` names its roots"),
+        ("l40s-8-roce", (), "switches with ECMP hash by flow instead"),
+        ("l40s-8-roce", ("--routing", "ecmp"), "hashing flow by flow (ECMP)"),
+        ("dragonfly-a100", (), "no engine of OpenSM routes a dragonfly so"),
+        ("fire-flyer-2", ("--routing", "adaptive"), "even spreading over all usable links"),
+    ],
+)
+def test_whose_loads_they_are(design: str, options: tuple[str, ...], words: str) -> None:
+    run = ffplan("route", design, *options, "-f", "json")
+    assert run.code == 0, run.err
+    assert words in json.loads(run.out)["holds_for"]
+
 
 OWN, FILLED, ONE = ", each rail on leaves of its own", ", leaves filled rail after rail", ", all rails on one leaf"
 BASE = "superpod-h100-4su"

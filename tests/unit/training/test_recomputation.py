@@ -1,17 +1,24 @@
-"""What each policy of activation recomputation computes again, and what it keeps."""
+"""What is recomputed backward, and what it costs."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ffplan.design.training import PlanFields
+from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.axes import RECOMPUTE
 from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.layer import dense_layer
 from ffplan.training.mfu import operations_again, step_flops
 from ffplan.training.model_flops import attention_flops, layer_matrix_weights
+from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recompute import fraction_again
-from tests.support import shape_named
+from ffplan.training.recomputed import parts_again
+from tests.support import host_named, shape_named
 from tests.unit.training.test_layer import plans, speeds
 
 
@@ -93,3 +100,34 @@ def test_what_a_policy_keeps_of_a_layer() -> None:
     assert kept["keep-products"] == pytest.approx(4096 + 6144 + 2 * 14336 + 2 * 4096)
     assert kept["every-second"] == pytest.approx(4096 + 4096 + 1024 + 4096 + 14336 + 4096)
     assert kept["none"] == kept["selective"] == pytest.approx(layer_kept_bytes(shape, plans()) / 8192 / 2)
+
+
+def again(model: str, *parts: str, **fields: Any) -> tuple[float, float]:
+    """Return the operations and the bytes of a micro-batch on a machine of 1 FLOP/s and 1 byte/s."""
+    part = host_named("hgx-h100-8nic").accelerator
+    assert part is not None
+    rates = replace(accelerator_rates(part, "bf16"), products=1.0, memory=1.0)
+    plans = parallel_plans(PlanFields.model_validate({"recompute_parts": parts, "batch": 8, **fields}), 8.0)
+    found = parts_again(shape_named(model), plans, rates, 0.0)
+    return float(np.asarray(found.products)), float(np.asarray(found.moved))
+
+
+def test_only_latent_attention_has_latents() -> None:
+    assert again("llama2-70b", "latent") == (0.0, 0.0)
+    products, moved = again("deepseek-v3", "latent")
+    assert products > 0
+    assert moved == 0.0
+
+
+def test_the_activation_of_a_dense_network_is_its_width() -> None:
+    """A gated network of 28,672: gate and value read, result written, 2 bytes each; TP 2 halves it."""
+    one, two = again("llama2-70b", "activation")[1], again("llama2-70b", "activation", tensor=2)[1]
+    tokens, width = shape_named("llama2-70b").sequence, 28_672
+    assert one == pytest.approx(3 * tokens * 2 * width)
+    assert two == pytest.approx(one / 2)
+
+
+def test_norms_read_and_write_the_hidden_state_twice() -> None:
+    """Two norms of 2 w h bytes each."""
+    tokens = shape_named("llama2-70b").sequence
+    assert again("llama2-70b", "norms")[1] == pytest.approx(tokens * 4 * 2 * 8192)
