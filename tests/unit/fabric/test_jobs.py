@@ -15,10 +15,9 @@ from ffplan.fabric.routing.link_loads import flow_loads, outcome
 from ffplan.fabric.routing.traffic import one_by_one
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.routing.virtual_lanes import lane_rates
-from ffplan.fabric.wiring.network import INTERZONE, LEAF
 from ffplan.inputs.document import read_document
 from tests.property.test_routing import assert_walks
-from tests.support import ROOT, ZONES_APART, vary_design
+from tests.support import ROOT, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,19 +50,6 @@ def test_paths_between_zones_lead_where_they_should() -> None:
     assert ((routes.links[:, 5] >= 0) == across).all()
 
 
-def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Path) -> None:
-    _, planes = shipped("fire-flyer-next")
-    e = planes.network.endpoints
-    src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
-    assert TreeRouting(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
-    apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
-    _, zones = load(apart)
-    e = zones.network.endpoints
-    last = len(e) - 1
-    assert e.zone[0] != e.zone[last]
-    assert TreeRouting(zones).paths(np.array([0, 0]), np.array([1, last])).reached.tolist() == [True, False]
-
-
 def counted(router: TreeRouting, job: job_loads.JobNodes, kind: str) -> Floats:
     found = job_loads.counted_all_to_all(router, job, 89.0, kind)
     assert found is not None
@@ -94,17 +80,6 @@ def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
     assert job_loads.pairs_across_zones(blind, "library-tree") == 938
 
 
-def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
-    design, fabric = shipped("fire-flyer-2")
-    router, share = TreeRouting(fabric), {}
-    for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
-        job = job_loads.pick_job(design, fabric, None, order, 0)
-        loads, _ = job_loads.loads_for(design, router, job, tree, routing="static", nbytes=1e6, seed=0)
-        share[order] = outcome(fabric.network, loads).share
-    assert share["aligned"] == 1.0
-    assert share["alternating"] < 0.1
-
-
 def test_storage_reads_stay_within_their_zone() -> None:
     design, fabric = shipped("fire-flyer-2")
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
@@ -114,16 +89,6 @@ def test_storage_reads_stay_within_their_zone() -> None:
     # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes
     result = outcome(fabric.network, loads)
     assert result.ideal_s == pytest.approx(625 / 135 * 1e6 / 25e9)
-
-
-def test_links_between_zones_are_spread_over_leaves_and_switches() -> None:
-    _, fabric = shipped("fire-flyer-2")
-    network = fabric.network
-    own = network.links.tier == 3
-    assert (network.switches.role[network.links.a[own]] == LEAF).all()
-    assert (network.switches.role[network.links.b[own]] == INTERZONE).all()
-    assert np.unique(network.links.a[own], return_counts=True)[1].tolist() == [1] * 80
-    assert np.unique(network.links.b[own], return_counts=True)[1].tolist() == [40, 40]
 
 
 def test_lane_rates() -> None:
@@ -138,14 +103,3 @@ def test_lane_rates() -> None:
     # the second is bound elsewhere to a rate of 0.4, so the first gets the 8 that it leaves
     bound = lane_rates(np.array([10.0, 0.0]), np.array([5.0, 25.0]), np.array([10.0, 10.0]), 0.5)
     assert bound.together == pytest.approx((0.8, 0.4))
-
-
-def test_what_a_study_refuses() -> None:
-    design, fabric = shipped("dgx-a100-10k")
-    with pytest.raises(job_loads.StudyError, match="more than the 1,250"):
-        job_loads.pick_job(design, fabric, 1251, "aligned", 0)
-    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    with pytest.raises(job_loads.StudyError, match="no storage"):
-        job_loads.flows_of(design, fabric, job, "incast", 1.0, 0)
-    with pytest.raises(job_loads.StudyError, match="listed one by one"):
-        job_loads.flows_of(design, fabric, job, "all-to-all", 1.0, 0)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import ffplan as library
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.store import Catalog
 from ffplan.design.ownership import resolve_ownership
@@ -34,13 +33,6 @@ def cost(arguments: str) -> Any:
     return json.loads(run.out)
 
 
-def test_the_first_lines_are_the_answer() -> None:
-    run = ffplan(f"cost {POD} {JOB}")
-    head = run.out.splitlines()[2:6]
-    for word in ("days", "USD", "million", "MWh", "t CO2e"):
-        assert word in " ".join(head), word
-
-
 def test_train_compare_and_cost_give_one_number() -> None:
     """The same quantity from three commands is one number."""
     one = cost(f"{POD} {JOB} --batch 1016")["run"]
@@ -53,14 +45,6 @@ def test_train_compare_and_cost_give_one_number() -> None:
     assert scale["sides"][0]["cost_per_million_tokens"] == pytest.approx(one["cost_per_million_tokens"]["likely"])
 
 
-def test_the_same_bytes_from_the_same_seed() -> None:
-    first, second = (ffplan(f"cost {POD} {JOB} --format json --seed 5").out for _ in range(2))
-    assert first == second
-    other = ffplan(f"cost {POD} {JOB} --format json --seed 6").out
-    assert json.loads(other)["run"]["cost"]["likely"] == json.loads(first)["run"]["cost"]["likely"]
-    assert json.loads(other)["run"]["cost"]["p10"] != json.loads(first)["run"]["cost"]["p10"]
-
-
 def test_a_run_scales_with_its_tokens_and_its_bands_are_ordered() -> None:
     one, two = (cost(f"{POD} --model llama3-70b --tokens {tokens}")["run"] for tokens in ("1T", "2T"))
     for field in ("days", "cost", "energy_mwh", "carbon_t", "accelerator_hours"):
@@ -69,14 +53,6 @@ def test_a_run_scales_with_its_tokens_and_its_bands_are_ordered() -> None:
     assert two["cost_per_million_tokens"]["likely"] == pytest.approx(one["cost_per_million_tokens"]["likely"])
     hours = one["days"]["likely"] * 24 * one["gpus"]
     assert one["accelerator_hours"]["likely"] == pytest.approx(hours)
-
-
-def test_no_draws_leave_the_likely_value() -> None:
-    found = cost(f"{POD} {JOB} --draws 0")
-    for field in ("days", "cost"):
-        assert len(set(found["run"][field].values())) == 1
-    assert found["uncertainty"]["draws"] == 0
-    assert found["uncertainty"]["tornado"]
 
 
 def test_the_cash_flow_adds_up() -> None:
@@ -174,31 +150,11 @@ def test_a_partial_cost_is_set_against_nothing(tmp_path: Path) -> None:
     assert not any("cheaper" in line.replace("called cheaper", "") for line in money["headline"])
 
 
-def test_excluded_storage_is_not_added(tmp_path: Path) -> None:
-    file = vary_design(tmp_path, POD, ("price_book: usd-2026", "price_book: usd-2026\n  exclude: [storage]"))
-    kinds = {line["kind"] for line in cost(f"{file} --draws 0")["bom"]["lines"]}
-    assert not kinds & {"storage", "storage-network"}
-    assert "in-band" in kinds
-
-
-def test_two_kinds_of_accelerators_have_no_rent(tmp_path: Path) -> None:
-    more = "count: 8}\n  - {role: compute, server: hgx-h100-8nic, count: 2}"
-    file = vary_design(tmp_path, "l40s-8-roce", ("count: 8}", more))
-    found = cost(f"{file} --draws 0")
-    assert found["tco"]["rents"] == []
-
-
 def test_the_power_factor_reaches_the_power_report(tmp_path: Path) -> None:
     file = vary_design(tmp_path, "l40s-8-roce", ("cost:\n", "ownership: {power: 0.5}\n\ncost:\n"))
     half, whole = (cost(f"{name} --draws 0")["power"] for name in (file, "l40s-8-roce"))
     assert half["it_training_kw"] == pytest.approx(whole["it_training_kw"] / 2)
     assert half["facility_kw"] == pytest.approx(whole["facility_kw"] / 2)
-
-
-def test_no_draws_give_no_probability() -> None:
-    money = json.loads(ffplan(f"compare {POD} fire-flyer-next {JOB} --draws 0 --format json").out)["money"]
-    assert money["differences"][0]["cheaper_share"] is None
-    assert not any("of the draws" in line for line in money["headline"])
 
 
 @pytest.mark.deep
@@ -397,12 +353,6 @@ def test_options_that_do_not_go_together(arguments: str, words: str) -> None:
     assert words in run.err
 
 
-def test_a_job_that_does_not_fit_ends_with_1() -> None:
-    run = ffplan("cost l40s-8-roce --model llama3-405b --tokens 1T --batch 64 --gpus 16")
-    assert (run.code, run.out) == (1, "")
-    assert "none of" in run.err
-
-
 def test_a_design_without_prices_still_gives_days_and_energy(tmp_path: Path) -> None:
     file = vary_design(tmp_path, POD, ("cost:\n  price_book: usd-2026\n", ""))
     found = cost(f"{file} {JOB}")
@@ -461,23 +411,6 @@ def test_the_size_of_the_side_networks_by_hand() -> None:
     assert ledger.account.links == ledger.site.cables
 
 
-def test_the_api_and_the_command_agree() -> None:
-    one = library.costs(POD, "llama3-70b", 2e12)
-    assert one.to_dict() == cost(f"{POD} {JOB}")
-    assert len(one.to_frame()) == len(one.to_dict()["bom"]["lines"])
-    with pytest.raises(library.UsageError):
-        library.costs(POD, "llama3-70b")
-    with pytest.raises(library.UsageError):
-        library.costs(POD, "llama3-70b", 0)
-
-
-def test_check_refuses_a_wrong_ownership(tmp_path: Path) -> None:
-    file = vary_design(tmp_path, POD, ("cost:\n", "ownership:\n  profile: owned-2025\n\ncost:\n"))
-    run = ffplan(f"check {file}")
-    assert run.code == 2
-    assert "no ownership profile `owned-2025`" in run.out
-
-
 def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
     overlay_part(tmp_path, "hgx-b200-8nic", ("maximum: {value: 14300 W", "maximum: {value: 7900 W"))
     report = audit(Catalog([str(tmp_path)]))
@@ -491,15 +424,6 @@ def test_the_audit_finds_what_is_planted(tmp_path: Path) -> None:
     only = audit(Catalog(), "switch")
     parts = {Catalog().entry(item.part).part.kind for item in only.findings}
     assert parts == {"switch"}
-
-
-def test_the_audit_command() -> None:
-    run = ffplan("catalog audit price-book --months 12")
-    assert run.code == 0
-    assert "stale" in run.out
-    assert json.loads(ffplan("catalog audit --format json").out)["counts"]
-    assert ffplan("catalog audit --format csv").out.startswith("kind,part,path,what")
-    assert "did you mean" in ffplan("catalog audit swich").err
 
 
 def test_every_sold_part_has_a_price_in_2026() -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
-from ffplan.validation.communication_cases import CaseFile, System
+from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay, signed_error
-from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import case_files, replay_files
 from tests.support import document
 
@@ -82,40 +81,6 @@ def test_metrics_of_one_run_agree() -> None:
     assert model("algbw_gbyte_s") == pytest.approx(algbw)
     busbw = [rate * factor for rate, factor in zip(algbw, factors, strict=True)]
     assert model("busbw_gbyte_s") == pytest.approx(busbw)
-
-
-def test_kinds_and_scores_are_those_of_the_case() -> None:
-    (row, *_) = rows_of(CASE.replace("id: sweep", "id: sweep\n    fitted: true\n    scored: false\n    note: odd"))
-    assert (row.source, row.case, row.kind, row.scored, row.note, row.status) == (
-        "mine",
-        "sweep",
-        "fitted",
-        False,
-        "odd",
-        "V",
-    )
-    assert rows_of(CASE)[0].kind == "predicted"
-
-
-def layout(gpus: tuple[int, ...], **system: Any) -> Any:
-    parts = CaseParts(CATALOG, document("{}"))
-    return parts.job(System(server="hgx-h100-8nic", **system), gpus, ())
-
-
-def test_ranks_fill_nodes_evenly() -> None:
-    """12 GPUs on nodes of 8: two nodes of 6; with 4 to a node three of 4."""
-    full, four = layout((4, 8, 12, 24)), layout((4, 8, 12), gpus_per_node=4)
-    assert (full.nodes.tolist(), full.per_node.tolist()) == ([1, 1, 2, 3], [4, 8, 6, 8])
-    assert (four.nodes.tolist(), four.per_node.tolist()) == ([1, 2, 3], [4, 4, 4])
-
-
-def test_uplinks_of_a_leaf() -> None:
-    """4 nodes of 8 x 50 GB/s at 2:1: 16 uplinks, 800 GB/s; 2, 4 and 9 nodes sit below 1, 1 and 3 sets of leaves."""
-    (cut,) = layout((16, 32, 72), leaf_nodes=4, oversubscription=2.0).cuts
-    assert (cut.links, cut.gbyte_s, cut.below, cut.sets.tolist()) == (16, 800, 4, [1, 1, 3])
-    assert layout((16,)).cuts == ()
-    (slow,) = layout((16,), leaf_nodes=4, nics=2, nic_rate="200 Gb/s").cuts
-    assert (slow.links, slow.gbyte_s) == (8, 200)
 
 
 def test_files_of_a_subject() -> None:
@@ -194,11 +159,3 @@ offloads:
 def test_wrong_offloads_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in OFFLOAD
     assert words in str(refused(tmp_path / "mine.yaml", OFFLOAD.replace(old, new)))
-
-
-def test_the_first_transport_gives_the_common_term() -> None:
-    """A run is compared with the first, whose wall time holds all that is common: 2,000 s over 900 s measured."""
-    (row,) = rows_of(OFFLOAD)
-    assert (row.what, row.unit, row.gpus) == ("B over A", "ratio", 4)
-    assert row.measured == pytest.approx(2000 / 900)
-    assert 1 < row.model < 3
