@@ -93,9 +93,9 @@ def test_refused_values_read_like_our_other_errors(command: str, message: str) -
     ("words", "found"),
     [
         ("ffplan train x --model llama-1", "llama-13b"),
-        ("ffplan size --switch qm9", "qm9700"),
-        ("ffplan size --prices usd", "usd-2024"),
-        ("ffplan calibrate h100-sxm-8", "h100-sxm-80gb"),
+        pytest.param("ffplan size --switch qm9", "qm9700", marks=pytest.mark.deep),
+        pytest.param("ffplan size --prices usd", "usd-2024", marks=pytest.mark.deep),
+        pytest.param("ffplan calibrate h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
         ("ffplan check fire-flyer-n", "fire-flyer-next"),
     ],
 )
