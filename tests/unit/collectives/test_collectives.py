@@ -23,13 +23,14 @@ from ffplan.collectives.expert_dispatch import (
     grouped_hits,
     node_limited,
     straight,
+    token_bytes,
 )
 from ffplan.collectives.hfreduce import hfreduce, one_way_ledger, pipeline_hops
 from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, tree_latency
 from ffplan.collectives.pat import PAT, pat
 from ffplan.collectives.pods import pod_ring
 from ffplan.collectives.rank_layout import RankLayout
-from ffplan.collectives.rings import ring
+from ffplan.collectives.rings import hierarchical, ring
 from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
 from ffplan.collectives.trees import tree
@@ -140,6 +141,12 @@ def test_nvls_capacity_gives_back_its_bus_bandwidth() -> None:
     host = host_named("hgx-h100-8nic")
     rate = sustained_rate(resources(host), nvls("allreduce", RankLayout(host=host, nodes=1, per_node=8)))
     assert rate * 1.75 == pytest.approx(480)
+
+
+def test_hierarchical() -> None:
+    lines = hierarchical("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=4, per_node=8))
+    assert use(lines, "nvlink") == (1.75, 1.75)
+    assert use(lines, "nic") == pytest.approx((1.5 / 8, 1.5 / 8))
 
 
 def test_all_to_all() -> None:
@@ -297,6 +304,14 @@ def test_halves_of_hfreduce() -> None:
     stage = 5.8e6 * 2 * 127 / 128 / 24e9
     assert grid.pick(grid.time)[0, 0] == pytest.approx(1e9 / 8.1e9 + 14 * stage + 14 * 3.7e-6)
     assert grid.pick(grid.time)[0, 1] == pytest.approx(14 * 3.7e-6, rel=1e-3)  # a small message has small chunks
+
+
+def test_tokens() -> None:
+    assert token_bytes(7168, "dispatch") == 7168 + 224
+    assert token_bytes(7168, "combine") == 14336
+    assert expected_hits(2, 4, 2, 1) == 1
+    assert expected_hits(2, 4, 2, 2) == pytest.approx(2 * (1 - 2 / 4 * 1 / 3))
+    assert expected_hits(4, 4, 1, 4) == 4  # every bin
 
 
 def test_tokens_reach_at_most_their_groups() -> None:

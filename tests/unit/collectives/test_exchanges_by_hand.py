@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
+from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, star
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import ring_lines
 from ffplan.collectives.rank_layout import RankLayout
@@ -107,35 +107,6 @@ def one_way(operation: str, loads: dict[tuple[str, str], float]) -> dict[tuple[s
     return {key: (load, 0.0) if operation == "gather" else (0.0, load) for key, load in loads.items()}
 
 
-def turned(operation: str, into_root: dict[str, float]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return root ports whose GPU gathers: what it takes comes out of them."""
-    rows = {(kind, name): load for kind in ("root_port", "pcie_switch") for name, load in into_root.items()}
-    return one_way("scatter" if operation == "gather" else "gather", rows)
-
-
-@pytest.mark.parametrize("operation", ["gather", "scatter"])
-def test_the_root_of_a_gather_takes_what_all_others_send(operation: str) -> None:
-    """Four of eight pieces by the NIC of the root, three from its node: one beneath its switch."""
-    found = moved(star(operation, layout(2)))
-    loads = {("nic", "n"): 0.5, ("hbm", "g0"): 0.875, ("pcie_peer", "g0"): 0.375, ("gpu_nic_peer", "n"): 0.5}
-    loads |= {("socket_fabric", "0"): 0.25}
-    assert found == (one_way(operation, loads) | turned(operation, {"a": 0.25}))
-    other = moved(star(operation, layout(2, first="m")))
-    kinds = ("root_port", "pcie_switch")
-    assert {key: other[key] for key in other if key[0] in kinds} == (
-        turned(operation, {"a": 0.25}) | one_way(operation, {(kind, "c"): 0.5 for kind in kinds})
-    )
-
-
-@pytest.mark.parametrize("operation", ["gather", "scatter"])
-def test_a_root_with_a_bridge(operation: str) -> None:
-    """Its port is no switch: six of eight pieces come past it, but for the one over the bridge to another port."""
-    found = moved(star(operation, layout(2, network=scale_up(pairs=(("g2", "g0"), ("g1", "g3"))))))
-    loads = {("nic", "n"): 0.5, ("hbm", "g2"): 0.875, ("pcie_peer", "g2"): 0.25, ("gpu_nic_peer", "n"): 0.5}
-    loads |= {("socket_fabric", "0"): 0.25, ("nvlink_copy", "g2"): 0.125}
-    assert found == (one_way(operation, loads) | turned(operation, {"b": 0.625}))
-
-
 @pytest.mark.parametrize("operation", ["gather", "scatter"])
 def test_a_root_behind_a_switch(operation: str) -> None:
     """Twelve of sixteen pieces come from other nodes; half of the ranks are behind another leaf."""
@@ -143,20 +114,6 @@ def test_a_root_behind_a_switch(operation: str) -> None:
     loads = {("nic", "n"): 0.75, ("hbm", "g0"): 0.9375, ("pcie_link", "g0"): 0.75, ("nvlink_all", "g0"): 0.1875}
     loads |= {("leaf_uplinks", "0"): 0.5 * 0.5 + 0.5 * 0.75}
     assert found == (one_way(operation, loads))
-
-
-def test_sends_to_the_next() -> None:
-    """A message passes each GPU once, and one NIC between nodes."""
-    switched = scale_up(switched=True)
-    found = moved(send_receive("sendrecv", layout(2, network=switched, sets=2)))
-    ends = both(nic={"n": 1.0}, pcie_link={"g0": 1.0}, leaf_uplinks={"0": 1.0})
-    assert found == (ends | both(hbm=1.0, nvlink_copy=1.0))
-    assert moved(send_receive("sendrecv", layout(1, network=switched))) == both(hbm=1.0, nvlink_copy=1.0)
-    alone = moved(send_receive("sendrecv", layout(2, network=switched, per_node=1)))
-    assert alone == (both(nic={"n": 1.0}, pcie_link={"g0": 1.0}, hbm=1.0))
-    plain = moved(send_receive("sendrecv", layout(2)))
-    assert plain["gpu_nic_peer", "n"] == (1.0, 0.0)
-    assert plain["pcie_peer", "g3"] == plain["hbm", "g3"] == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.networks import links_of, plan_networks, switches_of
 from ffplan.inputs.document import read_document
 from ffplan.studies.choose.design_grid import design_grid
-from ffplan.studies.cost.ledger import ledger_of
 from ffplan.studies.operate.goodput_basis import goodput_basis
 from tests.support import ROOT, document
 
@@ -82,13 +81,6 @@ def test_switches_and_cables_are_bought_and_powered(design: ResolvedDesign) -> N
     more = plan_power(design, fabric).switches_w - plan_power(alone, fabric).switches_w
     drawn = sum(n.plan.switches * n.design.switch.power.value for n in networks if n.design.switch.power)
     assert more == pytest.approx(drawn)
-
-
-def test_a_planned_network_takes_the_place_of_the_usual_one(design: ResolvedDesign) -> None:
-    assert ledger_of(design, CATALOG).site.networks == ()
-    text = TEXT[: TEXT.index("  - name: out-of-band")] + TEXT[TEXT.index("\ncommunication:") :]
-    left = ledger_of(resolve(document(text), CATALOG), CATALOG).site.networks
-    assert [plan.name for plan in left] == ["out-of-band"]
 
 
 def test_storage_nodes_stay_on_the_fabric_without_a_network_for_them() -> None:

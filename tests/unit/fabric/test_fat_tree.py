@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pytest
 
 from ffplan.fabric.sizing import formulas as f
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
 
 
 def test_uplinks_of_a_leaf_with_two_rates() -> None:
@@ -23,6 +29,20 @@ def test_leaf_uplinks() -> None:
     assert f.leaf_uplinks(40, 4e10) == 1  # a leaf without uplinks would be no leaf
     assert f.leaf_uplinks(40, 1e-3) == 39
     assert f.leaf_uplinks(np.array([40, 64, 128]), 1.0).tolist() == [20, 32, 64]
+
+
+def test_switches_of_40_ports() -> None:
+    """Leaves of 20 downlinks; a full pod, 25 of which are the 500 leaves and 500 spines of the paper."""
+    assert (f.leaf_switches(800, 20), f.leaf_switches(801, 20)) == (40, 41)
+    assert (f.pod_spines(20, 20, 20, 40), f.pod_spines(1, 20, 1, 40)) == (20, 1)
+    assert f.pod_spines(3, 20, 3, 40) == 4  # three would have the ports, but do not divide the 20 uplinks
+    assert (f.spine_uplinks(40, 20, 1.0), f.spine_uplinks(40, 10, 3.0)) == (20, 10)
+    assert f.spine_uplinks(41, 21, 1.0) == 20  # an odd port stays free
+
+
+def test_a_leaf_sends_what_its_ports_or_its_uplinks_carry() -> None:
+    """A leaf of 48 ports at 25 GB/s behind 16 uplinks, and one of 8."""
+    assert f.leaf_cut(1, 48, 25.0, 16, 25.0) + f.leaf_cut(1, 8, 25.0, 16, 25.0) == 400 + 200
 
 
 def test_rail_leaves_of_the_superpods() -> None:
@@ -65,3 +85,24 @@ def test_a_smaller_last_pod_shares_cores_by_whole_groups() -> None:
     assert (tree.leaf, tree.spine, tree.core) == (16, 11, 4)
     assert (tree.spine_core, tree.spare_core_ports) == (48, 16)
     assert [(pod.leaves, pod.spines, pod.up) for pod in (tree.pod, tree.last_pod) if pod] == [(3, 2, 1), (1, 1, 1)]
+
+
+def test_tree_capacity() -> None:
+    assert [f.tree_capacity(tiers, 40, 20, 20) for tiers in (1, 2, 3)] == [40, 800, 16_000]
+    assert f.tree_capacity(2, 128, 64, 64) == 8192
+    assert f.tree_capacity(3, 64, 32, 32) == 65_536
+    with pytest.raises(ValueError, match="4 tiers"):
+        f.tree_capacity(4, 40, 20, 20)
+
+
+def test_zone_bisection() -> None:
+    def cut(zones: Number, links: int) -> Number:
+        return f.zone_bisection(zones, links, 1.0, 760.0, 380.0)
+
+    assert cut(1, 0) == 380
+    assert cut(2, 40) == 40
+    assert cut(4, 40) == 80
+    assert cut(3, 40) == 420  # one zone on each side, the third split
+    assert cut(3, 9999) == 1140  # never more than half of all endpoints
+    assert cut(2, 0) == 0
+    assert f.zone_bisection(np.array([1, 2]), 40, 1.0, 760.0, 380.0).tolist() == [380, 40]

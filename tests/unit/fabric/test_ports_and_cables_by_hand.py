@@ -18,42 +18,9 @@ def ports(splits: tuple[int, int], leaf_down: int) -> PrintedPorts:
     )
 
 
-@pytest.mark.parametrize(
-    ("port", "place", "name"),
-    [
-        (0, (1, 1, 4), "1/1"),
-        (3, (1, 4, 4), "1/4"),
-        (4, (2, 1, 4), "2/1"),
-        (9, (3, 2, 4), "3/2"),  # the last of ten downlinks, on three whole ports
-        (10, (4, 1, 2), "4/1"),  # uplinks begin on the next whole port
-        (11, (4, 2, 2), "4/2"),
-        (12, (5, 1, 2), "5/1"),
-    ],
-)
-def test_uplinks_of_another_split_begin_on_a_whole_port(port: int, place: tuple[int, int, int], name: str) -> None:
-    found = ports((4, 2), 10)
-    assert found.place(0, port) == place
-    assert found.name(0, port) == name
-
-
 @pytest.mark.parametrize(("port", "place"), [(0, (1, 1, 4)), (9, (3, 2, 4)), (10, (3, 3, 4)), (12, (4, 1, 4))])
 def test_uplinks_of_the_same_split_share_ports_with_downlinks(port: int, place: tuple[int, int, int]) -> None:
     assert ports((4, 4), 10).place(0, port) == place
-
-
-@pytest.mark.parametrize(
-    ("switch", "port", "name"),
-    [(1, 0, "1/1"), (1, 10, "6/1"), (1, 11, "6/2"), (2, 0, "1"), (2, 10, "11"), (2, 11, "12"), (3, 11, "3/4")],
-)
-def test_other_switches_have_one_split(switch: int, port: int, name: str) -> None:
-    """Ports from the tenth on of a spine, a core and an inter-zone switch are those of any other port there."""
-    assert ports((4, 2), 10).name(switch, port) == name
-
-
-def test_whole_uplinks_have_no_parts() -> None:
-    """Eight downlinks on two ports; uplink 0 is port 3, whole."""
-    found = ports((4, 1), 8)
-    assert [found.name(0, port) for port in (7, 8, 9)] == ["2/4", "3", "4"]
 
 
 @pytest.mark.parametrize(

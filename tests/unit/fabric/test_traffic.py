@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from ffplan.fabric.routing.degraded import DegradedJob, bisection, links_alive, zone_cuts
-from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree, joined_trees
+from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree
 from ffplan.fabric.routing.rank_order import aligned
-from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring, tree
+from ffplan.fabric.routing.traffic import incast, permutation, ring
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.sizing.slim_fly import field, mms_links, router_degree
 from ffplan.fabric.wiring.cabling import cable_length
@@ -36,19 +36,6 @@ def test_binary_tree_of_eight() -> None:
     assert double_binary_tree(5)[1].tolist() == [1, -1, 3, 0, 3]  # or shifted by one
 
 
-def test_tree() -> None:
-    """Each tree carries half of the message up and down every edge, a quarter on each rail."""
-    flows = tree(JOB, joined_trees([2, 2]), 8.0)
-    assert len(flows) == 2 * 2 * 3 * 2
-    assert set(flows.nbytes.tolist()) == {2.0}
-    across = (flows.src % 10 < 2) != (flows.dst % 10 < 2)
-    pairs = {
-        tuple(sorted((a % 10, b % 10)))
-        for a, b in zip(flows.src[across].tolist(), flows.dst[across].tolist(), strict=True)
-    }
-    assert pairs == {(1, 2)}
-
-
 def test_permutation() -> None:
     flows = permutation(JOB, 8.0, 5)
     assert sorted(flows.src.tolist()) == sorted(flows.dst.tolist()) == sorted(JOB.ravel().tolist())
@@ -68,13 +55,6 @@ def test_incast() -> None:
     assert set(flows.nbytes.tolist()) == {3.0}
     with pytest.raises(ValueError, match="no storage port"):
         incast(np.array([[0], [1]]), np.array([4]), zone, plane, 9.0)
-
-
-def test_all_to_all_one_by_one_stays_in_its_plane() -> None:
-    flows = one_by_one(JOB, np.repeat([0, 1], 10), 6.0)
-    assert len(flows) == 2 * 4 * 3
-    assert (flows.src // 10 == flows.dst // 10).all()
-    assert set(flows.nbytes.tolist()) == {2.0}
 
 
 def full_tree() -> tuple[np.ndarray, object]:

@@ -9,7 +9,7 @@ import pytest
 
 from ffplan.base.errors import InputError
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing
-from ffplan.interop.asbuilt.model import PORTS, as_built_report, peer_of
+from ffplan.interop.asbuilt.model import PORTS, peer_of
 from ffplan.interop.audit.report import audit, placed
 from ffplan.interop.audit.sides import Designed
 
@@ -127,13 +127,3 @@ def test_line_ends_of_other_systems_and_routers() -> None:
         ("router", "router", 11),
     ]
     assert len(built.ends) == 3
-
-
-def test_the_report_lists_links_by_name() -> None:
-    report = as_built_report(read_listing(NET, "x"), "x")
-    assert (report.switches, report.hosts) == (("leaf", "spine"), ("a", "b"))
-    assert [(link.a, link.b) for link in report.links] == [
-        ("a/p1", "leaf/p1"),
-        ("b/p1", "leaf/p2"),
-        ("leaf/p4", "spine/p1"),
-    ]

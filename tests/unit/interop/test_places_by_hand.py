@@ -72,11 +72,6 @@ def told(devices: list[BuiltDevice], rows: str = "") -> dict[str, str]:
     return {devices[number].name: DESIGNED[place] for number, place in found.items()}
 
 
-LINKS = ((0, 1, 4, 1), (0, 2, 5, 1), (1, 1, 6, 1), (1, 2, 7, 1), (0, 3, 2, 1), (0, 4, 3, 1), (1, 3, 2, 2), (1, 4, 3, 2))
-"""Devices 0 and 1 are leaves with two hosts each, 2 and 3 spines; every device is told by ports."""
-KINDS = ["switch"] * 4 + ["host"] * 4
-
-
 def test_what_a_builder_refuses() -> None:
     builder = Builder("x", "a form")
     with pytest.raises(InputError, match=r"^x:9:1: error: a port before any device"):

@@ -105,17 +105,6 @@ def test_remainders_of_groups_are_dealt_in_turn(tmp_path: Path) -> None:
     assert a.accelerators == 799 * 8  # those of management nodes do not train
 
 
-def test_a_slow_storage_node_does_not_halve_the_bisection(tmp_path: Path) -> None:
-    a = plan(
-        tmp_path,
-        "tiers: 2",
-        "role: compute, server: hgx-h100-8nic, count: 100",
-        "role: storage, server: fire-flyer-3fs-node, count: 1",
-    )
-    assert a.fabric.bisection_gbyte_s == (800 * 50 + 2 * 25) / 2
-    assert a.fabric.port_gbyte_s == 50
-
-
 def test_bisection_never_exceeds_half_of_the_endpoints(tmp_path: Path) -> None:
     a = plan(
         tmp_path,

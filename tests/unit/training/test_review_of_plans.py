@@ -55,14 +55,6 @@ def test_policies_keep_what_experts_were_sent() -> None:
     assert mixed - dense == pytest.approx(inner + 2 * 8 * 7168)
 
 
-def test_every_second_gemm_keeps_unfused_scores() -> None:
-    shape = shape_named("llama3-8b")
-    unfused = plans(recompute=float(RECOMPUTE.index("every-second")), fused_attention=False)
-    fused = replace(unfused, fused_attention=True)
-    scores = 5 * 32 * 8192**2
-    assert float(policy_kept_bytes(shape, unfused) - policy_kept_bytes(shape, fused)) == pytest.approx(scores)
-
-
 def test_heads_are_whole_where_context_parallelism_exchanges_them() -> None:
     shape = shape_named("llama3-8b")  # 32 heads
     wide = plans(gpus=64.0, tensor=2.0, context=32.0, data=1.0, batch=1.0)

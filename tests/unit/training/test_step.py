@@ -26,6 +26,7 @@ from ffplan.training.memory import host_bytes, stage_bytes
 from ffplan.training.mfu import achieved, step_flops
 from ffplan.training.microbatch import micro_batch
 from ffplan.training.overlap import (
+    bubble_time,
     drive_time,
     exposed,
     host_optimizer_time,
@@ -101,6 +102,11 @@ def test_hidden_collectives_cost_computing_but_where_the_host_reduces() -> None:
 def test_a_host_that_launches_slowly() -> None:
     assert launch_wait(1.0, 10, 0.2, 0.5) == pytest.approx(1.5)
     assert launch_wait(3.0, 10, 0.2, 0.5) == 0
+
+
+def test_pipeline() -> None:
+    """8 micro-batches of 1 s on the slowest, a bubble of 3 / 8 through stages of 0.8 s."""
+    assert bubble_time(0.8, 8, 3 / 8) == pytest.approx(2.4)
 
 
 def test_adam() -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.base.errors import InputError, UsageError
+from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
 from ffplan.validation.communication_cases import CaseFile
@@ -57,19 +57,6 @@ def test_signed_error() -> None:
     assert signed_error(2, 4, 5) == pytest.approx(-0.5)
 
 
-def test_one_row_for_every_value() -> None:
-    """A null is no row; a value far above or below has the whole model as its error."""
-    rows = rows_of(CASE)
-    assert [(row.gpus, row.size_bytes, row.measured, row.measured_high) for row in rows] == [
-        (8, 2**20, 65, None),
-        (8, 2**30, 440, None),
-        (16, 2**30, 400, 500),
-    ]
-    assert [row.error for row in rows[:2]] == pytest.approx([row.model / row.measured - 1 for row in rows[:2]])
-    wide = rows_of(CASE.replace("[400, 500]", "[1, 5000]"))[2]
-    assert (wide.error, wide.model) == (0, rows[2].model)
-
-
 def test_metrics_of_one_run_agree() -> None:
     """algbw = bytes over time; busbw = algbw x 2 (n - 1) / n, as nccl-tests has it: 7/4 on 8 GPUs, 15/8 on 16."""
 
@@ -88,15 +75,6 @@ def test_files_of_a_subject() -> None:
     assert case_files("memory") == case_files("training")
     assert all(name.startswith("catalogs/measurements/communication/") for _, name in case_files("communication"))
     assert case_files("training", ["a.yaml"]) == [("a.yaml", "a.yaml")]
-
-
-def test_two_files_have_two_ids(tmp_path: Path) -> None:
-    files = []
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(CASE)
-        files.append((str(tmp_path / name), name))
-    with pytest.raises(UsageError, match="two files of cases have the id `mine`; the second is b"):
-        replay_files("communication", files, CATALOG)
 
 
 @pytest.mark.parametrize(
