@@ -21,7 +21,7 @@ from ffplan.training.group_collectives import Cluster, with_sharding_nics
 from ffplan.training.kept_activations import layer_kept_bytes, policy_kept_bytes
 from ffplan.training.memory_traffic import score_bytes
 from ffplan.training.model_flops import narrow_weights
-from ffplan.training.parallel_plan import _dispatched, parallel_plans
+from ffplan.training.parallel_plan import parallel_plans
 from ffplan.training.recomputed import parts_again
 from ffplan.training.search_space import Refinement, evaluate_space, fastest, search_space
 from ffplan.training.step import step_parts
@@ -88,13 +88,6 @@ def test_bytes_of_an_unfused_score(eager: bool, back: bool, numbers: int) -> Non
     """Numbers of two bytes, and a dropout mask of one."""
     plans = replace(BASE, eager=eager)
     assert score_bytes(plans, back=back) == numbers * plans.width + 1
-
-
-@pytest.mark.parametrize(("plan", "size"), [({}, 2.0), ({"precision": "tf32"}, 4.0), ({"dispatch_dtype": "fp8"}, None)])
-def test_bytes_of_a_dispatched_number(plan: dict[str, str], size: float | None) -> None:
-    """Two of 16 bits, four of TF32; FP8 has its scales with it: a little more than one."""
-    found = _dispatched(PlanFields.model_validate(plan))
-    assert found == size if size else 1.0 < found < 1.1
 
 
 def test_a_kernel_that_nobody_measured_is_refused() -> None:
