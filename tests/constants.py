@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 OWN = ("matrix", "matrix_fp8", "memory")
 """Constants of an accelerator that are fitted; of a stack it is `memory`."""
 SETS = ("a100-sxm", "h100-sxm", "blackwell")
-"""Sets that are fitted jointly; the runs of A100 PCIe are fitted by `ffplan calibrate`."""
+"""Sets that are fitted jointly; the runs of A100 PCIe are fitted by `ffplan model calibrate`."""
 
 
 def fits() -> dict[str, JointFit]:

@@ -202,26 +202,26 @@ def paths_page() -> str:
         ("findings", "`ffplan check --format json`"),
         ("comparison", "`ffplan compare --format json`"),
         ("cost", "`ffplan cost --format json`"),
-        ("goodput", "`ffplan goodput --format json`"),
-        ("storage", "`ffplan storage --format json`"),
-        ("utilization", "`ffplan utilization --format json`"),
+        ("goodput", "`ffplan operate goodput --format json`"),
+        ("storage", "`ffplan operate storage --format json`"),
+        ("utilization", "`ffplan operate jobs --format json`"),
         ("sweep", "`ffplan sweep --format json`"),
         ("recommendation", "`ffplan recommend --format json`"),
-        ("acceptance", "`ffplan acceptance --format json`"),
+        ("acceptance", "`ffplan fabric accept --format json`"),
         ("train", "`ffplan train --format json`"),
         ("collective", "`ffplan collective --format json`"),
-        ("accuracy", "`ffplan accuracy communication --format json`"),
-        ("size", "`ffplan size --format json`"),
-        ("route", "`ffplan route --format json`"),
-        ("placement", "`ffplan place --format json`"),
-        ("faults", "`ffplan faults --format json`"),
-        ("cabling", "`ffplan cabling --format json`"),
-        ("verify", "`ffplan verify --format json`"),
-        ("audit", "`ffplan audit --format json`"),
+        ("accuracy", "`ffplan model accuracy communication --format json`"),
+        ("size", "`ffplan fabric size --format json`"),
+        ("route", "`ffplan fabric route --format json`"),
+        ("placement", "`ffplan fabric place --format json`"),
+        ("faults", "`ffplan fabric faults --format json`"),
+        ("cabling", "`ffplan fabric cables --format json`"),
+        ("verify", "`ffplan fabric verify --format json`"),
+        ("audit", "`ffplan fabric audit --format json`"),
         ("diff", "`ffplan diff --format json`"),
-        ("as-built", "`ffplan import ibnetdiscover`"),
-        ("slurm-topology", "`ffplan import slurm`"),
-        ("reproduction", "`ffplan reproduce --format json`"),
+        ("as-built", "`ffplan fabric import ibnetdiscover`"),
+        ("slurm-topology", "`ffplan fabric import slurm`"),
+        ("reproduction", "`ffplan model reproduce --format json`"),
     ):
         schema = json_schema(kind)
         rows = _paths(schema, schema, "")
@@ -301,7 +301,7 @@ def accuracy_pages() -> dict[Path, str]:
         [
             NOTE,
             "# Accuracy",
-            "`ffplan accuracy communication` prints these tables, and with `--rows` every row. The error is model over "
+            "`ffplan model accuracy communication` prints these tables, and with `--rows` every row. The error is model over "
             "measured,\nless one. [Communication](model/communication.md) lists every fitted constant "
             "and the rows behind it. Rows to which a constant\nwas fitted are not predictions.",
             table("source", (*report.sources, report.total)),
@@ -309,7 +309,7 @@ def accuracy_pages() -> dict[Path, str]:
             table("messages", report.bands),
             "![Model over measurement by size of the message](accuracy-communication.svg)",
             "## Training",
-            "`ffplan accuracy training` compares step times, or rates of a step. The error is that of the time; for a "
+            "`ffplan model accuracy training` compares step times, or rates of a step. The error is that of the time; for a "
             "rate it is\nmeasured over model, less one. The first table is what to expect of a run that nobody fitted: "
             "each source predicted by\nconstants that were fitted on all others "
             "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). Where nothing else ran on an\n"
@@ -323,7 +323,7 @@ def accuracy_pages() -> dict[Path, str]:
             table("source", (*steps.sources, steps.total)),
             table("kind of rows", steps.kinds),
             "## Device memory",
-            "`ffplan accuracy memory` compares the memory of the fullest pipeline stage.",
+            "`ffplan model accuracy memory` compares the memory of the fullest pipeline stage.",
             table("source", (*sizes.sources, sizes.total)),
         ]
     )

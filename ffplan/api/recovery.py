@@ -1,4 +1,4 @@
-"""Goodput of a job under failures, and storage, as `ffplan goodput` and `ffplan storage` report them."""
+"""Goodput of a job under failures, and storage, as `ffplan operate goodput` and `ffplan operate storage` report them."""
 
 from __future__ import annotations
 

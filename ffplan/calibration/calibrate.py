@@ -207,7 +207,7 @@ def _overlay(
     assert place is not None
     date = max(replay.file.source.known_at for replay in mine)
     names = ", ".join(dict.fromkeys(replay.file.name for replay in mine))
-    title = f"ffplan calibrate on {names}: {fitted.rows} rows, mean error {fitted.after:.1%}"
+    title = f"ffplan model calibrate on {names}: {fitted.rows} rows, mean error {fitted.after:.1%}"
     sources = [source_line(KEY, title, date)]
     if query.start is not None:
         sources.append(source_line(START, f"constants of {query.start} in this catalogue", date))

@@ -65,7 +65,7 @@ def overlay_text(text: str, name: str, fitted: CollectiveFit) -> str:
     titles = ", ".join(dict.fromkeys(run.file.name for run in fitted.runs))
     date = max(run.file.source.known_at for run in fitted.runs)
     error = float(np.abs(fitted.after).mean())
-    title = f"ffplan calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
+    title = f"ffplan model calibrate on {titles}: {len(fitted.after)} rows, mean error {error:.1%}"
     lines = _lines(text, fitted.values)
     changed = re.sub(rf"^  {KEY}: .*\n", "", with_lines(text, "collectives", lines), flags=re.MULTILINE)
     source = source_line(KEY, title, date)

@@ -70,7 +70,7 @@ def fit_recording(
     assert isinstance(part, Accelerator)
     refuse_recording(catalog, recording, document, part)
     source = MeasuredSource(
-        f"ffplan measure: {recording.title}; {recording.device.name}, {plural(recording.rows, 'kernel')}",
+        f"ffplan model measure: {recording.title}; {recording.device.name}, {plural(recording.rows, 'kernel')}",
         recording.date,
         recording.origin != "synthetic",
     )

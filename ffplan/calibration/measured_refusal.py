@@ -31,7 +31,7 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
     faults = []
     if device.type == "cpu":
         message = "times of a CPU show that the program runs, and are not fitted"
-        faults.append(document.finding(RULE, ("device", "type"), message, "run `ffplan measure run` on a GPU"))
+        faults.append(document.finding(RULE, ("device", "type"), message, "run `ffplan model measure run` on a GPU"))
     elif device.pci_id is not None and part.pci_ids and device.pci_id not in part.pci_ids:
         parts = [catalog.entry(name).part for name in catalog.ids_of("accelerator")]
         same = [candidate.id for candidate in parts if device.pci_id in getattr(candidate, "pci_ids", ())]
@@ -40,7 +40,7 @@ def refuse_recording(catalog: Catalog, recording: Recording, document: Document,
         faults.append(document.finding(RULE, ("device", "pci_id"), message, f"give its own --accelerator; {remedy}"))
     elif not recording.rows:
         message = "the recording holds no measured kernel"
-        faults.append(document.finding(RULE, (), message, "run `ffplan measure run` again, to its end"))
+        faults.append(document.finding(RULE, (), message, "run `ffplan model measure run` again, to its end"))
     if not faults:
         faults = list(_impossible(recording, document, part))
     if faults:

@@ -75,7 +75,7 @@ _ROWS = (
         "A misspelt field would silently have no effect.",
         "fabric: {tier: 2}",
         "fabric: {tiers: 2}",
-        "Use the name that the finding suggests; `ffplan schema design` lists all.",
+        "Use the name that the finding suggests; `ffplan catalog schema design` lists all.",
     ),
     (
         "schema-missing-field",
@@ -363,16 +363,16 @@ _ROWS = (
         "measured-log",
         "A log of a benchmark or a diagnostic cannot be read",
         "Measured values are judged only where the log says what was measured, and agrees with itself.",
-        "ffplan acceptance fire-flyer-2 --measured notes.txt",
-        "ffplan acceptance fire-flyer-2 --measured all_reduce_perf.log",
+        "ffplan fabric accept fire-flyer-2 --measured notes.txt",
+        "ffplan fabric accept fire-flyer-2 --measured all_reduce_perf.log",
         "Give the whole output of the program, as it wrote it.",
     ),
     (
         "measured-recording",
         "A recording of kernels says nothing of the accelerator",
         "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
-        "ffplan measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
-        "ffplan measure fit run.json --accelerator h100-sxm-80gb",
+        "ffplan model measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
+        "ffplan model measure fit run.json --accelerator h100-sxm-80gb",
         "Name the accelerator that was measured, or measure again.",
     ),
     (
@@ -413,7 +413,7 @@ _ROWS = (
         "A contradictory plan has no step time.",
         "chunks: 4  # with one pipeline stage",
         "pipeline: 2\nchunks: 4",
-        "Follow the hint; `ffplan schema training-plan` describes the format.",
+        "Follow the hint; `ffplan catalog schema training-plan` describes the format.",
     ),
     (
         "training-cases",

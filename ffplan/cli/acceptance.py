@@ -1,4 +1,4 @@
-"""`ffplan acceptance`."""
+"""`ffplan fabric accept`."""
 
 from __future__ import annotations
 
@@ -85,18 +85,18 @@ def acceptance(
 
     part = parsed(lambda: parse_share(tolerance), "--tolerance", "acceptance")
     if part >= 1:
-        raise UsageError(f"ffplan acceptance: --tolerance {tolerance}: it must be below 100 %")
+        raise UsageError(f"ffplan fabric accept: --tolerance {tolerance}: it must be below 100 %")
     if save is not None:
         if not measured:
-            raise UsageError("ffplan acceptance: --save has an effect with --measured only")
+            raise UsageError("ffplan fabric accept: --save has an effect with --measured only")
         if date is None:
-            raise UsageError("ffplan acceptance: --save needs --date, the day of the measurement")
+            raise UsageError("ffplan fabric accept: --save needs --date, the day of the measurement")
         refuse_target(save, "--save")
     elif date is not None:
-        raise UsageError("ffplan acceptance: --date has an effect with --save only")
+        raise UsageError("ffplan fabric accept: --date has an effect with --save only")
     design, parts = resolved_design(file, catalog, profile)
     if not design.accelerators:
-        raise UsageError(f"ffplan acceptance: `{design.spec.name}` has no accelerators")
+        raise UsageError(f"ffplan fabric accept: `{design.spec.name}` has no accelerators")
     values = _read(measured or [])
     job = requested_job("acceptance", design, parts, model, gpus)
     report = study_acceptance(design, parts, part, values, job.report if job else None)
@@ -105,7 +105,7 @@ def acceptance(
         typical = tuple(value for value in values if not value.gpus or fills_nodes(value, host))
         if len(typical) < len(values):
             count = plural(len(values) - len(typical), "value")
-            print(f"ffplan acceptance: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
+            print(f"ffplan fabric accept: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
         _save(typical, design.compute.server.id, save, date)
     emit(with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
     if any(row.verdict == "fail" for row in report.judged):
@@ -129,9 +129,9 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     except ValueError:
         known = None
     if not known:
-        raise UsageError(f"ffplan acceptance: --date {date}: write a day such as 2026-11-22")
+        raise UsageError(f"ffplan fabric accept: --date {date}: write a day such as 2026-11-22")
     name = re.sub(r"[^a-z0-9.+-]+", "-", Path(file).stem.lower()).strip("-") or "measured"
     text = cases_text(values, server, name, date)
     if text is None:
-        raise UsageError("ffplan acceptance: --save: no collective was measured that is right and fills nodes")
+        raise UsageError("ffplan fabric accept: --save: no collective was measured that is right and fills nodes")
     write(text, file, option="--save")

@@ -1,4 +1,4 @@
-"""`ffplan accuracy`."""
+"""`ffplan model accuracy`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value <= 1000:
-        raise UsageError(f"ffplan accuracy: --max-mape: `{text}` is no percentage; write 10 or 10%")
+        raise UsageError(f"ffplan model accuracy: --max-mape: `{text}` is no percentage; write 10 or 10%")
     return value / 100
 
 
@@ -62,9 +62,9 @@ def _print(report: AccuracyReport, limit: float | None, form: ReportFormat, outp
 
     emit(accuracy_document(report, rows=rows), form, output)
     if limit is not None and report.total is None:
-        raise UsageError("ffplan accuracy: --max-mape: no row counts")
+        raise UsageError("ffplan model accuracy: --max-mape: no row counts")
     if limit is not None and (message := failed(report, limit)):
-        typer.echo(f"ffplan accuracy: {message}", err=True)
+        typer.echo(f"ffplan model accuracy: {message}", err=True)
         raise typer.Exit(EXIT_FINDINGS)
 
 
@@ -86,7 +86,7 @@ def communication(
     """
     limit = None if max_mape is None else _percent(max_mape)
     if chart is not None and not chart.endswith(".svg"):
-        raise UsageError(f"ffplan accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
+        raise UsageError(f"ffplan model accuracy: --chart {chart}: the chart is SVG; name a file that ends in .svg")
     report = _replayed("communication", cases, catalog)
     if chart is not None:
         from ffplan.report.accuracy import scatter
@@ -126,7 +126,7 @@ def _leave_one_out(
     try:
         report = leave_one_out(runs(Catalog(catalog or ()), files), progress.step, by.value)
     except FitError as error:
-        raise UsageError(f"ffplan accuracy: --leave-one-out: {error}") from None
+        raise UsageError(f"ffplan model accuracy: --leave-one-out: {error}") from None
     finally:
         progress.end()
     emit(left_out_document(report), form, output)
@@ -152,9 +152,9 @@ def training(
     limit = None if max_mape is None else _percent(max_mape)
     if leave_one_out is not None:
         if limit is not None:
-            raise UsageError("ffplan accuracy: --max-mape has no effect with --leave-one-out; leave it out")
+            raise UsageError("ffplan model accuracy: --max-mape has no effect with --leave-one-out; leave it out")
         if rows:
-            raise UsageError("ffplan accuracy: --rows has no effect with --leave-one-out; leave it out")
+            raise UsageError("ffplan model accuracy: --rows has no effect with --leave-one-out; leave it out")
         _leave_one_out(leave_one_out, cases, form, output, catalog)
         return
     _print(_replayed("training", cases, catalog), limit, form, output, rows=rows)

@@ -1,4 +1,4 @@
-"""`ffplan audit`."""
+"""`ffplan fabric audit`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _of_this_part(built: AsBuilt, others: set[str], file: str) -> None:
     foreign = [device.name for device in built.devices if device.name in others]
     if len(foreign) > len(built.devices) / 2:
         fault = "is of another plane or zone: leave out --plane and --zone, or give the other"
-        raise UsageError(f"ffplan audit: {file}: `{foreign[0]}` {fault}")
+        raise UsageError(f"ffplan fabric audit: {file}: `{foreign[0]}` {fault}")
 
 
 def audit(
@@ -96,7 +96,7 @@ def audit(
     network = wired.fabric.network
     inside = subnet(network, None if plane is None else plane - 1, None if zone is None else zone - 1)
     if not inside.any():
-        raise UsageError("ffplan audit: the fabric has no such plane or zone")
+        raise UsageError("ffplan fabric audit: the fabric has no such plane or zone")
     rules = read_map(read_text(names, MOST_BYTES), names) if names else []
     built, planned = read_files(as_built, "audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
@@ -105,7 +105,7 @@ def audit(
     where = placed(planned, built, rules, names or "")
     if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:
         raise UsageError(
-            f"ffplan audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
+            f"ffplan fabric audit: {as_built[0]}: no device of this file is in the design, by name or by wiring, such as "
             f"`{built.devices[0].name[:60]}`; ffplan names devices as `{min(planned.names)}` does: give a map (--map)"
         )
     _of_this_part(built, set(wired.names.devices()) - set(planned.names), as_built[0])

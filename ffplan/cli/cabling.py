@@ -1,4 +1,4 @@
-"""`ffplan cabling`."""
+"""`ffplan fabric cables`."""
 
 from __future__ import annotations
 

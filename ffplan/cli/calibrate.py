@@ -1,4 +1,4 @@
-"""`ffplan calibrate`."""
+"""`ffplan model calibrate`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CasesOption = Annotated[
     typer.Option(
         "--cases",
         metavar="FILE",
-        help="Measured runs to fit on, or collectives; see `ffplan schema training-cases`, `communication-cases`. "
+        help="Measured runs to fit on, or collectives; see `ffplan catalog schema training-cases`, `communication-cases`. "
         "May be repeated.",
     ),
 ]
@@ -94,19 +94,21 @@ def calibrate(
     from ffplan.report.calibrate import calibrate_document
 
     parts = Catalog(catalog or ())
-    part_of(parts, Accelerator, accelerator, "ffplan calibrate")
+    part_of(parts, Accelerator, accelerator, "ffplan model calibrate")
     if start is not None:
-        part_of(parts, Accelerator, start, "ffplan calibrate: --start")
+        part_of(parts, Accelerator, start, "ffplan model calibrate: --start")
     if only and launches:
-        raise UsageError("ffplan calibrate: --launches has no effect with --only; name launch,launch_step there")
+        raise UsageError("ffplan model calibrate: --launches has no effect with --only; name launch,launch_step there")
     try:
         links = of_collectives(tuple(cases))
     except FitError as error:
-        raise UsageError(f"ffplan calibrate: {error}") from None
+        raise UsageError(f"ffplan model calibrate: {error}") from None
     if links and (launches or start is not None or units is not None):
-        raise UsageError("ffplan calibrate: --launches, --start and --units have no effect on files of collectives")
+        raise UsageError(
+            "ffplan model calibrate: --launches, --start and --units have no effect on files of collectives"
+        )
     names = choices(only, RATES if links else tuple(BOUNDS), "--only") if only is not None else None
-    target = overlay_target(folder, accelerator, parts, "ffplan calibrate") if folder is not None else None
+    target = overlay_target(folder, accelerator, parts, "ffplan model calibrate") if folder is not None else None
     progress = Progress("replaying")
     query = CalibrationRequest(
         accelerator=accelerator, cases=tuple(cases), names=names, launches=launches, start=start, units=units
@@ -114,14 +116,16 @@ def calibrate(
     try:
         result = calibrate(parts, query, progress.count)
     except FitError as error:
-        raise UsageError(f"ffplan calibrate: {error}") from None
+        raise UsageError(f"ffplan model calibrate: {error}") from None
     finally:
         progress.end()
     emit(calibrate_document(result.report), form, output)
     if folder is not None and target is not None:
         doubts = () if force else result.doubts
         if doubts:
-            typer.echo(f"ffplan calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True)
+            typer.echo(
+                f"ffplan model calibrate: nothing written: {'; '.join(doubts)}; --force writes it anyway", err=True
+            )
             raise typer.Exit(EXIT_FINDINGS)
-        written = write_overlay(target, folder, result.overlay, "ffplan calibrate")
-        typer.echo(f"ffplan calibrate: wrote {written}", err=True)
+        written = write_overlay(target, folder, result.overlay, "ffplan model calibrate")
+        typer.echo(f"ffplan model calibrate: wrote {written}", err=True)

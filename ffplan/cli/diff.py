@@ -77,7 +77,7 @@ def diff(
 ) -> None:
     """Compare two versions of a design: changes, and the effect of each on switches, cost, power and speed.
 
-    Both versions use the current parts. `ffplan audit` compares a design with the fabric as built.
+    Both versions use the current parts. `ffplan fabric audit` compares a design with the fabric as built.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.cli.versions import Assessor

@@ -1,4 +1,4 @@
-"""`ffplan export`."""
+"""`ffplan fabric export`."""
 
 from __future__ import annotations
 
@@ -78,13 +78,13 @@ def _hosts(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     first = job.ports[:, 0]
     keep = [zone is None or z == zone for z in endpoints.zone[first].tolist()]
     if plane is not None:
-        raise UsageError("ffplan export: hosts are in every plane; leave out --plane")
+        raise UsageError("ffplan fabric export: hosts are in every plane; leave out --plane")
     return "".join(f"{wired.names.endpoint(int(port))[0]}\n" for port, kept in zip(first, keep, strict=True) if kept)
 
 
 def _whole(plane: int | None, zone: int | None, what: str) -> None:
     if plane is not None or zone is not None:
-        raise UsageError(f"ffplan export: {what}; leave out --plane and --zone")
+        raise UsageError(f"ffplan fabric export: {what}; leave out --plane and --zone")
 
 
 def _svg(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
@@ -187,9 +187,9 @@ def _check_table(target: Target, table: Table | None) -> None:
     """
     inventories = (Target.NETBOX, Target.NAUTOBOT)
     if table is not None and target not in inventories:
-        raise UsageError("ffplan export: --table goes with --to netbox and --to nautobot")
+        raise UsageError("ffplan fabric export: --table goes with --to netbox and --to nautobot")
     if table is None and target in inventories:
-        raise UsageError(f"ffplan export: --to {target.value} needs --table: {', '.join(Table)}")
+        raise UsageError(f"ffplan fabric export: --to {target.value} needs --table: {', '.join(Table)}")
 
 
 def export(
@@ -218,7 +218,7 @@ def export(
     containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
-        raise UsageError(f"ffplan export: --share goes with --to {Target.OPENSM_CONF.value}")
+        raise UsageError(f"ffplan fabric export: --share goes with --to {Target.OPENSM_CONF.value}")
     _check_table(target, table)
     if target is Target.OPENSM_CONF:  # the options are those of every fabric: the design is read, not wired
         _whole(plane, zone, "the options are those of every subnet")
@@ -228,7 +228,7 @@ def export(
     wired = wired_design(file, catalog)
     for name, value, most in (("--plane", plane, wired.fabric.planes), ("--zone", zone, wired.fabric.zones)):
         if value is not None and value > most:
-            raise UsageError(f"ffplan export: {name} {value}: the fabric has {most}")
+            raise UsageError(f"ffplan fabric export: {name} {value}: the fabric has {most}")
     part = (None if plane is None else plane - 1, None if zone is None else zone - 1)
     if target in _OTHERS:
         write(_OTHERS[target](wired, *part), output)
@@ -240,4 +240,4 @@ def export(
     try:
         write(_whole_fabric(target, table, wired), output)  # a text made line by line may fail late
     except ValueError as error:
-        raise UsageError(f"ffplan export: {error}") from None
+        raise UsageError(f"ffplan fabric export: {error}") from None

@@ -1,4 +1,4 @@
-"""`ffplan faults`."""
+"""`ffplan fabric faults`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def faults(
     try:
         report = study.faults(wired, query, progress.step)
     except LossError as error:
-        raise UsageError(f"ffplan faults: --lose: {error}") from None
+        raise UsageError(f"ffplan fabric faults: --lose: {error}") from None
     finally:
         progress.end()
     emit(fault_document(report), form, output)

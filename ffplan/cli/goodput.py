@@ -1,4 +1,4 @@
-"""`ffplan goodput`."""
+"""`ffplan operate goodput`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _with_options(
     if interval is not None:
         changes["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
         if not changes["checkpoint_interval"]:
-            raise UsageError(f"ffplan goodput: --interval {interval}: it must be above 0")
+            raise UsageError(f"ffplan operate goodput: --interval {interval}: it must be above 0")
     if checkpoints is not None:
         changes["checkpoints"] = choice(checkpoints, get_args(Checkpointing), "--checkpoints")
     if restart is not None:
@@ -126,7 +126,7 @@ def goodput(
 ) -> None:
     """Estimate a job's goodput after failures, checkpoints and restarts, and list remedies."""
     if not simulate and (days != DAYS or runs != 10):
-        raise UsageError("ffplan goodput: --days and --runs have an effect with --simulate only")
+        raise UsageError("ffplan operate goodput: --days and --runs have an effect with --simulate only")
     from ffplan.report.goodput import goodput_document
     from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.goodput.goodput import study_goodput
@@ -136,14 +136,16 @@ def goodput(
     design = _with_options(design, interval, checkpoints, restart, spares)
     job = requested_job("goodput", design, parts, model, gpus)
     if job is None:
-        raise UsageError("ffplan goodput: no job: name --model, or give the design a `workload`")
+        raise UsageError("ffplan operate goodput: no job: name --model, or give the design a `workload`")
     try:
         study = study_goodput(design, parts, job, CostRequest(draws=DRAWS if draws is None else draws, seed=seed))
     except InputError as error:
         finding = error.findings[0]
         if interval is None or finding.rule != "design-reliability":
             raise
-        raise UsageError(f"ffplan goodput: --interval {interval}: {finding.message}; {finding.remedy}") from None
+        raise UsageError(
+            f"ffplan operate goodput: --interval {interval}: {finding.message}; {finding.remedy}"
+        ) from None
     report: GoodputReport = study.report
     if simulate:
         report = replace(report, simulation=_simulated(study, SimulationRequest(days, runs, seed)))

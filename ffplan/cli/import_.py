@@ -1,4 +1,4 @@
-"""`ffplan import`."""
+"""`ffplan fabric import`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _day(text: str | None) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
-        raise UsageError(f"ffplan import nccl: --date: `{text}` is no day; write it as 2026-08-31") from None
+        raise UsageError(f"ffplan fabric import nccl: --date: `{text}` is no day; write it as 2026-08-31") from None
 
 
 def _basis(catalog: Catalog, name: str | None) -> Basis | None:
@@ -49,7 +49,7 @@ def _basis(catalog: Catalog, name: str | None) -> Basis | None:
 
     if name is None:
         return None
-    server = part_of(catalog, Server, name, "ffplan import nccl: --like")
+    server = part_of(catalog, Server, name, "ffplan fabric import nccl: --like")
     return Basis(server, catalog.entry(name).document.data)
 
 
@@ -90,24 +90,26 @@ def import_nccl(
     from ffplan.interop.xml_tree import MOST_BYTES
 
     if not IDENTIFIER.fullmatch(name):
-        raise UsageError(f"ffplan import nccl: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
+        raise UsageError(f"ffplan fabric import nccl: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
     parts, day = Catalog(catalog or ()), _day(date)
     if cpu:
-        part_of(parts, Cpu, cpu, "ffplan import nccl: --cpu")
+        part_of(parts, Cpu, cpu, "ffplan fabric import nccl: --cpu")
     basis = _basis(parts, like)
     named = [bus.split(",") if bus else [] for bus in (gpus, nics)]
     server = read_server(read_bytes(file, MOST_BYTES), file, *named)
     written = server_file(server, known_parts(parts), name=name, file=Path(file).name, date=day, cpu=cpu, basis=basis)
     write(written.text, output)
     for remark in written.warnings:
-        print(f"ffplan import: warning: {remark}", file=sys.stderr)
+        print(f"ffplan fabric import: warning: {remark}", file=sys.stderr)
     for todo in written.todo:
-        print(f"ffplan import: still to fill in: {todo}", file=sys.stderr)
+        print(f"ffplan fabric import: still to fill in: {todo}", file=sys.stderr)
 
 
 @app.command("ibnetdiscover")
 def import_ibnetdiscover(
-    file: Annotated[list[str], typer.Argument(metavar="FILE", help="Files of a fabric, as `ffplan audit` reads them.")],
+    file: Annotated[
+        list[str], typer.Argument(metavar="FILE", help="Files of a fabric, as `ffplan fabric audit` reads them.")
+    ],
     output: OutputOption = None,
 ) -> None:
     """Turn the output of fabric tools into JSON: switches, hosts and links as built."""
@@ -118,7 +120,7 @@ def import_ibnetdiscover(
     built = read_files(file, "import ibnetdiscover", partial=True)
     write(to_json(as_built_report(built, file[0])), output)
     for remark in built.remarks:
-        print(f"ffplan import: {remark}", file=sys.stderr)
+        print(f"ffplan fabric import: {remark}", file=sys.stderr)
 
 
 @app.command("slurm")
@@ -131,4 +133,4 @@ def import_slurm(file: FileArgument, output: OutputOption = None) -> None:
     topology = read_slurm(read_bytes(file, MOST_BYTES), file)
     write(to_json(topology), output)
     for remark in topology.remarks:
-        print(f"ffplan import: {remark}", file=sys.stderr)
+        print(f"ffplan fabric import: {remark}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`ffplan measure`."""
+"""`ffplan model measure`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def show_plan(
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
 ) -> None:
-    """List the kernels that `ffplan measure run` times, and how long it takes; needs no GPU."""
+    """List the kernels that `ffplan model measure run` times, and how long it takes; needs no GPU."""
     from ffplan.report.calibrate import plan_document
     from ffplan.studies.trust.measurement import measure_plan
 
@@ -119,11 +119,11 @@ def run(
     write(recording_text(recording), output)
     summary = f"wrote {output}: {recording.rows} of {sum(map(len, plan.kernels.values()))} kernels"
     for kernel in recording.skipped:
-        typer.echo(f"ffplan measure: {kernel.what}: not timed: {kernel.why}", err=True)
+        typer.echo(f"ffplan model measure: {kernel.what}: not timed: {kernel.why}", err=True)
     if not recording.complete:
-        typer.echo(f"ffplan measure: interrupted; {summary}", err=True)
+        typer.echo(f"ffplan model measure: interrupted; {summary}", err=True)
         raise typer.Exit(INTERRUPTED)
-    typer.echo(f"ffplan measure: {summary}", err=True)
+    typer.echo(f"ffplan model measure: {summary}", err=True)
 
 
 def _title(title: str | None) -> str:
@@ -133,8 +133,8 @@ def _title(title: str | None) -> str:
         UsageError: if the title is empty or far too long.
     """
     if title is not None and not 0 < len(title) <= 500:
-        raise UsageError("ffplan measure run: --title: write 1 to 500 letters")
-    return title or "ffplan measure run"
+        raise UsageError("ffplan model measure run: --title: write 1 to 500 letters")
+    return title or "ffplan model measure run"
 
 
 def _date(date: str | None) -> str:
@@ -150,7 +150,7 @@ def _date(date: str | None) -> str:
     try:
         return day.fromisoformat(date).isoformat()
     except ValueError:
-        raise UsageError(f"ffplan measure run: --date: no day `{date}`; write one such as 2026-08-31") from None
+        raise UsageError(f"ffplan model measure run: --date: no day `{date}`; write one such as 2026-08-31") from None
 
 
 def _device(device: DeviceChoice) -> TorchDevice:
@@ -162,19 +162,21 @@ def _device(device: DeviceChoice) -> TorchDevice:
     from ffplan.measuring.torch_device import NoDeviceError, TorchDevice
 
     if device is DeviceChoice.CPU:
-        typer.echo("ffplan measure: on a CPU: this shows that the program runs; its times are never fitted", err=True)
+        typer.echo(
+            "ffplan model measure: on a CPU: this shows that the program runs; its times are never fitted", err=True
+        )
     try:
         return TorchDevice(gpu=device is DeviceChoice.CUDA)
     except NoDeviceError as error:
-        raise UsageError(f"ffplan measure run: {error}") from None
+        raise UsageError(f"ffplan model measure run: {error}") from None
 
 
 def _line(done: int, total: int, text: str) -> None:
     """Print the progress as a line if standard error is no terminal."""
-    typer.echo(f"ffplan measure: {done} of {total}: {text}", err=True)
+    typer.echo(f"ffplan model measure: {done} of {total}: {text}", err=True)
 
 
-RecordingArgument = Annotated[str, typer.Argument(metavar="RECORDING", help="Recording of `ffplan measure run`.")]
+RecordingArgument = Annotated[str, typer.Argument(metavar="RECORDING", help="Recording of `ffplan model measure run`.")]
 AcceleratorOption = Annotated[
     str,
     typer.Option(
@@ -235,18 +237,18 @@ def fit(
     from ffplan.report.calibrate import measured_document
 
     parts = Catalog(catalog or ())
-    part_of(parts, Accelerator, accelerator, "ffplan measure fit: --accelerator")
+    part_of(parts, Accelerator, accelerator, "ffplan model measure fit: --accelerator")
     if stack is not None:
-        part_of(parts, SoftwareStack, stack, "ffplan measure fit: --stack")
+        part_of(parts, SoftwareStack, stack, "ffplan model measure fit: --stack")
     request = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
     recording, document = read_recording(file)
     try:
         result = fit_recording(parts, recording, document, request)
     except FitError as error:
-        raise UsageError(f"ffplan measure fit: {error}") from None
+        raise UsageError(f"ffplan model measure fit: {error}") from None
     targets = {}
     if folder is not None:
-        targets = {name: overlay_target(folder, name, parts, "ffplan measure fit") for name in result.files}
+        targets = {name: overlay_target(folder, name, parts, "ffplan model measure fit") for name in result.files}
     emit(measured_document(result.report), form, output)
     if folder is not None:
         _write(result, folder, targets, force=force)
@@ -262,11 +264,11 @@ def _write(result: MeasuredResult, folder: str, targets: dict[str, Path], *, for
     if doubts or not result.files:
         reasons = "; ".join(doubts) or "the recording tells none of it"
         more = "; --force writes it anyway" if doubts else ""
-        typer.echo(f"ffplan measure: nothing written: {reasons}{more}", err=True)
+        typer.echo(f"ffplan model measure: nothing written: {reasons}{more}", err=True)
         raise typer.Exit(EXIT_FINDINGS)
     for name, text in result.files.items():
-        written = write_overlay(targets[name], folder, text, "ffplan measure fit")
-        typer.echo(f"ffplan measure: wrote {written}", err=True)
+        written = write_overlay(targets[name], folder, text, "ffplan model measure fit")
+        typer.echo(f"ffplan model measure: wrote {written}", err=True)
 
 
 def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
@@ -282,5 +284,5 @@ def _names(only: str | None, stack: str | None) -> tuple[str, ...] | None:
         return None
     names = choices(only, MEASURED, "--only")
     if stack is not None and "memory" not in names:
-        raise UsageError("ffplan measure fit: --stack has no effect with --only that leaves out memory")
+        raise UsageError("ffplan model measure fit: --stack has no effect with --only that leaves out memory")
     return names

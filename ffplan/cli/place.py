@@ -1,4 +1,4 @@
-"""`ffplan place`."""
+"""`ffplan fabric place`."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def place(
     try:
         report = study.place(wired, order, nodes, message_size(wired.design, size), seed)
     except StudyError as error:
-        raise UsageError(f"ffplan place: {error}") from None
+        raise UsageError(f"ffplan fabric place: {error}") from None
     emit(placement_document(report), form, output)

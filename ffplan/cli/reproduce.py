@@ -1,4 +1,4 @@
-"""`ffplan reproduce`."""
+"""`ffplan model reproduce`."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def _design_of(report: str, file: str) -> str:
     shipped = next((name for name in shipped_designs() if shipped_label(name) == file), None)
     if shipped is not None:
         return shipped
-    raise UsageError(f"ffplan reproduce: {report}: `design.file` is `{printable(file)}`, and there is no such file")
+    raise UsageError(
+        f"ffplan model reproduce: {report}: `design.file` is `{printable(file)}`, and there is no such file"
+    )
 
 
 def reproduce(
@@ -51,7 +53,7 @@ def reproduce(
         saved = study.read_report(read_text(report, MOST_BYTES))
     except study.NoReportError as error:
         line, column = error.place
-        raise UsageError(f"ffplan reproduce: {report}:{line}:{column}: {error}") from None
+        raise UsageError(f"ffplan model reproduce: {report}:{line}:{column}: {error}") from None
     reproduction = study.reproduce(saved, report, lambda file: examined_design(_design_of(report, file), catalog))
     emit(reproduction_document(reproduction), form, output)
     if reproduction.differences:

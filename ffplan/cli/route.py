@@ -1,4 +1,4 @@
-"""`ffplan route`."""
+"""`ffplan fabric route`."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def route(
     try:
         report = study.route(wired, query)
     except StudyError as error:
-        raise UsageError(f"ffplan route: {error}") from None
+        raise UsageError(f"ffplan fabric route: {error}") from None
     emit(route_document(report), form, output)
     if report.unreached:
         raise typer.Exit(1)

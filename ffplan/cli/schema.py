@@ -1,4 +1,4 @@
-"""`ffplan schema`."""
+"""`ffplan catalog schema`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ffplan size`."""
+"""`ffplan fabric size`."""
 
 from __future__ import annotations
 
@@ -85,28 +85,28 @@ def size(
 
     choice(core_policy, ("minimal", "per-rail-whole-pods", "equal-stripe"), "--core-policy")
     if prices is None and (endpoint_link or link):
-        raise UsageError("ffplan size: links are priced with --prices only")
+        raise UsageError("ffplan fabric size: links are priced with --prices only")
     ratio = parsed(lambda: parse_ratio(oversubscription), "--oversubscription")
     parts = Catalog(catalog or ())
     query = study.SizeRequest(
         endpoints=endpoints,
-        switch=part_of(parts, Switch, switch, "ffplan size: --switch"),
+        switch=part_of(parts, Switch, switch, "ffplan fabric size: --switch"),
         breakout=breakout,
         tiers=tuple(tiers or (1, 2, 3)),
         planes=tuple(planes or (2, 4, 8)),
         rails=rails,
         oversubscription=ratio,
         core_policy=core_policy,
-        prices=part_of(parts, PriceBook, prices, "ffplan size: --prices") if prices else None,
+        prices=part_of(parts, PriceBook, prices, "ffplan fabric size: --prices") if prices else None,
         endpoint_link=endpoint_link,
         link=link,
     )
     try:
         report = study.size(query)
     except study.SizeError as error:
-        raise UsageError(f"ffplan size: {error}") from None
+        raise UsageError(f"ffplan fabric size: {error}") from None
     emit(size_document(report), form, output)
     if not report.options:
         if str(form) == "csv":  # which has no place for what is too small
-            typer.echo(f"ffplan size: {no_family(report)}", err=True)
+            typer.echo(f"ffplan fabric size: {no_family(report)}", err=True)
         raise typer.Exit(EXIT_FINDINGS)

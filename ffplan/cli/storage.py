@@ -1,4 +1,4 @@
-"""`ffplan storage`."""
+"""`ffplan operate storage`."""
 
 from __future__ import annotations
 
@@ -43,5 +43,5 @@ def storage(
     try:
         report = study_storage(design, parts, job, images)
     except NoStorageError as error:
-        raise UsageError(f"ffplan storage: {error}; add a group with `role: storage`") from None
+        raise UsageError(f"ffplan operate storage: {error}; add a group with `role: storage`") from None
     emit(with_extras(storage_document(report), form, [file], catalog, "storage"), form, output)

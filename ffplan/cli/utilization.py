@@ -1,4 +1,4 @@
-"""`ffplan utilization`."""
+"""`ffplan operate jobs`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | N
     from ffplan.studies.operate.utilization import largest_job
 
     if not jobs.lower().endswith(".csv"):
-        return part_of(parts, JobMix, jobs, "ffplan utilization: --jobs"), None
+        return part_of(parts, JobMix, jobs, "ffplan operate jobs: --jobs"), None
     from ffplan.interop.workloads import read_jobs
 
     return None, JobTable(*read_jobs(read_text(jobs, MOST_BYTES), jobs, largest_job(design)))
@@ -72,7 +72,7 @@ def _policies(policy: str, options: dict[str, str]) -> tuple[tuple[str, ...], di
     times = {name: _seconds(text, name) for name, text in options.items()}
     if times["--quantum"] < LEAST_S:
         text = options["--quantum"]
-        raise UsageError(f"ffplan utilization: --quantum {text}: it must be at least {LEAST_S:.0f} s")
+        raise UsageError(f"ffplan operate jobs: --quantum {text}: it must be at least {LEAST_S:.0f} s")
     return policies, times
 
 
@@ -113,10 +113,10 @@ def utilization(
     policies, times = _policies(policy, {"--quantum": quantum, "--save-time": save, "--load-time": resume})
     design, parts = resolved_design(file, catalog)
     if not design.accelerators:
-        raise UsageError(f"ffplan utilization: `{design.spec.name}` has no accelerators")
+        raise UsageError(f"ffplan operate jobs: `{design.spec.name}` has no accelerators")
     mix, table = _jobs(design, parts, jobs)
     if table is not None and load is not None:
-        raise UsageError("ffplan utilization: --load has an effect on a job mix only; a CSV brings its own")
+        raise UsageError("ffplan operate jobs: --load has an effect on a job mix only; a CSV brings its own")
     request = UtilizationRequest(
         mix=mix,
         table=table,

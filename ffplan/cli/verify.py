@@ -1,4 +1,4 @@
-"""`ffplan verify`."""
+"""`ffplan fabric verify`."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def verify(
     from ffplan.report.fabric import verify_document
 
     if nodes is not None and program is not Program.SIMGRID:
-        raise UsageError("ffplan verify: --nodes has an effect with `--with simgrid` only")
+        raise UsageError("ffplan fabric verify: --nodes has an effect with `--with simgrid` only")
     if engine is not None and program is not Program.OPENSM:
-        raise UsageError("ffplan verify: --engine has an effect with `--with opensm` only")
+        raise UsageError("ffplan fabric verify: --engine has an effect with `--with opensm` only")
     wired = wired_design(file, catalog)
     with ended_in_order():
         if program is Program.OPENSM:

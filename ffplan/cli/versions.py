@@ -121,7 +121,7 @@ def design_document(name: str) -> Document:
     path, file = find_design(name)
     if is_regular(path) and not path.suffix.lower().startswith(".y") and _is_built(path):
         raise UsageError(
-            f"ffplan: {name}: this is a fabric as built; `ffplan audit DESIGN {name}` compares it with a design"
+            f"ffplan: {name}: this is a fabric as built; `ffplan fabric audit DESIGN {name}` compares it with a design"
         )
     return read_document(path, file)
 

@@ -264,7 +264,7 @@ class Limits(Frozen):
     """Largest cost of a million tokens of the workload, with ownership or rent."""
     goodput: Share | None = None
     """Least goodput of the workload: the share of time left by failures, checkpoints and restarts [1]. It applies to
-    the likely value, which `ffplan goodput` prints first; a median below is a warning."""
+    the likely value, which `ffplan operate goodput` prints first; a median below is a warning."""
     run_days: Annotated[float, Field(gt=0.0)] | None = None
     """Longest run of the workload over its tokens [day]."""
     blast_radius: Share | None = None

@@ -292,6 +292,6 @@ def compose(text: str, file: str) -> Node:
             file,
             (1, 1),
             "the file holds no data",
-            "a design starts with `name:`, any other file with `kind:`; `ffplan schema` lists the fields",
+            "a design starts with `name:`, any other file with `kind:`; `ffplan catalog schema` lists the fields",
         )
     return composer.root

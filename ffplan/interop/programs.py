@@ -43,7 +43,7 @@ class TimeLimitError(ProgramError):
     """A program took longer than it may."""
 
     def __init__(self, what: str, limit_s: float) -> None:
-        super().__init__(f"ffplan verify: {what} {limit_s:g} s; allow more with `--limit`")
+        super().__init__(f"ffplan fabric verify: {what} {limit_s:g} s; allow more with `--limit`")
 
 
 def find_program(name: str, package: str) -> str:
@@ -55,7 +55,9 @@ def find_program(name: str, package: str) -> str:
     path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])
     program = shutil.which(name, path=path)
     if program is None:
-        raise UsageError(f"ffplan verify: the program `{name}` is missing; install the Debian package `{package}`")
+        raise UsageError(
+            f"ffplan fabric verify: the program `{name}` is missing; install the Debian package `{package}`"
+        )
     return program
 
 
@@ -68,7 +70,7 @@ def find_library(name: str, package: str) -> str:
     for folder in ("/usr/lib", "/usr/local/lib"):
         for path in sorted(Path(folder).glob(f"**/{name}")):
             return str(path)
-    raise UsageError(f"ffplan verify: the library `{name}` is missing; install the Debian package `{package}`")
+    raise UsageError(f"ffplan fabric verify: the library `{name}` is missing; install the Debian package `{package}`")
 
 
 @contextlib.contextmanager
@@ -127,7 +129,7 @@ def running(command: list[str], folder: Path, log: str, env: dict[str, str] | No
                     env={**os.environ, **(env or {})},
                 )
         except OSError as error:
-            raise ProgramError(f"ffplan verify: `{command[0]}` cannot be started: {error.strerror}") from None
+            raise ProgramError(f"ffplan fabric verify: `{command[0]}` cannot be started: {error.strerror}") from None
         try:
             _leave_if_asked()
             yield RunningProgram(output, process)
@@ -162,10 +164,10 @@ def run_program(command: list[str], folder: Path, limit_s: float, env: dict[str,
     except subprocess.TimeoutExpired:
         raise TimeLimitError(f"`{name}` took longer than", limit_s) from None
     except OSError as error:
-        raise ProgramError(f"ffplan verify: `{name}` cannot be started: {error.strerror}") from None
+        raise ProgramError(f"ffplan fabric verify: `{name}` cannot be started: {error.strerror}") from None
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:] or ["no message"]
-        raise ProgramError(f"ffplan verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
+        raise ProgramError(f"ffplan fabric verify: `{name}` ended with exit code {done.returncode}: {last[0]}")
     return done.stdout
 
 
@@ -185,7 +187,7 @@ def wait_for(ready: Callable[[], bool], job: RunningProgram, limit_s: float, wha
     while not ready():
         if job.process.poll() is not None:
             last = job.log.read_text(errors="replace").strip().splitlines()[-1:] or ["no message"]
-            raise ProgramError(f"ffplan verify: {what}: {last[0]}")
+            raise ProgramError(f"ffplan fabric verify: {what}: {last[0]}")
         if time.monotonic() > end:
             raise TimeLimitError(f"{what} within", limit_s)
         time.sleep(0.02)

@@ -1,7 +1,7 @@
 """Two virtual lanes for OpenSM: one for the job, one for storage, as a policy file and as options.
 
 The policy gives a path to or from a storage server service level 1, every other path service level 0. The options give
-each level a separate lane and share every link between the lanes, as `ffplan route --beside` and `ffplan storage`
+each level a separate lane and share every link between the lanes, as `ffplan fabric route --beside` and `ffplan operate storage`
 count it. Lane 15 is the management's.
 """
 
@@ -26,7 +26,7 @@ _LEVELS = 16
 """Service levels of InfiniBand [1]."""
 _LINE = 8
 """Ports in a line of the policy [1]."""
-NO_STORAGE = "ffplan export: no storage server has a port here, so that one class needs no lanes"
+NO_STORAGE = "ffplan fabric export: no storage server has a port here, so that one class needs no lanes"
 _POLICY = """
 qos-levels
     qos-level
@@ -104,7 +104,7 @@ def options(share: float) -> str:
     job, storage = _weights(share)
     lanes = ["1" if level == 1 else "0" for level in range(_LEVELS - 1)] + [str(_LEVELS - 1)]
     lines = (
-        "# Lane 0 is for the job, lane 1 for storage. The policy file is that of `ffplan export --to opensm-qos`.",
+        "# Lane 0 is for the job, lane 1 for storage. The policy file is that of `ffplan fabric export --to opensm-qos`.",
         "qos TRUE",
         "qos_policy_file /etc/opensm/qos-policy.conf",
         "qos_max_vls 2",

@@ -62,7 +62,7 @@ def containerlab(wired: Exported) -> str:
 def topology_dot(wired: Exported) -> Iterator[str]:
     """Yield PTM's topology.dot: switch ports as `swpN`, split ports as `swpNsM`, and NICs by name.
 
-    `ffplan audit` reads it too.
+    `ffplan fabric audit` reads it too.
     """
     yield "graph G {\n"
     for (switch, _, port), (device, _, name) in _ends(wired):

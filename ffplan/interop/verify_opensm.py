@@ -61,7 +61,7 @@ def _rate_notes(checks: Iterable[Check]) -> Iterator[str]:
     differing = [f"{check.subject} {check.found} in place of {check.expected}" for check in checks if check.verdict]
     if differing:
         yield (
-            f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan route` "
+            f"A cluster has the rates of the tables, which its switches carry out: {listed(differing)}. `ffplan fabric route` "
             "and `faults --routing static` have those of our rule."
         )
 
@@ -185,7 +185,7 @@ def _subnet(
         problem = (
             f"{title} has {devices:,} switches and ports of hosts; a subnet of InfiniBand has {_MOST_LIDS:,} addresses"
         )
-        raise UsageError(f"ffplan verify: {problem}: split it into planes or zones, or join subnets by routers")
+        raise UsageError(f"ffplan fabric verify: {problem}: split it into planes or zones, or join subnets by routers")
     first = len(network.switches)
     ranks = opensm.expected_ranks(network, inside)
     seen, refused = opensm.bring_up(network, names, inside, run), ""
@@ -275,7 +275,7 @@ def verify_opensm(
     """
     if fabric.network.radix > _MOST_PORTS:
         raise UsageError(
-            f"ffplan verify: a switch of {fabric.network.radix} ports cannot stand for an InfiniBand switch, which has "
+            f"ffplan fabric verify: a switch of {fabric.network.radix} ports cannot stand for an InfiniBand switch, which has "
             f"{_MOST_PORTS} at most"
         )
     engines, limit_s = run

@@ -123,7 +123,7 @@ def _simulate(folder: Path, ranks: int, links: int, what: list[str], limit_s: fl
     text = run_program(command, folder, limit_s)
     match = _SECONDS.search(text)
     if match is None:
-        raise UsageError(f"ffplan verify: SimGrid printed no time: {text.strip()[:200]}")
+        raise UsageError(f"ffplan fabric verify: SimGrid printed no time: {text.strip()[:200]}")
     carried = np.zeros(2 * links)
     for link, nbytes in _CARRIED.findall(text):
         carried[int(link)] = float(nbytes)
@@ -269,7 +269,7 @@ def verify_simgrid(
     ports = every[rows, 0]
     checks: list[Check] = []
     if not router.paths(ports[:-1], ports[1:]).reached.all():
-        raise UsageError("ffplan verify: some of these nodes cannot reach each other over their first NIC")
+        raise UsageError("ffplan fabric verify: some of these nodes cannot reach each other over their first NIC")
     with tempfile.TemporaryDirectory(prefix="ffplan-simgrid-") as scratch:
         folder = Path(scratch)
         _prepare(router, ports, folder, limit_s)

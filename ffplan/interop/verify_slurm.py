@@ -79,7 +79,7 @@ def _plain_folder() -> str:
     plain_folder = next(plain, None)
     if plain_folder is None:
         raise UsageError(
-            f"ffplan verify: Slurm reads no path such as `{temporary}`; point TMPDIR to one without blanks"
+            f"ffplan fabric verify: Slurm reads no path such as `{temporary}`; point TMPDIR to one without blanks"
         )
     return plain_folder
 
@@ -96,7 +96,7 @@ def _load(lines: list[TreeSwitch], limit_s: float) -> _SlurmView:
     slurmctld, scontrol = find_program("slurmctld", "slurm-wlm"), find_program("scontrol", "slurm-wlm")
     hosts = [host for line in lines for host in line.nodes]
     if not hosts:
-        raise UsageError("ffplan verify: no compute node to show to Slurm")
+        raise UsageError("ffplan fabric verify: no compute node to show to Slurm")
     with tempfile.TemporaryDirectory(prefix="ffplan-slurm-", dir=_plain_folder()) as scratch:
         folder = Path(scratch)
         for name in ("state", "spool"):
@@ -136,7 +136,7 @@ def _read_topology(text: str) -> dict[str, tuple[int, frozenset[str], frozenset[
             nodes, below = unfold(fields.get("Nodes", "")), unfold(fields.get("Switches", ""))
             switches[fields["SwitchName"]] = (int(fields.get("Level", "-1")), frozenset(nodes), frozenset(below))
         except ValueError as error:
-            raise ProgramError(f"ffplan verify: scontrol printed `{line.strip()}`: {error}") from None
+            raise ProgramError(f"ffplan fabric verify: scontrol printed `{line.strip()}`: {error}") from None
     return switches
 
 

@@ -1,4 +1,4 @@
-"""The format of recorded kernel times: written by `ffplan measure run`, read by `ffplan measure fit`."""
+"""The format of recorded kernel times: written by `ffplan model measure run`, read by `ffplan model measure fit`."""
 
 from __future__ import annotations
 

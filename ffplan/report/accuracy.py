@@ -1,4 +1,4 @@
-"""The reports of `ffplan accuracy` and `ffplan reproduce`: the model against measurements, a report against today."""
+"""The reports of `ffplan model accuracy` and `ffplan model reproduce`: the model against measurements, a report against today."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def failed(report: AccuracyReport, limit: float) -> str | None:
 
 
 def accuracy_document(report: AccuracyReport, *, rows: bool = False) -> Document:
-    """Return the report of `ffplan accuracy`.
+    """Return the report of `ffplan model accuracy`.
 
     Args:
         report: the accuracy of the model.
@@ -240,7 +240,7 @@ def _as_rows(report: Reproduction) -> list[Difference]:
 
 
 def reproduction_document(report: Reproduction) -> Document:
-    """Return the report of `ffplan reproduce`."""
+    """Return the report of `ffplan model reproduce`."""
     count = len(report.differences)
     head = f"{report.report}: {report.values:,} values of a {report.kind}, "
     head += f"{plural(count, 'difference')}" if count else "all as before"

@@ -1,4 +1,4 @@
-"""The reports of `ffplan calibrate` and `ffplan measure`: constants, and the errors that they leave."""
+"""The reports of `ffplan model calibrate` and `ffplan model measure`: constants, and the errors that they leave."""
 
 from __future__ import annotations
 
@@ -94,13 +94,13 @@ def _left_out(report: LeaveOneOutReport) -> list[Grid]:
 
 
 def calibrate_document(report: CalibrationReport) -> Document:
-    """Return the report of `ffplan calibrate`."""
+    """Return the report of `ffplan model calibrate`."""
     head = f"calibrate: {report.accelerator}, {plural(report.rows, 'row')}"
     return Document(report, lambda told: Body(head, _calibrate(told)), lambda: report.constants)
 
 
 def left_out_document(report: LeaveOneOutReport) -> Document:
-    """Return the report of `ffplan accuracy training --leave-one-out`."""
+    """Return the report of `ffplan model accuracy training --leave-one-out`."""
     return Document(
         report, lambda told: Body(f"accuracy: training, one {report.by} left out", _left_out(told)), lambda: report.rows
     )
@@ -205,7 +205,7 @@ def _fit(report: MeasuredFit) -> list[Block]:
 
 
 def measured_document(report: MeasuredFit) -> Document:
-    """Return the report of `ffplan measure fit`."""
+    """Return the report of `ffplan model measure fit`."""
     head = f"measure: {report.accelerator} by {report.device}, {report.date}, {plural(len(report.kernels), 'kernel')}"
     return Document(report, lambda told: Body(head, _fit(told)), lambda: report.kernels)
 
@@ -224,6 +224,6 @@ def _plan(report: MeasurePlan) -> list[Block]:
 
 
 def plan_document(report: MeasurePlan) -> Document:
-    """Return the report of `ffplan measure plan`."""
+    """Return the report of `ffplan model measure plan`."""
     head = f"measure: {report.sizes} sizes, {plural(report.kernels, 'kernel')}, {report.seconds / 60:.1f} minutes"
     return Document(report, lambda told: Body(head, _plan(told)), lambda: report.groups)

@@ -251,7 +251,7 @@ def _failures(reliability: ReliabilitySummary | None) -> Lines | None:
         (
             "a job on all",
             f"stops every {span(reliability.mtbf_hours * _HOUR)}{ends} {by}, mostly by {listed(reliability.largest)}; "
-            "`ffplan goodput` has what that costs",
+            "`ffplan operate goodput` has what that costs",
         ),
         (
             "spare nodes",

@@ -214,37 +214,37 @@ def no_family(report: SizeReport) -> str:
 
 
 def route_document(report: RouteReport) -> Document:
-    """Return the report of `ffplan route`."""
+    """Return the report of `ffplan fabric route`."""
     head = f"{report.design}: {report.traffic} on {report.nodes:,} nodes, {report.routing} routing"
     return Document(report, lambda told: Body(head, _route(told)), lambda: report.tiers)
 
 
 def placement_document(report: PlacementReport) -> Document:
-    """Return the report of `ffplan place`."""
+    """Return the report of `ffplan fabric place`."""
     head = f"{report.design}: {report.nodes:,} nodes in {report.orders[0].order} order"
     return Document(report, lambda told: Body(head, _placement(told)), lambda: report.orders)
 
 
 def fault_document(report: FaultReport) -> Document:
-    """Return the report of `ffplan faults`."""
+    """Return the report of `ffplan fabric faults`."""
     head = f"{report.design}: cost of losses, {report.routing} routing, seed {report.seed}"
     return Document(report, lambda told: Body(head, _fault(told)), lambda: report.losses)
 
 
 def verify_document(report: VerifyReport) -> Document:
-    """Return the report of `ffplan verify`."""
+    """Return the report of `ffplan fabric verify`."""
     verdict = "accepted" if report.passed else "not accepted as designed"
     head = f"{report.design}: {verdict} by {report.program} {report.version}"
     return Document(report, lambda told: Body(head, _verify(told)), lambda: report.checks)
 
 
 def cabling_document(report: CablingReport) -> Document:
-    """Return the report of `ffplan cabling`."""
+    """Return the report of `ffplan fabric cables`."""
     return Document(report, lambda told: Body(f"{report.design}: cabling", _cabling(told)), lambda: report.cables)
 
 
 def size_document(report: SizeReport) -> Document:
-    """Return the report of `ffplan size`."""
+    """Return the report of `ffplan fabric size`."""
     ports = f"{report.radix} ports of {report.port_gbyte_s * 8:g} Gb/s"
     head = f"{report.endpoints:,} endpoints on {report.switch}, {ports}"
     return Document(report, lambda told: Body(head, _size(told)), lambda: report.options)
@@ -298,7 +298,7 @@ def differences(report: DiffReport) -> list[dict[str, str]]:
 
 
 def audit_document(report: DiffReport) -> Document:
-    """Return the report of `ffplan audit`."""
+    """Return the report of `ffplan fabric audit`."""
     count = plural(len(report.causes), "finding")
     head = f"{report.design}: {report.same:,} links as designed, {count}"
     told = f"{report.by_name:,} devices told by name, {len(report.by_wiring):,} by wiring, from {report.form}"

@@ -1,4 +1,4 @@
-"""The reports of `ffplan storage`, `ffplan utilization` and `ffplan acceptance`: a cluster in operation."""
+"""The reports of `ffplan operate storage`, `ffplan operate jobs` and `ffplan fabric accept`: a cluster in operation."""
 
 from __future__ import annotations
 

@@ -144,6 +144,6 @@ class AcceptanceReport(Result):
 
 
 SCHEMAS = {
-    "acceptance": (AcceptanceReport, "JSON output of `ffplan acceptance`"),
+    "acceptance": (AcceptanceReport, "JSON output of `ffplan fabric accept`"),
 }
 """Files and outputs of this module, with their titles."""

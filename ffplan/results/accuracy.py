@@ -66,7 +66,7 @@ class Score:
 
 @record
 class AccuracyReport:
-    """Output of `ffplan accuracy`."""
+    """Output of `ffplan model accuracy`."""
 
     schema_version: str
     """Version of this format."""
@@ -85,6 +85,6 @@ class AccuracyReport:
 
 
 SCHEMAS = {
-    "accuracy": (AccuracyReport, "Output of `ffplan accuracy --format json`"),
+    "accuracy": (AccuracyReport, "Output of `ffplan model accuracy --format json`"),
 }
 """Files and outputs of this module, with their titles."""

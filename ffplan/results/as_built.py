@@ -140,7 +140,7 @@ class AsBuiltReport:
 
 
 SCHEMAS = {
-    "audit": (DiffReport, "Output of `ffplan audit --format json`"),
-    "as-built": (AsBuiltReport, "Output of `ffplan import ibnetdiscover`"),
+    "audit": (DiffReport, "Output of `ffplan fabric audit --format json`"),
+    "as-built": (AsBuiltReport, "Output of `ffplan fabric import ibnetdiscover`"),
 }
 """Outputs of this module, with their titles."""

@@ -370,11 +370,11 @@ class CablingReport(Result):
 
 
 SCHEMAS = {
-    "size": (SizeReport, "Output of `ffplan size --format json`"),
-    "route": (RouteReport, "Output of `ffplan route --format json`"),
-    "placement": (PlacementReport, "Output of `ffplan place --format json`"),
-    "faults": (FaultReport, "Output of `ffplan faults --format json`"),
-    "cabling": (CablingReport, "Output of `ffplan cabling --format json`"),
-    "verify": (VerifyReport, "Output of `ffplan verify --format json`"),
+    "size": (SizeReport, "Output of `ffplan fabric size --format json`"),
+    "route": (RouteReport, "Output of `ffplan fabric route --format json`"),
+    "placement": (PlacementReport, "Output of `ffplan fabric place --format json`"),
+    "faults": (FaultReport, "Output of `ffplan fabric faults --format json`"),
+    "cabling": (CablingReport, "Output of `ffplan fabric cables --format json`"),
+    "verify": (VerifyReport, "Output of `ffplan fabric verify --format json`"),
 }
 """Files and outputs of this module, with their titles."""

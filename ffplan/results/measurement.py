@@ -19,7 +19,7 @@ class PlannedGroup:
 
 @record
 class MeasurePlan:
-    """Output of `ffplan measure plan`."""
+    """Output of `ffplan model measure plan`."""
 
     schema_version: str
     """Version of this format."""
@@ -105,7 +105,7 @@ class KernelGroupError:
 
 @record
 class MeasuredFit:
-    """Output of `ffplan measure fit`."""
+    """Output of `ffplan model measure fit`."""
 
     schema_version: str
     """Version of this format."""
@@ -134,7 +134,7 @@ class MeasuredFit:
 
 
 SCHEMAS = {
-    "measure-plan": (MeasurePlan, "Output of `ffplan measure plan --format json`"),
-    "measure-fit": (MeasuredFit, "Output of `ffplan measure fit --format json`"),
+    "measure-plan": (MeasurePlan, "Output of `ffplan model measure plan --format json`"),
+    "measure-fit": (MeasuredFit, "Output of `ffplan model measure fit --format json`"),
 }
 """Outputs of this module, with their titles."""

@@ -336,6 +336,6 @@ class GoodputReport(Result):
 
 
 SCHEMAS = {
-    "goodput": (GoodputReport, "JSON output of `ffplan goodput`"),
+    "goodput": (GoodputReport, "JSON output of `ffplan operate goodput`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -52,5 +52,5 @@ class Reproduction(Result):
     """Parts of the report that were not made again, since it does not hold the question."""
 
 
-SCHEMAS = {"reproduction": (Reproduction, "Output of `ffplan reproduce --format json`")}
+SCHEMAS = {"reproduction": (Reproduction, "Output of `ffplan model reproduce --format json`")}
 """Files and outputs of this module, with their titles."""

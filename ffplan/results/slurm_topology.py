@@ -66,6 +66,6 @@ class SlurmTopologyReport:
 
 
 SCHEMAS = {
-    "slurm-topology": (SlurmTopologyReport, "Output of `ffplan import slurm`"),
+    "slurm-topology": (SlurmTopologyReport, "Output of `ffplan fabric import slurm`"),
 }
 """Outputs of this module, with their titles."""

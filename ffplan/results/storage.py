@@ -265,6 +265,6 @@ class StorageReport(Result):
 
 
 SCHEMAS = {
-    "storage": (StorageReport, "JSON output of `ffplan storage`"),
+    "storage": (StorageReport, "JSON output of `ffplan operate storage`"),
 }
 """Files and outputs of this module, with their titles."""

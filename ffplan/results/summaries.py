@@ -37,7 +37,7 @@ class ReliabilitySummary:
 
 @record
 class StorageSummary:
-    """Storage of a design, as `ffplan storage` has it."""
+    """Storage of a design, as `ffplan operate storage` has it."""
 
     planned: bool
     """Whether the design plans it; otherwise the ownership profile sizes it."""

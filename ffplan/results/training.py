@@ -259,7 +259,7 @@ class Fitted:
 
 @record
 class CalibrationReport:
-    """Output of `ffplan calibrate`."""
+    """Output of `ffplan model calibrate`."""
 
     schema_version: str
     """Version of this format."""
@@ -337,7 +337,7 @@ class LeftOutSettings:
 
 @record
 class LeaveOneOutReport:
-    """Output of `ffplan accuracy training --leave-one-out`."""
+    """Output of `ffplan model accuracy training --leave-one-out`."""
 
     schema_version: str
     """Version of this format."""
@@ -356,7 +356,7 @@ class LeaveOneOutReport:
 
 SCHEMAS = {
     "train": (TrainReport, "Output of `ffplan train --format json`"),
-    "calibration": (CalibrationReport, "Output of `ffplan calibrate --format json`"),
-    "leave-one-out": (LeaveOneOutReport, "Output of `ffplan accuracy training --leave-one-out`"),
+    "calibration": (CalibrationReport, "Output of `ffplan model calibrate --format json`"),
+    "leave-one-out": (LeaveOneOutReport, "Output of `ffplan model accuracy training --leave-one-out`"),
 }
 """Files and outputs of this module, with their titles."""

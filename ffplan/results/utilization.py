@@ -102,6 +102,6 @@ class UtilizationReport(Result):
 
 
 SCHEMAS = {
-    "utilization": (UtilizationReport, "JSON output of `ffplan utilization`"),
+    "utilization": (UtilizationReport, "JSON output of `ffplan operate jobs`"),
 }
 """Files and outputs of this module, with their titles."""

@@ -31,7 +31,7 @@ SOURCES = (
 APART = ("announced", "note")
 """Fields of an example that say nothing of another part."""
 FITTED = ("training", "constants")
-"""Fields that a fit to measured runs writes (`ffplan calibrate`); values of another part are wrong."""
+"""Fields that a fit to measured runs writes (`ffplan model calibrate`); values of another part are wrong."""
 NONE = {"announced": True, "extends": "usd-2026", "without": ["nic"], "beside": "rsc-1"}
 """Examples of fields that no shipped part need have."""
 HEAD = ("kind", "id", "name", "vendor", "sources")

@@ -20,7 +20,9 @@ SIXTEEN = ("bf16", "fp16")
 class UncalibratedError(ValueError):
     """An accelerator has no training constants at a precision; the message is for people."""
 
-    def __init__(self, message: str, remedy: str = "fit it on runs of your own: `ffplan calibrate --help`") -> None:
+    def __init__(
+        self, message: str, remedy: str = "fit it on runs of your own: `ffplan model calibrate --help`"
+    ) -> None:
         super().__init__(message)
         self.remedy = remedy
         """Remedy."""

@@ -53,7 +53,7 @@ def _expect_cases(document: Document, subject: str) -> None:
     expected = f"{FOLDERS.get(subject, subject)}-cases"
     if kind != expected:
         what = f"this file is of kind `{kind}`" if kind else "this is no file of measured cases"
-        remedy = f"write `kind: {expected}`; `ffplan schema {expected}` describes the format"
+        remedy = f"write `kind: {expected}`; `ffplan catalog schema {expected}` describes the format"
         raise InputError(document.finding(expected, ("kind",), what, remedy))
 
 
@@ -80,9 +80,11 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
             cases = validate(CaseFile, document)
             scored = replay(cases, document, catalog)
         if cases.id in titles:
-            raise UsageError(f"ffplan accuracy: two files of cases have the id `{cases.id}`; the second is {name}")
+            raise UsageError(
+                f"ffplan model accuracy: two files of cases have the id `{cases.id}`; the second is {name}"
+            )
         titles[cases.id] = cases.name
         rows += scored
     if not rows:
-        raise UsageError(f"ffplan accuracy {subject}: nothing in these files was measured of it")
+        raise UsageError(f"ffplan model accuracy {subject}: nothing in these files was measured of it")
     return accuracy_report(subject, titles, rows)

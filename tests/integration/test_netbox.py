@@ -72,7 +72,7 @@ def test_netbox_takes_every_row(design: str, old: str, new: str, tmp_path: Path)
     file = vary_design(tmp_path, design, (old, new))
     wanted = {}
     for kind in ("devices", "interfaces", "cables"):
-        text = ffplan("export", str(file), "--to", "netbox", "--table", kind).out
+        text = ffplan("fabric export", str(file), "--to", "netbox", "--table", kind).out
         (tmp_path / f"{kind}.csv").write_text(text, encoding="utf-8")
         wanted[kind] = len(text.splitlines()) - 1
     script = f"FOLDER = {str(tmp_path)!r}\n{SCRIPT}"
@@ -82,7 +82,7 @@ def test_netbox_takes_every_row(design: str, old: str, new: str, tmp_path: Path)
     result = json.loads(found[0].removeprefix("RESULT"))
     assert (result["taken"], result["refused"]) == (wanted, [])
     assert len(result["labels"]) == 2 * wanted["cables"]
-    listed = csv.DictReader(io.StringIO(ffplan("export", str(file), "--to", "cables").out))
+    listed = csv.DictReader(io.StringIO(ffplan("fabric export", str(file), "--to", "cables").out))
     for row in listed:
         for end in ("from", "to"):
             device, port = row[f"{end}_device"], row[f"{end}_port"]

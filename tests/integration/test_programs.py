@@ -33,7 +33,7 @@ def need(*programs: str) -> None:
 
 
 def verify(design: str, program: str) -> tuple[int, dict[str, Any]]:
-    done = ffplan("verify", design, "--with", program, "--format", "json")
+    done = ffplan("fabric verify", design, "--with", program, "--format", "json")
     assert done.out, done.err
     return done.code, json.loads(done.out)
 
@@ -86,7 +86,9 @@ def test_opensm_judges_single_switches_and_chains_by_what_it_can(tiers: int, cou
 def test_leaves_without_a_host_are_no_roots_where_the_roots_are_named() -> None:
     """Left to itself, ftree takes the empty leaf of each zone for a root; the loads under its tables are ours."""
     need("ibsim", "opensm")
-    done = ffplan("verify --with opensm --format json", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts"))
+    done = ffplan(
+        "fabric verify --with opensm --format json", str(SMALL / "apart.yaml"), "--catalog", str(SMALL / "parts")
+    )
     report = json.loads(done.out)
     assert done.code == 0, report["checks"]
     assert found(report, "fat tree") == ["3 tiers, by ftree"] * 2
@@ -101,7 +103,9 @@ def test_cores_of_several_groups_are_loaded_as_opensm_loads_them(tmp_path: Path)
     need("ibsim", "opensm")
     text = (SMALL / "racks.yaml").read_text().replace("count: 16, per_rack: 2", "count: 15, per_rack: 3")
     (tmp_path / "racks.yaml").write_text(text)
-    done = ffplan("verify --with opensm --format json --catalog", str(SMALL / "parts"), str(tmp_path / "racks.yaml"))
+    done = ffplan(
+        "fabric verify --with opensm --format json --catalog", str(SMALL / "parts"), str(tmp_path / "racks.yaml")
+    )
     report = json.loads(done.out)
     assert done.code == 0, report["checks"]
     assert found(report, "fat tree") == ["3 tiers, by ftree"]
@@ -161,7 +165,7 @@ def test_opensm_takes_uneven_striping_where_its_roots_are_named(tmp_path: Path) 
 def test_opensm_routes_the_zones_joined_by_engines_that_know_no_tiers(engine: str) -> None:
     """All 1,520 hosts of both zones in one subnet, with the links between the zones."""
     need("ibsim", "opensm")
-    done = ffplan("verify fire-flyer-2 --with opensm --engine", engine, "--format", "json")
+    done = ffplan("fabric verify fire-flyer-2 --with opensm --engine", engine, "--format", "json")
     report = json.loads(done.out)
     assert done.code == 0, [item for item in report["checks"] if item["passed"] is False]
     assert found(report, "hosts") == ["1,520"]
@@ -174,7 +178,7 @@ def test_opensm_routes_the_zones_joined_by_engines_that_know_no_tiers(engine: st
 def test_simgrid_takes_as_long_as_our_routes_say(design: str) -> None:
     """Sixteen ranks over the fabric, under real MPI: within 5 % for acknowledgements, on the same hottest link."""
     need("smpirun", "smpicc", "cc")
-    done = ffplan("verify", design, *["--with", "simgrid", "--nodes", "16", "--format", "json"])
+    done = ffplan("fabric verify", design, *["--with", "simgrid", "--nodes", "16", "--format", "json"])
     report = json.loads(done.out)
     assert done.code == 0, report["checks"]
     assert report["version"].startswith("3.")
@@ -187,7 +191,7 @@ def test_simgrid_takes_as_long_as_our_routes_say(design: str) -> None:
 def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
     need("ibsim", "ibnetdiscover", "stdbuf")
     net = tmp_path / "net"
-    assert ffplan("export fire-flyer-2 --to ibsim --zone 1 -o", str(net)).code == 0
+    assert ffplan("fabric export fire-flyer-2 --to ibsim --zone 1 -o", str(net)).code == 0
     env = {"IBSIM_SOCKNAME": f"ffplan-test-{os.getpid()}"}
     command = ["stdbuf", "-oL", "ibsim", "-s", "-n", "-N", "900", "-S", "70", "-P", "5000", str(net)]
     with running(command, tmp_path, "ibsim.log", env) as job:
@@ -207,16 +211,16 @@ def test_ibnetdiscover_finds_the_fabric_as_designed(tmp_path: Path) -> None:
                 [links, *options], capture_output=True, text=True, check=True, timeout=60, env=preload
             )
             (tmp_path / "links.txt").write_text(said.stdout)
-            audited = ffplan("audit", "fire-flyer-2", str(tmp_path / "links.txt"), "--zone", "1")
+            audited = ffplan("fabric audit", "fire-flyer-2", str(tmp_path / "links.txt"), "--zone", "1")
             assert (audited.code, "1,560 links as designed, 0 findings" in audited.out) == (0, True), options
     built = tmp_path / "built.txt"
     built.write_text(done.stdout)
-    same = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1")
+    same = ffplan("fabric audit", "fire-flyer-2", str(built), "--zone", "1")
     assert (same.code, same.err) == (0, "")
     assert "1,560 links as designed, 0 findings" in same.out
     assert "rates are not compared" not in same.out
     assert "4xHDR" in done.stdout
-    assert len(json.loads(ffplan("import", "ibnetdiscover", str(built)).out)["links"]) == 1560
+    assert len(json.loads(ffplan("fabric import", "ibnetdiscover", str(built)).out)["links"]) == 1560
 
 
 def test_opensm_reads_the_lanes_back(tmp_path: Path) -> None:
@@ -225,9 +229,9 @@ def test_opensm_reads_the_lanes_back(tmp_path: Path) -> None:
     design, parts = str(SMALL / "joined.yaml"), ("--catalog", str(SMALL / "parts"))
     files = {name: tmp_path / name for name in ("net", "policy", "conf")}
     for target, name in (("ibsim", "net"), ("opensm-qos", "policy")):
-        made = ffplan("export", design, "--to", target, *("--zone", "1", "-o", str(files[name])), *parts)
+        made = ffplan("fabric export", design, "--to", target, *("--zone", "1", "-o", str(files[name])), *parts)
         assert made.code == 0, made.err
-    options = ffplan("export", design, *("--to", "opensm-conf", "--share", "0.7"), *parts).out
+    options = ffplan("fabric export", design, *("--to", "opensm-conf", "--share", "0.7"), *parts).out
     files["conf"].write_text(options.replace("/etc/opensm/qos-policy.conf", str(files["policy"])))
     env = {"IBSIM_SOCKNAME": f"ffplan-qos-{os.getpid()}"}
     command = ["stdbuf", "-oL", "ibsim", "-s", "-n", *("-N", "900", "-S", "70", "-P", "5000"), str(files["net"])]
@@ -300,7 +304,7 @@ def test_a_folder_for_scratch_files_may_have_a_blank(program: str, name: str, tm
     need(program)
     folder = tmp_path / "t mp"
     folder.mkdir()
-    done = ffplan("verify", "superpod-h100-4su", "--with", name, "--format", "json", env={"TMPDIR": str(folder)})
+    done = ffplan("fabric verify", "superpod-h100-4su", "--with", name, "--format", "json", env={"TMPDIR": str(folder)})
     assert done.code == 0, done.err
     assert json.loads(done.out)["passed"]
     assert list(folder.iterdir()) == []
@@ -343,7 +347,7 @@ FLAGS = [
 @pytest.mark.parametrize("design", sorted(path.stem for path in (ROOT / "designs").glob("*.yaml")))
 def test_chromium_draws_the_fabric_without_words_over_words(design: str, tmp_path: Path) -> None:
     need("chromium")
-    svg = ffplan("export", design, "--to", "svg").out
+    svg = ffplan("fabric export", design, "--to", "svg").out
     page = tmp_path / "page.html"
     page.write_text(PAGE.format(svg=svg))
     done = subprocess.run(

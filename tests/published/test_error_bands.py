@@ -22,8 +22,8 @@ BANDS = {"accelerator": SIBLING, "chip": KIN, "process": ESTIMATED}
 
 
 def replayed() -> list[dict[str, Any]]:
-    """Return the scored rows of `ffplan accuracy training` that were measured."""
-    rows: list[dict[str, Any]] = json.loads(ffplan("accuracy", "training", "--format", "json").out)["rows"]
+    """Return the scored rows of `ffplan model accuracy training` that were measured."""
+    rows: list[dict[str, Any]] = json.loads(ffplan("model accuracy", "training", "--format", "json").out)["rows"]
     return [row for row in rows if row["scored"] and row["kind"] != "arithmetic"]
 
 

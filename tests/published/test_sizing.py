@@ -128,7 +128,7 @@ def test_deepseek_v3_table_3(family: str) -> None:
     found = size(endpoints, 64, family, planes=(8,))
     assert (found.switches, found.inter_switch_links, found.endpoints) == (switches, links, endpoints)
     done = ffplan(
-        f"size -n {endpoints} --switch qm9700 --prices deepseek-v3-table3 --format json"
+        f"fabric size -n {endpoints} --switch qm9700 --prices deepseek-v3-table3 --format json"
         " --endpoint-link 400g-dac --link 400g-dr4"
     )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == family)
@@ -159,7 +159,7 @@ def test_h100_price_ladder(nodes: int, switches: int, switch_usd: float, cables_
     found = size(nodes * 8, 64, f"rail-only, {tiers} tiers")
     assert found.switches == switches
     done = ffplan(
-        f"size -n {nodes * 8} --switch qm9700 --prices h100-freakonomics-2024 --format json"
+        f"fabric size -n {nodes * 8} --switch qm9700 --prices h100-freakonomics-2024 --format json"
         " --endpoint-link 400g-dac --link 400g-dr4"
     )
     option = next(item for item in json.loads(done.out)["options"] if item["family"] == f"rail-only, {tiers} tiers")

@@ -28,7 +28,7 @@ def fio(file: Path, **rates: float) -> Path:
 
 
 def test_a_node_of_the_paper_writes_what_the_paper_says() -> None:
-    found = json.loads(ffplan("storage fire-flyer-2 -m llama-13b -g 8 --format json").out)
+    found = json.loads(ffplan("operate storage fire-flyer-2 -m llama-13b -g 8 --format json").out)
     assert found["burst"]["node_gbyte_s"] == found["client_write_gbyte_s"] == pytest.approx(HEALTHY / 1e9)
     assert found["burst"]["binds"] == found["node_write"][0]["label"] == "clients of the nodes"
 
@@ -36,7 +36,7 @@ def test_a_node_of_the_paper_writes_what_the_paper_says() -> None:
 def test_a_healthy_node_passes_its_own_sheet_and_half_of_one_does_not(tmp_path: Path) -> None:
     for part, verdict in ((1.0, "pass"), (0.5, "fail")):
         log = fio(tmp_path / "node.json", read=HEALTHY * part, write=HEALTHY * part)
-        run = ffplan("acceptance", "fire-flyer-2", "--measured", str(log), "--format", "json")
+        run = ffplan("fabric accept", "fire-flyer-2", "--measured", str(log), "--format", "json")
         rows = json.loads(run.out)["judged"]
         assert {(row["measured"]["check"], row["verdict"]) for row in rows} == {
             ("storage-read", verdict),
@@ -47,7 +47,7 @@ def test_a_healthy_node_passes_its_own_sheet_and_half_of_one_does_not(tmp_path: 
 @pytest.mark.parametrize("name", ["meta-24k-roce", "megascale-12288", "site-h100-100k"])
 def test_a_checkpoint_of_405_billion_parameters_is_saved_at_published_rates(name: str) -> None:
     """ByteCheckpoint, NSDI'25, Table 8: 51.06 s to save and 129.49 s to load on 8,960; others 50 to 200 GB/s."""
-    found = json.loads(ffplan(f"storage {name} -m llama3-405b -g 8960 --format json").out)["burst"]
+    found = json.loads(ffplan(f"operate storage {name} -m llama3-405b -g 8960 --format json").out)["burst"]
     assert found["save_s"] == pytest.approx(51.06, rel=0.01)
     assert found["load_s"] == pytest.approx(129.49, rel=0.01)
     assert 50 < found["bytes"] / found["save_s"] / 1e9 < 200

@@ -186,7 +186,7 @@ def _uneven_striping(examined: Examined) -> Iterator[Breach]:
         path=("fabric", "tiers"),
         message=f"{reason}: static routing loads some links more than others, and OpenSM's ftree engine refuses the "
         "tree unless `root_guid_file` names its roots",
-        remedy=f"{remedy}; `ffplan route` and `verify` show it",
+        remedy=f"{remedy}; `ffplan fabric route` and `verify` show it",
     )
 
 

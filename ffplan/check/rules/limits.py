@@ -129,7 +129,7 @@ def _goodput(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
             path=("limits", limit.field),
             message=f"{limit.what}, {_tenths(likely)}, holds the limit of {_tenths(bound)}; its median does not"
             f"{spread}",
-            remedy="leave room: uncertain inputs reach further down than up; `ffplan goodput` has them",
+            remedy="leave room: uncertain inputs reach further down than up; `ffplan operate goodput` has them",
             severity=Severity.WARNING,
         )
 
@@ -265,7 +265,7 @@ LIMITS: tuple[DesignLimit, ...] = (
         unit="of its time",
         least=True,
         what="the likely goodput of the workload",
-        remedy="lower the limit, or change what loses time; `ffplan goodput` names what would help",
+        remedy="lower the limit, or change what loses time; `ffplan operate goodput` names what would help",
         title="The workload keeps less of its time than `limits.goodput`",
         why="Failures, checkpoints and restarts cost tokens that are paid for. The likely value is judged, which "
         "`goodput` prints first and `cost` takes; where the median over the uncertain inputs alone lies below, it is "

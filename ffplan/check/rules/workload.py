@@ -81,9 +81,9 @@ def _faster_saves(binds: str, times: float) -> str:
     if binds in OF_SERVICE:
         return (
             "more servers do not help: name a file system whose measured rates are higher (`service.file_system`), or "
-            "accept fewer checkpoints; `ffplan storage` has the rates"
+            "accept fewer checkpoints; `ffplan operate storage` has the rates"
         )
-    return f"plan {times:.2g} times the storage, or accept fewer checkpoints; `ffplan storage` has the rates"
+    return f"plan {times:.2g} times the storage, or accept fewer checkpoints; `ffplan operate storage` has the rates"
 
 
 def _kept_without_room(examined: Examined, recovery: JobRecovery) -> Iterator[Breach]:
@@ -167,7 +167,7 @@ def _storage_below_guidance(examined: Examined) -> Iterator[Breach]:
         message=f"the storage reads {number(storage.read_gbyte_s, 3)} and writes {number(storage.write_gbyte_s, 3)} "
         f"GB/s; guidance for {design.accelerators:,} accelerators is {number(read, 3)} and {number(write, 3)} in the "
         f"tier `{least.label}` ({least.use})",
-        remedy="plan more storage servers, or accept it for data that fits into caches; `ffplan storage` has every "
+        remedy="plan more storage servers, or accept it for data that fits into caches; `ffplan operate storage` has every "
         "tier",
     )
 

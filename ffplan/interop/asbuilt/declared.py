@@ -143,7 +143,7 @@ def read_minigraph(root: Element, file: str) -> tuple[list[EthernetLink], list[E
         )
         links.append(link)
     if not links:
-        nccl = "; `ffplan import nccl` reads topologies of servers" if root.tag == "system" else ""
+        nccl = "; `ffplan fabric import nccl` reads topologies of servers" if root.tag == "system" else ""
         message = f"no link between interfaces is listed; the first element is `{_local(root.tag)[:40]}`"
         raise fault(file, 1, message, f"give SONiC's minigraph, with DeviceInterfaceLinks{nccl}")
     local = {plain_name(child.text) for child in root.children if _local(child.tag) == "Hostname"}

@@ -153,7 +153,7 @@ def read_listing(text: str | Iterable[str], file: str) -> AsBuilt:
         elif system := _SYSTEM.match(line):
             chassis = (system[2] or system[1]).lower()
         elif not _ATTRIBUTE.match(line) and not _BARE.match(line):
-            how = "`ffplan import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
+            how = "`ffplan fabric import slurm` reads topology files of Slurm" if _SLURM.match(line) else _HOW
             last = number > 1 and not any(more.strip() for _, more in lines)
             cut = "; it is the last line: the file may be cut off" if last else ""
             raise fault(file, number, f"`{line.strip()[:50]}` is neither a device nor a port{cut}", how)

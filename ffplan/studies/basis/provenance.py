@@ -144,7 +144,7 @@ def _communication(design: ResolvedDesign, plan: FabricPlan, left_out: tuple[str
     group = f" of the largest kind, `{design.compute.server.id}`; the others take no part" if several else ""
     yield (
         f"Allreduce: all nodes{group}, ranks in the order of leaves and zones{_rails(design, plan)}; no congestion "
-        "(`ffplan route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "
+        "(`ffplan fabric route` shows static routing), in-network reduction (SHARP) off. The bound leaves out latency and the "
         "filling of pipelines."
     )
     domain, most = node_of(design).domain_gpus, most_gpus(design)

@@ -292,7 +292,7 @@ def cost_assumptions(ledger: Ledger, error: tuple[float, str] | None) -> tuple[s
         )
         sentences.append(
             "A run pays for its accelerator-hours at the price of an hour in use; its time is tokens over tokens a "
-            "second over the effective training time: the job's goodput (`ffplan goodput`), unless the design states "
+            "second over the effective training time: the job's goodput (`ffplan operate goodput`), unless the design states "
             "one."
         )
         sentences.append(

@@ -116,7 +116,7 @@ def _holds_for(wired: WiredDesign, routing: str) -> str:
         return "paths fixed by destination; switches with ECMP hash by flow instead: --routing ecmp"
     rule = (
         "destination-modulo, a rule of ours; OpenSM's ftree engine counts paths, and can load links more or less "
-        "evenly: `ffplan verify` has both"
+        "evenly: `ffplan fabric verify` has both"
     )
     if uneven(wired.plan):
         return f"{rule}; ftree takes this tree only where `root_guid_file` names its roots"

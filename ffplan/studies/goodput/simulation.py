@@ -30,7 +30,7 @@ _ERRORS = 3.0
 _FEW = 5
 """Runs below which no verdict is given [1]."""
 _LOSSES = {"leaf-switch": ("leaf",), "upper-switch": ("spine", "core"), "upper-link": ("link",)}
-"""Parts of the fabric that a hazard takes, by their kinds in `ffplan faults`."""
+"""Parts of the fabric that a hazard takes, by their kinds in `ffplan fabric faults`."""
 
 
 @record

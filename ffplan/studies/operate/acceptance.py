@@ -248,7 +248,7 @@ def _storage(sheet: _Sheet, basis: GoodputBasis) -> None:
     storage = basis.storage
     if storage is None:
         return
-    words_ = "`ffplan storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
+    words_ = "`ffplan operate storage`" + ("" if storage.planned else ", storage that the ownership profile sizes")
     ways: tuple[Way, ...] = ("read", "write")
     for way in ways:
         likely, least = storage_range(basis, way, 1)

@@ -278,7 +278,7 @@ def effective_input(
         low=min(low, value),
         high=max(high, value),
         distribution="normal",
-        source=f"`ffplan goodput`, with `{recovered.basis.hazards.profile.id}`",
+        source=f"`ffplan operate goodput`, with `{recovered.basis.hazards.profile.id}`",
         status="D",
         date=None,
     )

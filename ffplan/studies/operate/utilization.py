@@ -129,7 +129,9 @@ def jobs_of_a_run(design: ResolvedDesign, request: UtilizationRequest) -> int:
     if count > _MOST_JOBS:
         days = floor(10 * request.days * _MOST_JOBS / count) / 10
         message = f"--days {request.days:g} is {count:,} jobs a run of `{request.name}` on this design"
-        raise UsageError(f"ffplan utilization: {message}, above {_MOST_JOBS:,}; `--days {days:g}` and more `--runs` do")
+        raise UsageError(
+            f"ffplan operate jobs: {message}, above {_MOST_JOBS:,}; `--days {days:g}` and more `--runs` do"
+        )
     return count
 
 
@@ -311,7 +313,7 @@ def _assumptions(design: ResolvedDesign, request: UtilizationRequest, zones: int
     per_node = design.compute.accelerators_per_node
     sentences = [
         f"A job of {per_node} accelerators or fewer shares a node; a larger one takes whole nodes, all at once.",
-        "No node fails; `ffplan goodput` has what failures take.",
+        "No node fails; `ffplan operate goodput` has what failures take.",
     ]
     if request.mix is not None:
         sentences.append(

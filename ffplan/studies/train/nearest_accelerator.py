@@ -29,9 +29,9 @@ class ErrorBand:
 
 
 WITHIN = 0.045
-"""Part of an error between the runs of one source, from `ffplan accuracy training --leave-one-out source` [1]."""
+"""Part of an error between the runs of one source, from `ffplan model accuracy training --leave-one-out source` [1]."""
 DENSE = ErrorBand(0.075, WITHIN, 315, "published runs of dense models, each software stack predicted without it")
-"""Dense models on calibrated accelerators: `ffplan accuracy training --leave-one-out stack`; the mean over accelerators
+"""Dense models on calibrated accelerators: `ffplan model accuracy training --leave-one-out stack`; the mean over accelerators
 and stacks."""
 EXPERTS = ErrorBand(
     0.165, WITHIN, 23, "published runs of mixtures of experts, each software stack predicted without it"

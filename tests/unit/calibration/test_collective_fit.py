@@ -114,7 +114,7 @@ def test_the_file_keeps_what_was_not_fitted(tmp_path: Path) -> None:
     assert overlay_text(once, "a.yaml", made) == once  # a second fit takes the place of the first
     gone = [line for line in text.splitlines() if line not in once.splitlines()]
     assert [line.split(":")[0].strip() for line in gone] == ["ring", "busbw", "launch"]
-    assert 'title: "ffplan calibrate on our node: 10 rows, mean error 0.0%", date: "2026-11-22"' in once
+    assert 'title: "ffplan model calibrate on our node: 10 rows, mean error 0.0%", date: "2026-11-22"' in once
     with pytest.raises(FitError, match="add these lines by hand"):
         overlay_text("kind: accelerator\n", "a.yaml", made)
 
@@ -129,14 +129,14 @@ def test_what_acceptance_saves_is_what_calibrate_takes(tmp_path: Path) -> None:
     (tmp_path / "all_reduce_perf.txt").write_text(log)
     cases, own = tmp_path / "cases.yaml", tmp_path / "own"
     measured = ("--measured", str(tmp_path / "all_reduce_perf.txt"), "--save", str(cases), "--date", "2026-11-22")
-    assert ffplan("acceptance", "superpod-h100-4su", *measured).code in (0, 1)
-    run = ffplan("calibrate", H100, "--cases", str(cases), "--write", str(own))
+    assert ffplan("fabric accept", "superpod-h100-4su", *measured).code in (0, 1)
+    run = ffplan("model calibrate", H100, "--cases", str(cases), "--write", str(own))
     assert run.code == 0, run.err
     assert "Mean error of the collectives" in run.out
     assert "nvls" in run.out
     assert "wrote" in run.err
     plain, fitted = (
-        ffplan("accuracy", "communication", "--cases", str(cases), "--max-mape", "3 %", *more)
+        ffplan("model accuracy", "communication", "--cases", str(cases), "--max-mape", "3 %", *more)
         for more in ((), ("--catalog", str(own)))
     )
     assert (plain.code, fitted.code) == (1, 0)
@@ -154,6 +154,6 @@ def test_what_calibrate_refuses_of_collectives(tmp_path: Path) -> None:
         (("--cases", file, "--cases", runs), "one after the other"),
         (("--cases", file, "--only", "alltoall"), "cannot tell alltoall"),
     ):
-        found = ffplan("calibrate", H100, *arguments)
+        found = ffplan("model calibrate", H100, *arguments)
         assert (found.code, found.out) == (2, "")
         assert words in " ".join(found.err.split())

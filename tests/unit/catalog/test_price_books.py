@@ -106,7 +106,7 @@ def test_the_example_of_the_docs_works(tmp_path: Path) -> None:
 def test_size_uses_inherited_prices(tmp_path: Path) -> None:
     folder = written(tmp_path, quotes("mine", "usd-2024", "qm9700: {value: 1, source: quote}", currency="USD"))
     arguments = ("--switch", "qm9700", "--prices", "mine", "--endpoint-link", "400g-dac", "--catalog", folder)
-    run = ffplan("size", "-n", "64", *arguments, "--format", "json")
+    run = ffplan("fabric size", "-n", "64", *arguments, "--format", "json")
     assert run.code == 0, run.err
     one_switch = json.loads(run.out)["options"][0]
     assert one_switch["cost"] == 1 + 64 * book("usd-2024").items["400g-dac"].value

@@ -138,7 +138,7 @@ def test_ports_split_as_their_lanes_divide(name: str, parts: int) -> None:
 
 
 def test_size_refuses_thirds_of_a_port() -> None:
-    done = ffplan("size --endpoints 100 --switch sn5600 --breakout 3")
+    done = ffplan("fabric size --endpoints 100 --switch sn5600 --breakout 3")
     assert done.code == 2
     assert "do not divide into 3 equal parts, but into 1, 2, 4" in done.err
 

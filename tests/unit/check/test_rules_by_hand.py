@@ -331,12 +331,12 @@ def test_the_share_of_recalled_prices() -> None:
         (
             "12.5 cores",
             None,
-            "give the fabric another number of nodes, or accept it; `ffplan route` and `verify` show it",
+            "give the fabric another number of nodes, or accept it; `ffplan fabric route` and `verify` show it",
         ),
         (
             "12.5 cores",
             SimpleNamespace(fields="`a: 1`", switches=1400),
-            "write `a: 1` (1,400 switches, 80 more), or accept it; `ffplan route` and `verify` show it",
+            "write `a: 1` (1,400 switches, 80 more), or accept it; `ffplan fabric route` and `verify` show it",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""`ffplan collective` and `ffplan accuracy` at the command line; cases that a user writes."""
+"""`ffplan collective` and `ffplan model accuracy` at the command line; cases that a user writes."""
 
 from __future__ import annotations
 
@@ -102,44 +102,46 @@ def test_tokens_that_cannot_be_routed(options: str, words: str) -> None:
 
 
 def test_accuracy_of_all_that_ships() -> None:
-    run = ffplan("accuracy", "communication", "--format", "json", "--max-mape", "10")
+    run = ffplan("model accuracy", "communication", "--format", "json", "--max-mape", "10")
     assert run.code == 0
     report = json.loads(run.out)
     checker("accuracy").validate(report)
     measured = [row for row in report["rows"] if row["kind"] != "arithmetic"]
     assert report["total"]["n"] == sum(row["scored"] for row in measured) < len(report["rows"])
     assert {item["name"] for item in report["sources"]} == {row["source"] for row in report["rows"]}
-    failing = ffplan("accuracy", "communication", "--format", "csv", "--max-mape", "1%")
+    failing = ffplan("model accuracy", "communication", "--format", "csv", "--max-mape", "1%")
     assert failing.code == 1
     assert "exceeds 1 %" in failing.err
     assert len(list(csv.DictReader(io.StringIO(failing.out)))) == len(report["rows"])
 
 
 def test_accuracy_text_and_markdown() -> None:
-    text = ffplan("accuracy", "communication", "--rows").out
+    text = ffplan("model accuracy", "communication", "--rows").out
     assert max(len(line) for line in text.splitlines()) <= 80
     for words in ("fire-flyer-fig7: hfreduce", "MAPE %", "not scored", "all"):
         assert words in text
     assert text.index("MAPE %") < text.index("Kinds of rows") < text.index("fire-flyer-fig7: hfreduce")
-    assert "| nccl-h100-node |" in ffplan("accuracy", "communication", "--format", "markdown").out
+    assert "| nccl-h100-node |" in ffplan("model accuracy", "communication", "--format", "markdown").out
 
 
 @pytest.mark.parametrize("subject", but_few(["communication", "training", "memory"], "memory"))
 def test_rows_are_printed_on_request_and_always_in_json_and_csv(subject: str) -> None:
     """994 lines before the summary hide it: the table holds the summary, and says how to see the rows."""
-    table = ffplan("accuracy", subject).out
-    report = json.loads(ffplan("accuracy", subject, "--format", "json").out)
+    table = ffplan("model accuracy", subject).out
+    report = json.loads(ffplan("model accuracy", subject, "--format", "json").out)
     assert len(table.splitlines()) < 100
     assert "measured  model" not in table
     assert f"{len(report['rows'])} rows in all; `--rows` prints each" in table
-    assert len(list(csv.DictReader(io.StringIO(ffplan("accuracy", subject, "-f", "csv").out)))) == len(report["rows"])
-    markdown = [ffplan("accuracy", subject, "-f", "markdown", *rows).out for rows in ((), ("--rows",))]
+    assert len(list(csv.DictReader(io.StringIO(ffplan("model accuracy", subject, "-f", "csv").out)))) == len(
+        report["rows"]
+    )
+    markdown = [ffplan("model accuracy", subject, "-f", "markdown", *rows).out for rows in ((), ("--rows",))]
     assert len(markdown[0].splitlines()) < 100
     assert len(markdown[1].splitlines()) > len(report["rows"])
 
 
 def test_rows_have_no_place_beside_leave_one_out() -> None:
-    done = ffplan("accuracy training --rows --leave-one-out source")
+    done = ffplan("model accuracy training --rows --leave-one-out source")
     assert (done.code, done.out) == (2, "")
     assert "--rows has no effect" in done.err
 
@@ -148,7 +150,7 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     file.write_text(CASE)
     chart = tmp_path / "chart.svg"
-    run = ffplan("accuracy communication --cases", str(file), "--chart", str(chart), "--format", "json")
+    run = ffplan("model accuracy communication --cases", str(file), "--chart", str(chart), "--format", "json")
     assert run.code == 0
     report = json.loads(run.out)
     assert [(row["gpus"], row["measured"], row["measured_high"]) for row in report["rows"]] == [
@@ -186,18 +188,18 @@ def test_two_files_of_one_id_and_a_wrong_limit(tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text(CASE)
     files = ("--cases", str(tmp_path / "a.yaml"), "--cases", str(tmp_path / "b.yaml"))
-    assert ffplan("accuracy", "communication", *files).code == 2
-    assert ffplan("accuracy", "communication", "--max-mape", "low").code == 2
-    assert "ends in .svg" in ffplan("accuracy", "communication", "--chart", "c.png").err
+    assert ffplan("model accuracy", "communication", *files).code == 2
+    assert ffplan("model accuracy", "communication", "--max-mape", "low").code == 2
+    assert "ends in .svg" in ffplan("model accuracy", "communication", "--chart", "c.png").err
     unscored = tmp_path / "unscored.yaml"
     unscored.write_text(CASE.replace("id: sweep", "id: sweep\n    scored: false"))
-    run = ffplan("accuracy", "communication", "--cases", str(unscored), "--max-mape", "5")
+    run = ffplan("model accuracy", "communication", "--cases", str(unscored), "--max-mape", "5")
     assert run.code == 2
     assert "no row counts" in run.err
     twice = tmp_path / "twice.yaml"
     twice.write_text(CASE + CASE.partition("collectives:\n")[2])
-    assert "two cases have the id" in ffplan("accuracy", "communication", "--cases", str(twice)).err
-    assert ffplan("accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2
+    assert "two cases have the id" in ffplan("model accuracy", "communication", "--cases", str(twice)).err
+    assert ffplan("model accuracy", "communication", "--cases", str(tmp_path / "none.yaml")).code == 2
 
 
 def test_zones_that_nothing_joins_on_three_tiers(tmp_path: Path) -> None:
@@ -231,7 +233,7 @@ tables:
 """
     )
     for more in ((), ("--leave-one-out", "source")):
-        run = ffplan("accuracy training --cases", str(path), *more)
+        run = ffplan("model accuracy training --cases", str(path), *more)
         assert (run.code, run.out) == (2, "")
         assert "mine.yaml:9:" in run.err
         assert "`attention-b200` has no rates of triton" in run.err
@@ -267,7 +269,7 @@ def test_runs_on_accelerators_without_constants_are_estimated_as_train_does(
 ) -> None:
     file, design = tmp_path / "runs.yaml", tmp_path / "design.yaml"
     file.write_text(ESTIMATED.replace("SERVER", server).replace("PRECISION", precision))
-    report = json.loads(ffplan("accuracy", "training", "--cases", str(file), "-f", "json").out)
+    report = json.loads(ffplan("model accuracy", "training", "--cases", str(file), "-f", "json").out)
     (row,) = report["rows"]
     assert row["kind"] == "estimated"
     assert [item["name"] for item in report["kinds"]] == ["estimated"]
@@ -299,7 +301,7 @@ def test_multiprocessors_of_a_measured_dispatch(tmp_path: Path) -> None:
     """As `collective --sms` has them."""
     file = tmp_path / "tokens.yaml"
     file.write_text(TOKENS.replace("SERVER", "h800-8nic").replace("SMS", "4"))
-    (row,) = json.loads(ffplan("accuracy", "communication", "--cases", str(file), "-f", "json").out)["rows"]
+    (row,) = json.loads(ffplan("model accuracy", "communication", "--cases", str(file), "-f", "json").out)["rows"]
     asked = ("collective", "deepseek-v3-2048", "--op", "dispatch", "--gpus", "8", "--sms")
     (timed,) = json.loads(ffplan(*asked, "4", "-f", "json").out)["rows"]
     assert row["model"] == timed["deepep_gbyte_s"]
@@ -320,7 +322,7 @@ def test_multiprocessors_of_a_measured_dispatch(tmp_path: Path) -> None:
 def test_multiprocessors_that_mean_nothing_are_located(server: str, sms: str, words: str, tmp_path: Path) -> None:
     file = tmp_path / "tokens.yaml"
     file.write_text(TOKENS.replace("SERVER", server).replace("SMS", sms))
-    run = ffplan("accuracy", "communication", "--cases", str(file))
+    run = ffplan("model accuracy", "communication", "--cases", str(file))
     assert run.code == 2
     assert words in run.err
     assert "tokens.yaml:10:" in run.err
@@ -349,7 +351,7 @@ def test_groups_that_no_token_can_reach_are_located(groups: str, tmp_path: Path)
     experts = f"experts: {{routed: 8, top_k: 2, ffn: 512, {groups}}}"
     file = tmp_path / "runs.yaml"
     file.write_text(text.replace("model: llama3-8b", f"shape: {{{shape}, {experts}}}"))
-    run = ffplan("accuracy", "training", "--cases", str(file))
+    run = ffplan("model accuracy", "training", "--cases", str(file))
     assert run.code == 2
     assert "runs.yaml:9:" in run.err
     assert "a token goes to more groups of experts than there are" in run.err

@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @pytest.mark.deep
 def test_training_and_memory_are_replayed(tmp_path: Path) -> None:
-    run = ffplan("accuracy", "training", "--format", "json", "--max-mape", "10")
+    run = ffplan("model accuracy", "training", "--format", "json", "--max-mape", "10")
     assert run.code == 0
     report = valid(run.out, "accuracy")
     assert report["subject"] == "training"
     kinds = report["kinds"]
     assert isinstance(kinds, list)
     assert {item["name"] for item in kinds} == {"predicted", "fitted", "assumed", "arithmetic"}
-    valid(ffplan("accuracy", "memory", "--format", "json", "--max-mape", "4").out, "accuracy")
+    valid(ffplan("model accuracy", "memory", "--format", "json", "--max-mape", "4").out, "accuracy")
     file = tmp_path / "mine.yaml"
     file.write_text(RUNS)
-    own = json.loads(ffplan("accuracy", "training", "--cases", str(file), "--format", "json").out)
+    own = json.loads(ffplan("model accuracy", "training", "--cases", str(file), "--format", "json").out)
     assert [row["gpus"] for row in own["rows"]] == [8, 32]
-    assert max(len(line) for line in ffplan("accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
+    assert max(len(line) for line in ffplan("model accuracy", "training", "--cases", str(file)).out.splitlines()) <= 80
 
 
 CASES = str(ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml")
@@ -42,14 +42,14 @@ def test_calibration_refuses_what_it_cannot_use(tmp_path: Path) -> None:
     fast.write_text(re.sub(r", [0-9.]+\]$", ", 0.001]", text, flags=re.MULTILINE))
     assert (
         "--launches has no effect with --only"
-        in ffplan("calibrate b200 --cases", CASES, "--only", "matrix", "--launches").err
+        in ffplan("model calibrate b200 --cases", CASES, "--only", "matrix", "--launches").err
     )
-    assert "leave out --units" in ffplan("calibrate", "b200", "--cases", CASES, "--units", "99").err
+    assert "leave out --units" in ffplan("model calibrate", "b200", "--cases", CASES, "--units", "99").err
     cases = (ROOT / "catalogs" / "measurements" / "training" / "simumax-b200.yaml").read_text()
     other = tmp_path / "other.yaml"
     other.write_text(cases.replace("server: hgx-b200-8nic", "server: hgx-b200-8nic, accelerator: b300"))
     options = ("--start", "b200", "--units", "99", "--only", "matrix", "--write", str(tmp_path))
-    run = ffplan("calibrate", "b300", "--cases", str(other), *options)
+    run = ffplan("model calibrate", "b300", "--cases", str(other), *options)
     assert run.code == 0, run.err
     assert "units: {value: 99" in (tmp_path / "b300.yaml").read_text()
 
@@ -58,29 +58,31 @@ def test_calibration_writes_a_catalogue_file(tmp_path: Path) -> None:
     """Halved times: twice the matrix rate, and an overlay that the next run takes up."""
     pytest.importorskip("scipy")
     folder = tmp_path / "own"
-    run = ffplan("calibrate b200 --only matrix,kernel --format json --cases", CASES, "--write", str(folder))
+    run = ffplan("model calibrate b200 --only matrix,kernel --format json --cases", CASES, "--write", str(folder))
     assert run.code == 0, run.err
     report = valid(run.out, "calibration")
     constants = report["constants"]
     assert isinstance(constants, list)
     assert [item["name"] for item in constants] == ["matrix", "kernel"]
     assert report["after"] <= report["before"] + 0.005  # type: ignore[operator]
-    shown = ffplan("accuracy training --cases", CASES, "--catalog", str(folder), "--format", "json")
+    shown = ffplan("model accuracy training --cases", CASES, "--catalog", str(folder), "--format", "json")
     assert json.loads(shown.out)["total"]["mape"] == pytest.approx(report["after"], rel=1e-3)
     assert ffplan("catalog", "show", "b200", "--catalog", str(folder)).code == 0
-    again = ffplan("calibrate b200 --only matrix --cases", CASES, "--catalog", str(folder), "--write", str(folder))
+    again = ffplan(
+        "model calibrate b200 --only matrix --cases", CASES, "--catalog", str(folder), "--write", str(folder)
+    )
     assert again.code == 0, again.err
     assert max(len(line) for line in again.out.splitlines()) <= 80
-    lost = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(folder))
+    lost = ffplan("model calibrate", "b200", "--cases", CASES, "--write", str(folder))
     assert (lost.code, lost.out) == (2, "")
     assert "is there already and would be lost" in lost.err
     plain = tmp_path / "plain"
     plain.write_text("")
-    nowhere = ffplan("calibrate", "b200", "--cases", CASES, "--write", str(plain))
+    nowhere = ffplan("model calibrate", "b200", "--cases", CASES, "--write", str(plain))
     assert (nowhere.code, nowhere.out) == (2, "")
     assert "is no folder to write into" in nowhere.err
-    assert ffplan("calibrate", "b200", "--cases", CASES, "--only", "").code == 2
-    blind = ffplan("calibrate", "b200", "--cases", CASES, "--only", "matrix_fp8")
+    assert ffplan("model calibrate", "b200", "--cases", CASES, "--only", "").code == 2
+    blind = ffplan("model calibrate", "b200", "--cases", CASES, "--only", "matrix_fp8")
     assert (blind.code, blind.out) == (2, "")
     assert "these rows cannot tell matrix_fp8" in blind.err
 
@@ -97,13 +99,13 @@ def test_every_row_counts_with_the_first_measure_that_it_has(tmp_path: Path) -> 
         "      - [64, 512, 8.0, null, null, null]\n      - [64, 256, null, 500, null, null]\n"
         "      - [64, 128, null, null, 0.5, null]\n      - [64, 64, null, null, null, 9000]\n"
     )
-    scored = ffplan("accuracy", "training", "--cases", str(file), "--format", "json")
+    scored = ffplan("model accuracy", "training", "--cases", str(file), "--format", "json")
     assert json.loads(scored.out)["total"]["n"] == 4
-    run = ffplan("calibrate h100-sxm-80gb --cases", str(file), "--only", "matrix", "--format", "json")
+    run = ffplan("model calibrate h100-sxm-80gb --cases", str(file), "--only", "matrix", "--format", "json")
     assert run.code == 0, run.err
     assert json.loads(run.out)["rows"] == 4
     assert json.loads(run.out)["before"] == pytest.approx(json.loads(scored.out)["total"]["mape"])
-    assert "for a rate, measured over model" in ffplan("accuracy", "training", "--cases", str(file)).out
+    assert "for a rate, measured over model" in ffplan("model accuracy", "training", "--cases", str(file)).out
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_every_row_counts_with_the_first_measure_that_it_has(tmp_path: Path) -> 
     ],
 )
 def test_calibration_says_what_it_lacks(options: tuple[str, ...], words: str) -> None:
-    run = ffplan("calibrate", *options)
+    run = ffplan("model calibrate", *options)
     assert run.code == 2
     assert words in run.err
 
@@ -126,7 +128,9 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     pytest.importorskip("scipy")
     names = ("torchtitan-h100", "dgxc-gb200")
     files = [str(ROOT / "catalogs" / "measurements" / "training" / f"{name}.yaml") for name in names]
-    run = ffplan("accuracy training --leave-one-out source --cases", files[0], "--cases", files[1], "--format", "json")
+    run = ffplan(
+        "model accuracy training --leave-one-out source --cases", files[0], "--cases", files[1], "--format", "json"
+    )
     assert run.code == 0, run.err
     report = valid(run.out, "leave-one-out")
     rows = report["rows"]
@@ -136,8 +140,8 @@ def test_one_source_left_out(tmp_path: Path) -> None:
     assert 0.02 < found["dgxc-gb200"]["mape"] < 0.5
     assert report["mean"] == pytest.approx((found["dgxc-gb200"]["mape"] + found["torchtitan-h100"]["mape"]) / 2)
     assert report["by"] == "source"
-    assert ffplan("accuracy", "training", "--leave-one-out", "source", "--max-mape", "5").code == 2
-    assert ffplan("accuracy", "training", "--leave-one-out", "row").code == 2
+    assert ffplan("model accuracy", "training", "--leave-one-out", "source", "--max-mape", "5").code == 2
+    assert ffplan("model accuracy", "training", "--leave-one-out", "row").code == 2
 
 
 def test_constants_that_stand_on_a_bound_or_miss_the_runs_are_written_on_request_only(tmp_path: Path) -> None:

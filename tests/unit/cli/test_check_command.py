@@ -76,10 +76,10 @@ def test_a_folder_without_yaml_is_refused(tmp_path: Path) -> None:
             "design fire-flyer-2 --format sarif",
             "ffplan design: --format: no `sarif`; known choice: `csv`, `html`, `json`, ",
         ),
-        ("schema desing", "ffplan schema: no `desing`; did you mean `design`?"),
+        ("schema desing", "ffplan catalog schema: no `desing`; did you mean `design`?"),
         ("catalog list --format xml", "ffplan catalog list: --format: no `xml`; known choice: `json`, `table`"),
-        ("verify fire-flyer-2 --with opensn", "ffplan verify: --with: no `opensn`; did you mean `opensm`?"),
-        ("size -n 5 --switch qm9700 --tiers 9", "ffplan size: --tiers: input should be less than or equal to 3"),
+        ("verify fire-flyer-2 --with opensn", "ffplan fabric verify: --with: no `opensn`; did you mean `opensm`?"),
+        ("size -n 5 --switch qm9700 --tiers 9", "ffplan fabric size: --tiers: input should be less than or equal to 3"),
     ],
 )
 def test_refused_values_read_like_our_other_errors(command: str, message: str) -> None:
@@ -93,9 +93,9 @@ def test_refused_values_read_like_our_other_errors(command: str, message: str) -
     ("words", "found"),
     [
         ("ffplan train x --model llama-1", "llama-13b"),
-        pytest.param("ffplan size --switch qm9", "qm9700", marks=pytest.mark.deep),
-        pytest.param("ffplan size --prices usd", "usd-2024", marks=pytest.mark.deep),
-        pytest.param("ffplan calibrate h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
+        pytest.param("ffplan fabric size --switch qm9", "qm9700", marks=pytest.mark.deep),
+        pytest.param("ffplan fabric size --prices usd", "usd-2024", marks=pytest.mark.deep),
+        pytest.param("ffplan model calibrate h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
         ("ffplan check fire-flyer-n", "fire-flyer-next"),
     ],
 )

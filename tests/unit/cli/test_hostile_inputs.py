@@ -34,7 +34,7 @@ def imported(tmp_path: Path, vendor: str = "GenuineIntel", name: str = "in.xml")
 
 
 def test_xml_writes_no_keys_of_its_own(tmp_path: Path) -> None:
-    done = ffplan("import nccl", str(imported(tmp_path, "X&#10;evil: injected&#10;#")), "--id", "mine")
+    done = ffplan("fabric import nccl", str(imported(tmp_path, "X&#10;evil: injected&#10;#")), "--id", "mine")
     assert done.code == 0
     assert "evil" not in yaml.safe_load(done.out)
     assert "X evil: injected #" in done.out  # in the comment behind the processor
@@ -42,20 +42,20 @@ def test_xml_writes_no_keys_of_its_own(tmp_path: Path) -> None:
 
 def test_names_of_files_write_no_keys(tmp_path: Path) -> None:
     name = 'a", evil: "b.xml'
-    done = ffplan("import nccl", str(imported(tmp_path, name=name)), "--id", "mine")
+    done = ffplan("fabric import nccl", str(imported(tmp_path, name=name)), "--id", "mine")
     assert yaml.safe_load(done.out)["sources"]["xml"]["title"] == f"topology file {name} of NCCL or RCCL"
 
 
 @pytest.mark.parametrize("given", ["a: {b", "../../x", "", "Ünder", "x" * 101, "a b"])
 def test_ids_are_ids(given: str, tmp_path: Path) -> None:
-    done = ffplan("import nccl", str(imported(tmp_path)), "--id", given)
+    done = ffplan("fabric import nccl", str(imported(tmp_path)), "--id", given)
     assert (done.code, done.out) == (2, "")
     assert "--id" in done.err
 
 
 @pytest.mark.parametrize(("given", "words"), [("}{", "no CPU `}{`"), ("a100-pcie-40gb", "is an accelerator")])
 def test_processors_are_parts(given: str, words: str, tmp_path: Path) -> None:
-    done = ffplan("import nccl", str(imported(tmp_path)), "--id", "mine", "--cpu", given)
+    done = ffplan("fabric import nccl", str(imported(tmp_path)), "--id", "mine", "--cpu", given)
     assert (done.code, done.out) == (2, "")
     assert words in done.err
 
@@ -66,7 +66,7 @@ def test_names_in_xml_end_no_comment(tmp_path: Path) -> None:
     overlay_part(
         tmp_path, "dgx-a100-320gb", ("NVIDIA DGX A100 320 GB: 8 x A100 SXM, 8 + 1 x 200 Gb/s", "a --> <evil/> <!-- b -")
     )
-    done = ffplan("export", "dgx-a100-10k", "--to", "nccl", "--catalog", str(tmp_path))
+    done = ffplan("fabric export", "dgx-a100-10k", "--to", "nccl", "--catalog", str(tmp_path))
     assert done.code == 0, done.err
     assert ET.fromstring(done.out).find(".//evil") is None
 
@@ -134,10 +134,10 @@ def test_values_of_options_act_on_no_terminal(arguments: tuple[str, ...]) -> Non
 def test_names_of_devices_and_of_hosts_act_on_no_terminal(tmp_path: Path) -> None:
     file = tmp_path / "built.txt"
     file.write_text(f'Switch 4 "S-1" # "leaf{EVIL}"\n')
-    done = ffplan("audit", "fire-flyer-2", str(file))
+    done = ffplan("fabric audit", "fire-flyer-2", str(file))
     assert not set(done.err) & {"\x9b", "\u202e"}
     file.write_text(f"src,dst,bytes\ncompute{EVIL},compute-0001,1\n")
-    done = ffplan("route", "fire-flyer-2", "--traffic", str(file))
+    done = ffplan("fabric route", "fire-flyer-2", "--traffic", str(file))
     assert done.code == 2
     assert not set(done.err) & {"\x9b", "\u202e"}
 
@@ -158,9 +158,9 @@ def test_no_cell_starts_a_formula(tmp_path: Path) -> None:
     done = ffplan("design", str(tmp_path / "d.yaml"), "--format", "csv")
     cells = [cell for row in csv.reader(io.StringIO(done.out)) for cell in row]
     assert "'=HYPERLINK(1)" in cells
-    net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
+    net = ffplan("fabric export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
     (tmp_path / "built.txt").write_text(net + '\nHca\t1 "=1+1"\n')
-    done = ffplan("audit fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "1", "--format", "csv")
+    done = ffplan("fabric audit fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "1", "--format", "csv")
     cells = [cell for row in csv.reader(io.StringIO(done.out)) for cell in row]
     assert any(cell.startswith("'=1+1") for cell in cells)
     assert not any(cell.startswith("=") for cell in cells)
@@ -206,7 +206,7 @@ def test_a_link_to_a_yaml_file_is_no_target(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["csv", "json", "table"])
 def test_a_size_that_no_family_holds_is_said(form: str) -> None:
-    done = ffplan("size -n", "100000000", "--switch", "q3400", "-f", form)
+    done = ffplan("fabric size -n", "100000000", "--switch", "q3400", "-f", form)
     assert done.code == 1
     assert done.out + done.err
     if form == "csv":
@@ -216,7 +216,7 @@ def test_a_size_that_no_family_holds_is_said(form: str) -> None:
 
 def test_hosts_of_one_node(tmp_path: Path) -> None:
     design = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 1"))
-    done = ffplan("export", str(design), "--to", "hosts")
+    done = ffplan("fabric export", str(design), "--to", "hosts")
     assert (done.code, done.err) == (0, "")
     assert done.out == "compute-1\n"
 
@@ -225,9 +225,9 @@ def test_line_breaks_in_values_start_no_line_of_their_own(tmp_path: Path) -> Non
     (tmp_path / "in.xml").write_text(
         XML.format(vendor="x").replace('link_width="16"', 'link_width="a&#10;b: error: c"')
     )
-    done = ffplan("import nccl", str(tmp_path / "in.xml"))
+    done = ffplan("fabric import nccl", str(tmp_path / "in.xml"))
     assert done.code == 0
-    assert all(line.startswith("ffplan import: ") for line in done.err.splitlines())
+    assert all(line.startswith("ffplan fabric import: ") for line in done.err.splitlines())
     assert "`link_width` of 1 element is `a?b: error: c`" in done.err
     done = ffplan("design", "a\nb")
     assert (done.code, done.err.count("\n")) == (2, 1)
@@ -242,7 +242,7 @@ def test_line_breaks_in_values_start_no_line_of_their_own(tmp_path: Path) -> Non
     ],
 )
 def test_losses_that_cannot_be(design: str, lose: str, words: str) -> None:
-    done = ffplan("faults", design, "--lose", lose)
+    done = ffplan("fabric faults", design, "--lose", lose)
     assert done.code == 2
     assert words in done.err
     assert len(done.err) < 1000

@@ -26,16 +26,16 @@ FIT = ("measure fit", H100, "--accelerator", "h100-sxm-80gb")
 
 
 def test_a_plan_needs_no_gpu() -> None:
-    run = ffplan("measure plan")
+    run = ffplan("model measure plan")
     assert run.code == 0, run.err
     assert run.out.startswith("measure: usual sizes, 151 kernels, 2.3 minutes\n")
     assert max(len(line) for line in run.out.splitlines()) <= 80
-    report = valid(ffplan("measure plan --groups memory,pcie --format json").out, "measure-plan")
+    report = valid(ffplan("model measure plan --groups memory,pcie --format json").out, "measure-plan")
     groups = report["groups"]
     assert isinstance(groups, list)
     assert [(item["group"], len(item["kernels"])) for item in groups] == [("memory", 13), ("pcie", 15)]
     assert report["seconds"] == pytest.approx(28 * 0.8)
-    wrong = ffplan("measure plan --groups gem")
+    wrong = ffplan("model measure plan --groups gem")
     assert (wrong.code, wrong.out) == (2, "")
     assert "did you mean `gemm`?" in wrong.err
 
@@ -43,9 +43,9 @@ def test_a_plan_needs_no_gpu() -> None:
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is here")
 def test_without_pytorch_a_run_says_what_to_install(tmp_path: Path) -> None:
     for device in ("cuda", "cpu"):
-        run = ffplan("measure run --device", device, "-o", str(tmp_path / "run.json"))
+        run = ffplan("model measure run --device", device, "-o", str(tmp_path / "run.json"))
         assert (run.code, run.out) == (2, "")
-        assert "ffplan measure run: timing kernels needs PyTorch: `" in run.err
+        assert "ffplan model measure run: timing kernels needs PyTorch: `" in run.err
         assert run.err.endswith("-m pip install torch`\n")
     assert not list(tmp_path.iterdir())
 
@@ -65,7 +65,7 @@ def test_a_run_writes_a_recording_and_says_how_far_it_is(tmp_path: Path, monkeyp
     assert (found.title, found.date, found.rows, found.complete) == ("rack 7", "2026-11-24", 14, True)
     valid(file.read_text(), "kernel-recording")
     assert "13 of 14: both 1 MiB" in done.stderr
-    assert done.stderr.endswith(f"ffplan measure: wrote {file}: 14 of 14 kernels\n")
+    assert done.stderr.endswith(f"ffplan model measure: wrote {file}: 14 of 14 kernels\n")
 
 
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_a_cpu_takes_the_tiny_plan_and_says_so(tmp_path: Path, monkeypatch: pyte
     ],
 )
 def test_a_run_refuses_before_it_starts(options: tuple[str, ...], words: str) -> None:
-    run = ffplan("measure run", *options)
+    run = ffplan("model measure run", *options)
     assert (run.code, run.out) == (2, "")
     assert words in run.err
 
@@ -167,14 +167,14 @@ def test_measured_files_are_a_catalogue(tmp_path: Path) -> None:
     ],
 )
 def test_a_fit_says_what_is_wrong(options: tuple[str, ...], words: str) -> None:
-    run = ffplan("measure fit", H100, *options)
+    run = ffplan("model measure fit", H100, *options)
     assert (run.code, run.out) == (2, "")
     assert words in run.err
 
 
 @pytest.mark.parametrize("name", ["kernel-recording", "measure-plan", "measure-fit"])
 def test_schemas_are_printed(name: str) -> None:
-    run = ffplan("schema", name)
+    run = ffplan("catalog schema", name)
     assert (run.code, run.out) == (0, (ROOT / "schema" / f"{name}.schema.json").read_text())
 
 

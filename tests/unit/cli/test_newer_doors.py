@@ -311,7 +311,7 @@ def test_simple_expressions_lead_names_back(tmp_path: Path) -> None:
 def test_logs_take_no_time(tmp_path: Path, text: str) -> None:
     file = tmp_path / "log.txt"
     file.write_text(text)
-    done = ffplan("acceptance", POD, "--measured", str(file))
+    done = ffplan("fabric accept", POD, "--measured", str(file))
     assert done.code in (1, 2)
     assert "bug of ours" not in done.err
 
@@ -344,7 +344,7 @@ def test_long_jobs_that_never_wait_cost_nothing(tmp_path: Path) -> None:
     """Times in nanoseconds by mistake: two jobs, and as many looks at an empty queue as there are quanta."""
     file = tmp_path / "jobs.csv"
     file.write_text("arrival_s,gpus,run_s\n1e11,1,1e11\n0,1,1e-300\n")
-    assert ffplan("utilization", "superpod-h100-4su", "--jobs", str(file)).code == 0
+    assert ffplan("operate jobs", "superpod-h100-4su", "--jobs", str(file)).code == 0
 
 
 # The rest
@@ -363,7 +363,7 @@ def test_rows_for_netbox_are_no_formulas(tmp_path: Path) -> None:
         re.sub(r"^vendor: .*$", 'vendor: "=cmd|1!A0\\\\e\\\\u202e"', source, flags=re.MULTILINE)
     )
     devices = ("--to", "netbox", "--table", "devices")
-    done = ffplan("export", "superpod-h100-4su", *devices, "--catalog", str(tmp_path))
+    done = ffplan("fabric export", "superpod-h100-4su", *devices, "--catalog", str(tmp_path))
     assert done.code == 0
     assert ",'=cmd|1!A0\\x1b\\u202e," in done.out
     assert not re.search("[\x1b\u202e]", done.out)

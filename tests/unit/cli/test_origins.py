@@ -168,5 +168,5 @@ def test_columns_of_a_comparison_have_their_own_designs() -> None:
 
 
 def test_results_without_designs_have_no_notes() -> None:
-    page = ffplan("size --endpoints 500 --switch qm8700 -f html").out
+    page = ffplan("fabric size --endpoints 500 --switch qm8700 -f html").out
     assert "Headline figures" not in page

@@ -1,4 +1,4 @@
-"""`ffplan goodput`, `storage` and `acceptance` as their users run them."""
+"""`ffplan operate goodput`, `storage` and `acceptance` as their users run them."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_rack_that_fails_whole_is_counted_where_its_rate_is_stated(tmp_path: P
 def test_failures_of_domains_that_are_refused(design: str, section: str, words: str, tmp_path: Path) -> None:
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability((ROOT / "designs" / f"{design}.yaml").read_text(), section))
-    run = ffplan("goodput", str(stated), "--model", "llama3-70b")
+    run = ffplan("operate goodput", str(stated), "--model", "llama3-70b")
     assert run.code == 2
     assert words in " ".join(run.err.split())
     assert "stated.yaml:" in run.err
@@ -206,7 +206,7 @@ def test_a_stated_repair_of_paths_counts_without_one_of_the_profile(tmp_path: Pa
 def test_a_repair_of_paths_on_one_plane_is_refused(tmp_path: Path) -> None:
     text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text(encoding="utf-8")
     (file := tmp_path / "one.yaml").write_text(with_reliability(text, "path_repair: 48 h"), encoding="utf-8")
-    run = ffplan("goodput", str(file), *POD[1:], "--draws", "0")
+    run = ffplan("operate goodput", str(file), *POD[1:], "--draws", "0")
     assert run.code == 2
     assert "every NIC of the design has one port" in run.err
 
@@ -230,7 +230,7 @@ def test_design_and_goodput_have_one_mtbf() -> None:
 
 
 def test_ranges_are_left_out_where_nothing_is_drawn() -> None:
-    certain, drawn = (ffplan("goodput", *POD, "--draws", count).out for count in ("0", "50"))
+    certain, drawn = (ffplan("operate goodput", *POD, "--draws", count).out for count in ("0", "50"))
     assert ("P50" in certain, "P50" in drawn) == (False, True)
     sizes = [next(line for line in text.splitlines() if "accelerators  MTBF" in line) for text in (certain, drawn)]
     assert [line.split()[-1] for line in sizes] == ["%", "P90"]
@@ -249,7 +249,7 @@ def test_options_change_the_recovery() -> None:
 
 def test_a_simulation_agrees_and_names_parts() -> None:
     short = ("--simulate", "--runs", "6", "--days", "60", "-f", "json")
-    run = ffplan("goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short)
+    run = ffplan("operate goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short)
     found = json.loads(run.out)["simulation"]
     assert found["agrees"]
     assert found["goodput_low"] < found["goodput"] < found["goodput_high"]
@@ -262,7 +262,7 @@ def test_a_simulation_agrees_and_names_parts() -> None:
 
 def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
     short = ("--checkpoints", "in-memory", "--simulate", "--runs", "16", "--days", "180", "--draws", "0", "-f", "json")
-    found = json.loads(ffplan("goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short).out)
+    found = json.loads(ffplan("operate goodput", "fire-flyer-2-nvlink", "-m", "llama-13b", *short).out)
     simulated = found["simulation"]
     assert simulated["goodput_low"] < found["reliability"]["goodput"]["likely"] < simulated["goodput_high"]
     assert simulated["agrees"]
@@ -279,7 +279,7 @@ def test_checkpoints_in_memory_are_simulated_and_agree() -> None:
     ],
 )
 def test_what_goodput_refuses(arguments: tuple[str, ...], words: str) -> None:
-    run = ffplan("goodput", *arguments)
+    run = ffplan("operate goodput", *arguments)
     assert (run.code, run.out) == (2, "")
     assert words in run.err
 
@@ -382,7 +382,7 @@ def test_the_goodput_of_a_convolutional_network() -> None:
     assert found["tokens_s_kept"] == pytest.approx(timed["tokens_s"] * found["goodput"]["likely"])
     larger = report("goodput", "fire-flyer-2", "-m", "llama3-70b", "-g", "512")["reliability"]
     assert found["goodput"]["likely"] > larger["goodput"]["likely"]  # a checkpoint of it is far larger
-    text = ffplan("goodput", *network, "--draws", "0").out
+    text = ffplan("operate goodput", *network, "--draws", "0").out
     assert "images/s" in text
     assert "tokens" not in text
     assert "one node writes a checkpoint" in " ".join(text.split())
@@ -392,7 +392,7 @@ def test_the_goodput_of_a_convolutional_network() -> None:
 
 
 def test_a_convolutional_network_is_simulated() -> None:
-    done = ffplan("goodput fire-flyer-2 -m vgg16 -g 256 --simulate --runs 3 --days 60 -f json")
+    done = ffplan("operate goodput fire-flyer-2 -m vgg16 -g 256 --simulate --runs 3 --days 60 -f json")
     assert done.code == 0, done.err
     simulated = json.loads(done.out)["simulation"]
     assert simulated["goodput"] == pytest.approx(simulated["expected"], abs=0.01)
@@ -405,7 +405,7 @@ def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) ->
     job = ("-m", "llama-13b", "-g", "512")
     plain = report("storage", "fire-flyer-2", *job)
     assert (plain["metadata"]["files"], plain["metadata"]["open_s"], plain["burst"]["files"]) == (512, None, 512)
-    assert "a checkpoint's 512 are opened at once" in " ".join(ffplan("storage fire-flyer-2", *job).out.split())
+    assert "a checkpoint's 512 are opened at once" in " ".join(ffplan("operate storage fire-flyer-2", *job).out.split())
     text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
     storage = "  - {role: storage,"
     assert storage in text
@@ -415,7 +415,7 @@ def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) ->
     stated.write_text(with_reliability(managed, "metadata_opens: 1000"))
     found = report("storage", str(stated), *job)["metadata"]
     assert (found["planned"], found["files"], found["open_s"]) == (2, 512, pytest.approx(0.256))
-    assert "512 files of a checkpoint open in" in " ".join(ffplan("storage", str(stated), *job).out.split())
+    assert "512 files of a checkpoint open in" in " ".join(ffplan("operate storage", str(stated), *job).out.split())
     one = report("storage", "fire-flyer-2", "-m", "resnet-50", "-g", "512")
     assert one["metadata"]["files"] == 1
 
@@ -442,7 +442,7 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
 def test_files_of_nothing_are_refused(name: str, tmp_path: Path) -> None:
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability((ROOT / "designs" / "mi355x-pod.yaml").read_text(), f"{name}: 0"))
-    run = ffplan("storage", str(stated))
+    run = ffplan("operate storage", str(stated))
     assert (run.code, run.out) == (2, "")
     assert "must be more than 0" in run.err
     assert "stated.yaml:" in run.err
@@ -456,7 +456,7 @@ def test_storage_on_its_own_network_takes_nothing_of_allreduce() -> None:
 
 
 def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
-    run = ffplan("storage", "superpod-h100-4su")
+    run = ffplan("operate storage", "superpod-h100-4su")
     assert run.code == 0
     assert "plans no storage" in " ".join(run.out.split())
     assert not report("storage", "superpod-h100-4su")["storage"]["planned"]
@@ -464,7 +464,7 @@ def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
 
 def test_the_sheet_can_be_filled_in(tmp_path: Path) -> None:
     sheet = tmp_path / "sheet.csv"
-    assert ffplan("acceptance", "superpod-h100-4su", "-f", "csv", "-o", str(sheet)).code == 0
+    assert ffplan("fabric accept", "superpod-h100-4su", "-f", "csv", "-o", str(sheet)).code == 0
     lines = sheet.read_text().splitlines()
     header = lines[0].split(",")
     at = next(number for number, line in enumerate(lines) if line.startswith("gemm-bf16,"))
@@ -475,7 +475,7 @@ def test_the_sheet_can_be_filled_in(tmp_path: Path) -> None:
             filled[header.index(name)] = value
         lines.append(",".join(filled))
     sheet.write_text("\n".join(lines) + "\n")
-    run = ffplan("acceptance", *POD, "--measured", str(sheet), "-f", "json")
+    run = ffplan("fabric accept", *POD, "--measured", str(sheet), "-f", "json")
     assert run.code == 1
     found = json.loads(run.out)
     assert [row["verdict"] for row in found["judged"]] == ["fail", "pass", "pass", "pass", "pass", "pass"]
@@ -497,7 +497,7 @@ def test_what_acceptance_refuses(tmp_path: Path) -> None:
         (("--measured", str(log)), "no program that is known"),
         (("--measured", str(tmp_path / "none")), "cannot be read"),
     ):
-        run = ffplan("acceptance", "superpod-h100-4su", *arguments)
+        run = ffplan("fabric accept", "superpod-h100-4su", *arguments)
         assert run.code == 2
         assert words in run.err
 
@@ -563,7 +563,7 @@ def test_utilization_with_time_sharing_and_zones() -> None:
 
 
 def test_jobs_that_memory_cannot_hold() -> None:
-    run = ffplan("utilization", "site-h100-100k", "--days", "3650")
+    run = ffplan("operate jobs", "site-h100-100k", "--days", "3650")
     assert run.code == 2
     assert "--days 3650 is 1,4" in run.err
     days = float(run.err.partition("`--days ")[2].partition("`")[0])
@@ -606,8 +606,8 @@ def test_jobs_of_a_csv(tmp_path: Path) -> None:
         ("arrival_s,gpus,run_s\n", "no job"),
     ):
         jobs.write_text(text)
-        run = ffplan("utilization", "superpod-h100-4su", "--jobs", str(jobs))
+        run = ffplan("operate jobs", "superpod-h100-4su", "--jobs", str(jobs))
         assert run.code == 2
         assert words in run.err
-    run = ffplan("utilization", "superpod-h100-4su", "--jobs", "kalo")
+    run = ffplan("operate jobs", "superpod-h100-4su", "--jobs", "kalo")
     assert "did you mean `kalos`" in run.err

@@ -1,4 +1,4 @@
-"""`ffplan reproduce`: the same report, a changed one, and what is no report."""
+"""`ffplan model reproduce`: the same report, a changed one, and what is no report."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def saved(tmp_path: Path, *command: str) -> tuple[Path, dict[str, Any]]:
 
 
 def again(file: Path, *options: str, code: int) -> dict[str, Any]:
-    run = ffplan("reproduce", str(file), *options, "-f", "json")
+    run = ffplan("model reproduce", str(file), *options, "-f", "json")
     assert run.code == code, run.err
     return valid(run.out, "reproduction")
 
@@ -38,7 +38,7 @@ def test_a_report_of_today_is_the_same(command: str, kind: str, tmp_path: Path) 
     file, _ = saved(tmp_path, command)
     report = again(file, code=0)
     assert (report["kind"], report["causes"], report["differences"]) == (kind, [], [])
-    assert "all as before" in ffplan("reproduce", str(file)).out
+    assert "all as before" in ffplan("model reproduce", str(file)).out
 
 
 def test_a_changed_design_is_named_with_what_it_changed(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_changed_design_is_named_with_what_it_changed(tmp_path: Path) -> None:
     found = {item["path"]: item for item in report["differences"]}
     assert (found["accelerators"]["then"], found["accelerators"]["now"]) == ("1016", "1008")
     assert found["accelerators"]["change"] == pytest.approx(-1 / 127)
-    text = ffplan("reproduce", str(file)).out
+    text = ffplan("model reproduce", str(file)).out
     assert "design " in text
     assert "-0.79%" in text
 
@@ -79,7 +79,7 @@ def test_a_job_of_a_comparison_is_left_out(tmp_path: Path) -> None:
     file, _ = saved(tmp_path, command)
     report = again(file, code=0)
     assert report["left_out"] == ["training", "verdicts"]
-    assert "not made again" in ffplan("reproduce", str(file)).out
+    assert "not made again" in ffplan("model reproduce", str(file)).out
 
 
 def test_values_that_come_and_go_are_differences(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_what_is_no_report_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(NoReportError):
         read_report(text)
     (tmp_path / "r.json").write_text(text)
-    run = ffplan("reproduce", str(tmp_path / "r.json"))
+    run = ffplan("model reproduce", str(tmp_path / "r.json"))
     assert (run.code, run.out) == (2, "")
     assert "Traceback" not in run.err
 
@@ -121,7 +121,7 @@ def test_a_design_that_is_gone_is_refused(tmp_path: Path) -> None:
     design = vary_design(tmp_path, "superpod-h100-4su")
     file, _ = saved(tmp_path, "design", str(design))
     design.unlink()
-    assert ffplan("reproduce", str(file)).code == 2
+    assert ffplan("model reproduce", str(file)).code == 2
 
 
 ONE = '{"tool": {"version": "1"}, "design": {"file": "superpod-h100-4su", "sha256": "b"}, "catalog": []}'
@@ -141,7 +141,7 @@ def test_a_report_names_a_few_designs() -> None:
 
 def test_faults_of_json_have_a_place(tmp_path: Path) -> None:
     (tmp_path / "r.json").write_text('{"a": 1,\n "b": }')
-    run = ffplan("reproduce", str(tmp_path / "r.json"))
+    run = ffplan("model reproduce", str(tmp_path / "r.json"))
     assert f"{tmp_path}/r.json:2:7: this is no JSON" in run.err
 
 
@@ -151,7 +151,7 @@ def test_a_report_opens_no_pipe_and_no_device(tmp_path: Path) -> None:
     for name in (str(tmp_path / "pipe"), "/dev/stdin", "/dev/zero", str(tmp_path), "a\nb", "x\0y", "designs/none.yaml"):
         value["design"]["file"] = name
         file.write_text(json.dumps(value))
-        run = ffplan("reproduce", str(file))
+        run = ffplan("model reproduce", str(file))
         assert run.code == 2, name
         assert "there is no such file" in run.err
         assert run.err.count("\n") == 1
@@ -180,5 +180,5 @@ def test_csv_lists_the_causes_too(tmp_path: Path) -> None:
     file, value = saved(tmp_path, "design fire-flyer-2")
     value["tool"]["version"] = "=0.0.1"
     file.write_text(json.dumps(value))
-    run = ffplan("reproduce", str(file), "-f", "csv")
+    run = ffplan("model reproduce", str(file), "-f", "csv")
     assert run.out.splitlines() == ["path,then,now,change", f"ffplan,'=0.0.1,{__version__},"]

@@ -693,7 +693,7 @@ def test_multiprocessors_without_effect_are_refused(fields: str, words: str, tmp
         "tables: [{id: one, system: {server: hgx-h100-8nic}, model: deepseek-moe-16b, "
         f"plan: {{{fields}}}, columns: [gpus, batch, seconds], rows: [[64, 256, 1]]}}]\n"
     )
-    replay = ffplan("accuracy training --cases", str(cases))
+    replay = ffplan("model accuracy training --cases", str(cases))
     assert replay.code == 2
     assert words in replay.err
 

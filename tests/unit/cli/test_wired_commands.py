@@ -75,9 +75,9 @@ def test_cabling_counts_fibres_and_cables_as_sold(tmp_path: Path) -> None:
         "inter_switch": 96,
         "total": 136,
     }
-    printed = ffplan("cabling", str(tmp_path / "planes.yaml"), *catalog).out
+    printed = ffplan("fabric cables", str(tmp_path / "planes.yaml"), *catalog).out
     assert "cables  as sold  length" in printed
-    assert "as sold" not in ffplan("cabling", "superpod-h100-4su").out  # as many as cables
+    assert "as sold" not in ffplan("fabric cables", "superpod-h100-4su").out  # as many as cables
 
 
 def test_place_names_the_one_pair_between_zones() -> None:
@@ -102,7 +102,7 @@ def test_faults_of_chosen_switches_and_of_all_between_zones() -> None:
 
 def test_the_table_of_faults_says_that_half_of_the_job_is_gone() -> None:
     """Full rate over the nodes left is no full job: 625 of 1,250 nodes drop out with the switches between zones."""
-    done = ffplan("faults", "fire-flyer-2", "--lose", "interzone:2")
+    done = ffplan("fabric faults", "fire-flyer-2", "--lose", "interzone:2")
     (row,) = [line for line in done.out.splitlines() if "2 interzone switches" in line]
     assert row.split()[-3:] == ["625", "50", "100"]
     assert "job: fraction left of its 1,250 nodes" in done.out
@@ -245,7 +245,7 @@ def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> No
 
 def test_a_switch_too_large_for_infiniband_is_not_judged_by_opensm(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-next", ("  planes: 4", "  planes: 4\n  breakout: 2"))
-    done = ffplan("verify", str(path), "--with", "opensm")
+    done = ffplan("fabric verify", str(path), "--with", "opensm")
     assert done.code == 2
     assert "254 at most" in done.err
 

@@ -36,7 +36,7 @@ def test_stated_spare_nodes_are_bought_and_stand_in(tmp_path: Path) -> None:
         path = tmp_path / "design.yaml"
         path.write_text(with_reliability(plain, section) if section else plain)
         cost = json.loads(ffplan("cost", str(path), *EXACT).out)
-        goodput = json.loads(ffplan("goodput", str(path), "-m", "llama3-70b", *EXACT).out)
+        goodput = json.loads(ffplan("operate goodput", str(path), "-m", "llama3-70b", *EXACT).out)
         spares = {line["part"]: line["quantity"] for line in cost["bom"]["lines"] if line["kind"] == "spares"}
         server = next(line for line in cost["bom"]["lines"] if line["kind"] == "servers")
         return spares, server["unit_price"] * spares.get(server["part"], 0), goodput["reliability"]["spares"]
@@ -55,7 +55,7 @@ def test_stated_spare_nodes_are_bought_and_stand_in(tmp_path: Path) -> None:
         run = ffplan(command[0], str(path), *command[1:])
         assert run.code == 2
         assert "8 spare nodes, where `ownership.spare_nodes` buys 3" in " ".join(run.err.split())
-    assert ffplan("goodput", str(path), *("-m", "llama3-70b", "--spares", "1"), "--draws", "0").code == 0
+    assert ffplan("operate goodput", str(path), *("-m", "llama3-70b", "--spares", "1"), "--draws", "0").code == 0
 
 
 def test_lines_by_hand() -> None:

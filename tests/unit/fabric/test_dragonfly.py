@@ -129,13 +129,13 @@ def test_what_a_dragonfly_refuses(tmp_path: Path) -> None:
         done = ffplan(*command, str(tmp_path / "df.yaml"))
         assert done.code == 2
         assert "is a dragonfly" in done.err
-    assert ffplan("route", "fire-flyer-2", "-r", "valiant").code == 2
-    done = ffplan("route", "fire-flyer-2", "-t", "all-to-all", "-r", "valiant")
+    assert ffplan("fabric route", "fire-flyer-2", "-r", "valiant").code == 2
+    done = ffplan("fabric route", "fire-flyer-2", "-t", "all-to-all", "-r", "valiant")
     assert done.code == 2
     assert "a fat-tree has no valiant routing; it has static, ecmp, adaptive" in done.err
 
 
 def test_a_design_of_one_node_has_one_host(tmp_path: Path) -> None:
     (tmp_path / "one.yaml").write_text(DESIGN.replace("200}", "1}"))
-    done = ffplan("export", str(tmp_path / "one.yaml"), "--to", "hosts")
+    done = ffplan("fabric export", str(tmp_path / "one.yaml"), "--to", "hosts")
     assert (done.code, done.out, done.err) == (0, "compute-1\n", "")

@@ -50,7 +50,7 @@ def test_designs_and_size_share_one_default(tmp_path: Path) -> None:
     """OpenSM's ftree accepts it; `size` and a design of the same NICs count the same switches."""
     a = assess_file(dgx(tmp_path, None))
     assert (a.fabric.core_policy, a.fabric.switches.total) == ("equal-stripe", 1400)
-    done = ffplan("size -n 10000 --switch qm8700 --tiers 3 --format json")
+    done = ffplan("fabric size -n 10000 --switch qm8700 --tiers 3 --format json")
     options = {item["family"]: item["switches"] for item in json.loads(done.out)["options"]}
     assert options["fat-tree, three tiers"] == 1400
 

@@ -15,7 +15,7 @@ _PORT = re.compile(r'\[([0-9]+)\]\s+"(.*?)"\[([0-9]+)\]')
 
 @cache
 def _netlist(design: str, options: tuple[str, ...]) -> str:
-    return ffplan("export", design, "--to", "ibsim", *options).out
+    return ffplan("fabric export", design, "--to", "ibsim", *options).out
 
 
 class Listing:

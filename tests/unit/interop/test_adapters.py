@@ -45,7 +45,7 @@ def as_cards(built: Listing) -> Listing:
 
 def audited(built: Listing, place: Path, *options: str) -> tuple[int, str]:
     place.write_text(built.text())
-    run = ffplan("audit", DESIGN, str(place), *options)
+    run = ffplan("fabric audit", DESIGN, str(place), *options)
     return run.code, run.out
 
 

@@ -259,7 +259,7 @@ def test_a_folder_of_files(tmp_path: Path) -> None:
     built = pod()
     for own in built.of("leaf") + built.of("spine"):
         (tmp_path / f"{own}.json").write_text("switch# show lldp neighbors\n" + json.dumps(lldp(built, own)))
-    run = ffplan("audit", POD, str(tmp_path))
+    run = ffplan("fabric audit", POD, str(tmp_path))
     assert (run.code, run.err) == (0, "")
     assert "0 findings" in run.out
 
@@ -350,7 +350,7 @@ def test_truncated_listings_are_refused() -> None:
 
 
 def test_the_report_of_an_import() -> None:
-    run = ffplan("import ibnetdiscover", "/dev/null")
+    run = ffplan("fabric import ibnetdiscover", "/dev/null")
     assert run.code == 2
 
 
@@ -358,7 +358,7 @@ def test_a_broken_minigraph_is_no_topology_file(tmp_path: Path) -> None:
     """It is told by the rule of as-built files, not by that of NCCL's."""
     file = tmp_path / "minigraph.xml"
     file.write_text("<DeviceMiniGraph><a></DeviceMiniGraph>")
-    run = ffplan("audit", "superpod-h100-4su", str(file))
+    run = ffplan("fabric audit", "superpod-h100-4su", str(file))
     assert run.code == 2
     assert "[file-as-built]" in run.err
 

@@ -404,7 +404,7 @@ def test_links_between_zones_are_no_uplinks() -> None:
 
 def test_files_of_another_part_are_refused(tmp_path: Path) -> None:
     (tmp_path / "built.txt").write_text(Listing("fire-flyer-2", "--zone", "1").text().replace(" mlx5_", "/nic"))
-    run = ffplan("audit", "fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "2")
+    run = ffplan("fabric audit", "fire-flyer-2", str(tmp_path / "built.txt"), "--zone", "2")
     assert run.code == 2
     assert "is of another plane or zone" in run.err
 
@@ -475,7 +475,7 @@ def test_a_map_leads_names_back(tmp_path: Path) -> None:
     assert (report.causes, report.by_name) == ((), len(built.links))
     (tmp_path / "built.txt").write_text(built.text())
     (tmp_path / "map.csv").write_text(text)
-    run = ffplan("audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
+    run = ffplan("fabric audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
     assert (run.code, run.out.count("0 by wiring")) == (0, 1)
 
 
@@ -494,13 +494,13 @@ def test_a_map_leads_names_back(tmp_path: Path) -> None:
 def test_maps_that_do_not_do(text: str, words: str, tmp_path: Path) -> None:
     (tmp_path / "built.txt").write_text(pod().text())
     (tmp_path / "map.csv").write_text(text)
-    run = ffplan("audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
+    run = ffplan("fabric audit", POD, str(tmp_path / "built.txt"), "--map", str(tmp_path / "map.csv"))
     assert run.code == (2 if words else 1)
     assert words in run.err
 
 
 def test_a_fabric_that_shares_nothing_is_refused(tmp_path: Path) -> None:
     (tmp_path / "built.txt").write_text('Switch 4 "S-1" # "x"\n[1] "H-1"[1]\nCa 1 "H-1" # "y"\n[1] "S-1"[1]\n')
-    run = ffplan("audit", POD, str(tmp_path / "built.txt"))
+    run = ffplan("fabric audit", POD, str(tmp_path / "built.txt"))
     assert run.code == 2
     assert "no device of this file is in the design" in run.err

@@ -117,19 +117,19 @@ def test_an_audit_of_a_director(tmp_path: Path) -> None:
     """96 nodes of eight NICs on a chassis of 800 ports: 60 cards; then two cables swapped."""
     (tmp_path / "director.yaml").write_text(DESIGN)
     hosts: dict[int, str] = {}
-    for block in ffplan("export", str(tmp_path / "director.yaml"), "--to", "ibsim").out.split("\n\n"):
+    for block in ffplan("fabric export", str(tmp_path / "director.yaml"), "--to", "ibsim").out.split("\n\n"):
         if block.startswith("Hca"):
             name, port = block.split('"')[1], int(block.rpartition('"[')[2].partition("]")[0])
             hosts[port] = name
     assert len(hosts) == 768
     place = tmp_path / "built.txt"
     place.write_text(chassis(hosts))
-    run = ffplan("audit", str(tmp_path / "director.yaml"), str(place))
+    run = ffplan("fabric audit", str(tmp_path / "director.yaml"), str(place))
     assert run.code == 0, run.out
     assert "768 links as designed, 0 findings" in run.out
     assert "60 cards of the chassis `MF0;leaf-1:CS8500` are taken as one switch" in run.out
     hosts[41], hosts[42] = hosts[42], hosts[41]
     place.write_text(chassis(hosts))
-    run = ffplan("audit", str(tmp_path / "director.yaml"), str(place))
+    run = ffplan("fabric audit", str(tmp_path / "director.yaml"), str(place))
     assert run.code == 1
     assert "1 finding" in run.out

@@ -27,7 +27,7 @@ RACKS, POD, ZONES, SPLIT = "gb200-nvl72-16", "superpod-h100-4su", "fire-flyer-2"
 @cache
 def text(design: str, target: str, *options: str) -> str:
     """Return an export."""
-    run = ffplan("export", design, "--to", target, *options)
+    run = ffplan("fabric export", design, "--to", target, *options)
     assert (run.code, run.err) == (0, "")
     return run.out
 
@@ -236,7 +236,7 @@ def test_a_lab_of_containers() -> None:
     assert len(ends) == len(set(ends)) == 2 * len(wired("l40s-8-roce").fabric.network.links)
     assert {end.partition(":")[0] for end in ends} <= topology["nodes"].keys()
     assert all(re.fullmatch(r"eth[1-9][0-9]*", end.partition(":")[2]) for end in ends)
-    run = ffplan("export dgx-a100-10k --to containerlab")
+    run = ffplan("fabric export dgx-a100-10k --to containerlab")
     assert run.code == 2
     assert "a lab holds 2,000" in run.err
 
@@ -258,7 +258,7 @@ def test_dimensions_of_astra_sim() -> None:
     assert (found["npus_count"], found["bandwidth"]) == ([72, 16], [900, 50])
     alone = read_yaml(text("l40s-8-roce", "astra-sim"))
     assert len(alone["topology"]) == len(alone["npus_count"]) == 1
-    run = ffplan("export site-h100-100k --to astra-sim")
+    run = ffplan("fabric export site-h100-100k --to astra-sim")
     assert run.code == 0
 
 
@@ -283,7 +283,7 @@ def test_a_topology_of_simai() -> None:
             count[end] = count.get(end, 0) + 1
     assert {count[gpu] for gpu in range(gpus)} == {2}
     assert {line[2] for line in links} == {"3600Gbps", "400Gbps"}
-    assert "have no accelerators" not in ffplan("export", POD, "--to", "simai").err
+    assert "have no accelerators" not in ffplan("fabric export", POD, "--to", "simai").err
 
 
 @pytest.mark.parametrize("design", [RACKS, POD, pytest.param("fire-flyer-next", marks=pytest.mark.deep)])
@@ -310,7 +310,7 @@ def test_an_infrastructure_of_infragraph(design: str) -> None:
 
 
 def test_parts_of_the_fabric_are_refused_where_the_whole_is_meant() -> None:
-    run = ffplan("export fire-flyer-2 --to simai --zone 1")
+    run = ffplan("fabric export fire-flyer-2 --to simai --zone 1")
     assert run.code == 2
     assert "leave out --plane and --zone" in run.err
 

@@ -83,7 +83,7 @@ TEXTS = {name: writer(pod()) for name, writer in WRITERS.items()}
 def _imported(text: str, folder: Path) -> tuple[int, str, str]:
     file = folder / "built.txt"
     file.write_text(text)
-    run = ffplan("import ibnetdiscover", str(file))
+    run = ffplan("fabric import ibnetdiscover", str(file))
     return run.code, run.out, run.err
 
 

@@ -133,7 +133,7 @@ def test_a_list_of_nodes_has_devices_without_links(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="x:5:1: error: the tool gave up here: `iberror: failed`"):
         read(NODES + "ibpanic: iberror: failed\n", partial=True)
     (tmp_path / "nodes").write_text(NODES)
-    run = ffplan("import ibnetdiscover", str(tmp_path / "nodes"))
+    run = ffplan("fabric import ibnetdiscover", str(tmp_path / "nodes"))
     assert (run.code, json.loads(run.out)["switches"]) == (0, ["MF0;sw1:SX6036/U1"])
 
 
@@ -150,7 +150,7 @@ def test_a_list_of_nodes_has_devices_without_links(tmp_path: Path) -> None:
 )
 def test_bytes_of_an_output(data: bytes, code: int, words: str, tmp_path: Path) -> None:
     (tmp_path / "out").write_bytes(data)
-    run = ffplan("import ibnetdiscover", str(tmp_path / "out"))
+    run = ffplan("fabric import ibnetdiscover", str(tmp_path / "out"))
     assert run.code == code
     assert words in run.err
     if not code:
@@ -214,10 +214,10 @@ def test_a_part_of_an_output_will_do_for_an_import_alone(tmp_path: Path) -> None
     assert ("switch", "leaf-01:Quantum-2") in names(read(alone, partial=True))
     place = tmp_path / "part.txt"
     place.write_text(part)
-    run = ffplan("import ibnetdiscover", str(place))
+    run = ffplan("fabric import ibnetdiscover", str(place))
     assert run.code == 0
-    assert "ffplan import: 2 devices are wired to and not described" in run.err
-    assert ffplan("audit superpod-h100-4su", str(place)).code == 2
+    assert "ffplan fabric import: 2 devices are wired to and not described" in run.err
+    assert ffplan("fabric audit superpod-h100-4su", str(place)).code == 2
 
 
 @pytest.mark.parametrize(

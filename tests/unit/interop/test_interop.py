@@ -67,7 +67,7 @@ def test_the_p4d_topology() -> None:
 def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     source = tmp_path / "p4d.xml"
     source.write_text(p4d())
-    done = ffplan("import nccl", str(source), "--id", "p4d-mine", "--cpu", "xeon-8480c")
+    done = ffplan("fabric import nccl", str(source), "--id", "p4d-mine", "--cpu", "xeon-8480c")
     assert done.code == 0
     assert "still to fill in: memory.channels" in done.err
     text = done.out
@@ -87,7 +87,7 @@ def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
     done = ffplan("design", str(design), "--catalog", str(parts), "--format", "json")
     assert done.code == 0, done.err
     assert json.loads(done.out)["hardware"]["nics_on_fabric"] == 4
-    exported = ffplan("export", str(design), "--catalog", str(parts), "--to", "nccl").out
+    exported = ffplan("fabric export", str(design), "--catalog", str(parts), "--to", "nccl").out
     again = read_server(exported.encode(), "again.xml")
     original = read_server(p4d().encode(), "p4d.xml")
     for one, two in zip(again.sockets, original.sockets, strict=True):
@@ -97,7 +97,7 @@ def test_an_imported_server_works_once_it_is_filled_in(tmp_path: Path) -> None:
 
 
 def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
-    net = ffplan("export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
+    net = ffplan("fabric export", "fire-flyer-2", "--to", "ibsim", "--zone", "1").out
     blocks = {re.search(r'"(.*?)"', block)[1]: block for block in net.split("\n\n") if block.strip()}  # type: ignore[index]
     leaf, spine, other = blocks["z1-leaf-01"], blocks["z1-spine-01"], blocks["z1-spine-02"]
     # swap two cables: leaf-01 p21 and p22 lead to the first two spines the other way round
@@ -116,7 +116,7 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     blocks["stranger"] = 'Hca\t1 "stranger"\n[1]\t"z1-leaf-01"[20]'
     built = tmp_path / "built.txt"
     built.write_text("\n\n".join(blocks.values()) + "\n")
-    done = ffplan("audit fire-flyer-2", str(built), "--zone", "1", "--format", "json")
+    done = ffplan("fabric audit fire-flyer-2", str(built), "--zone", "1", "--format", "json")
     assert done.code == 1, done.err
     report = json.loads(done.out)
     checker("audit").validate(report)
@@ -126,7 +126,7 @@ def test_diff_names_what_is_missing_extra_and_miswired(tmp_path: Path) -> None:
     assert report["extra"] == [["stranger/p1", "z1-leaf-01/p20"]]
     assert {"port": "z1-leaf-01/p21", "designed": "z1-spine-01/p1", "found": "z1-spine-02/p1"} in report["miswired"]
     assert len(report["miswired"]) == 4
-    text = ffplan("audit", "fire-flyer-2", str(built), "--zone", "1").out
+    text = ffplan("fabric audit", "fire-flyer-2", str(built), "--zone", "1").out
     assert "1,556 links as designed, 4 findings" in text
 
 
@@ -135,19 +135,19 @@ def test_diff_of_a_fabric_with_other_names(tmp_path: Path) -> None:
     built.write_text(
         'Switch 2 "S-1" # "tor-1"\n[1] "S-2"[1] # "tor-2"\nSwitch 2 "S-2" # "tor-2"\n[1] "S-1"[1] # "tor-1"\n'
     )
-    done = ffplan("audit", "fire-flyer-2", str(built))
+    done = ffplan("fabric audit", "fire-flyer-2", str(built))
     assert done.code == 2
     assert "no device of this file is in the design" in done.err
 
 
 def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
     path = tmp_path / "fabric.graphml"
-    assert ffplan("export", "fire-flyer-2", "--to", "graphml", "-o", str(path)).code == 0
+    assert ffplan("fabric export", "fire-flyer-2", "--to", "graphml", "-o", str(path)).code == 0
     graph = nx.read_graphml(path, force_multigraph=True)
     assert len(graph) == 122 + 1520
     assert graph.number_of_edges() == 3200
     assert graph.nodes["z1-leaf-01"]["role"] == "leaf"
-    dot = ffplan("export", "dgx-a100-10k", "--to", "dot").out
+    dot = ffplan("fabric export", "dgx-a100-10k", "--to", "dot").out
     assert dot.count(" -- ") == 2 * 25  # 25 pods of leaves and of spines, and the cores, each tier of a pod one box
     assert dot.count("[label=") == 51 + 50
     assert '"core x 320"' in dot
@@ -156,7 +156,7 @@ def test_graphml_and_dot_hold_the_fabric(tmp_path: Path) -> None:
 
 def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> None:
     path = tmp_path / "fabric.graphml"
-    assert ffplan("export", "superpod-h100-4su", "--to", "graphml", "-o", str(path)).code == 0
+    assert ffplan("fabric export", "superpod-h100-4su", "--to", "graphml", "-o", str(path)).code == 0
     space = {"g": "http://graphml.graphdrawing.org/xmlns"}
     root = ET.parse(path)
     edges = [
@@ -164,7 +164,7 @@ def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> No
         for edge in root.iterfind(".//g:edge", space)
     ]
     found = {frozenset([(one, int(data["a_port"] or 0)), (two, int(data["b_port"] or 0))]) for one, two, data in edges}
-    rows = csv.DictReader(io.StringIO(ffplan("export", "superpod-h100-4su", "--to", "cables").out))
+    rows = csv.DictReader(io.StringIO(ffplan("fabric export", "superpod-h100-4su", "--to", "cables").out))
     wanted = {
         frozenset([(f"{row['from_device']}/{row['from_port']}", 1), (row["to_device"], int(row["to_port"]))])
         if row["from_port"].startswith("nic")
@@ -180,38 +180,38 @@ def test_edges_of_graphml_join_the_ports_of_the_cable_list(tmp_path: Path) -> No
 
 def test_dot_keeps_to_a_page() -> None:
     """Graphviz sets every label of an edge between the tiers, and would set a fabric without tiers in a row."""
-    wide = ffplan("export", "superpod-h100-4su", "--to", "dot").out
+    wide = ffplan("fabric export", "superpod-h100-4su", "--to", "dot").out
     assert "rankdir=BT; nodesep=0.1; ranksep=3.2;" in wide  # 32 leaves
     assert 'label="2 links between two switches, unless an edge says otherwise";' in wide
     assert wide.count('" -- "') == 512
     assert re.findall(r'" -- "[^"]*" \[label', wide) == []
-    flat = ffplan("export", "dragonfly-a100", "--to", "dot").out
+    flat = ffplan("fabric export", "dragonfly-a100", "--to", "dot").out
     assert "layout=neato;" in flat
     assert "group=" not in flat
     assert flat.count('[label="190"]') == 50  # 20 routers of a group, each joined to each
-    zones = ffplan("export", "fire-flyer-2", "--to", "dot").out
+    zones = ffplan("fabric export", "fire-flyer-2", "--to", "dot").out
     assert [int(count) for count in re.findall(r" x (\d+)\\n", zones)] == [40, 40]
 
 
 def test_dot_counts_every_endpoint(tmp_path: Path) -> None:
     for design, count in (("gb200-nvl72-16", 1152), ("superpod-h100-4su", 1016)):
-        dot = ffplan("export", design, "--to", "dot").out
+        dot = ffplan("fabric export", design, "--to", "dot").out
         found = [int(number) for number in re.findall(r"\\n(\d+) endpoints", dot)]
         assert sum(found) == count
         assert "-01\\n" in dot  # the first leaf has its share
     single = vary_design(tmp_path, "superpod-h100-4su", ("count: 127", "count: 1"))
-    assert re.findall(r"\\n(\d+) endpoints", ffplan("export", str(single), "--to", "dot").out) == ["1"] * 8
+    assert re.findall(r"\\n(\d+) endpoints", ffplan("fabric export", str(single), "--to", "dot").out) == ["1"] * 8
 
 
 def test_the_list_of_cables() -> None:
-    rows = list(csv.DictReader(io.StringIO(ffplan("export", "superpod-h100-4su", "--to", "cables").out)))
+    rows = list(csv.DictReader(io.StringIO(ffplan("fabric export", "superpod-h100-4su", "--to", "cables").out)))
     assert len(rows) == 1016 + 1024
     ends = [(row["from_device"], row["from_port"]) for row in rows] + [
         (row["to_device"], row["to_port"]) for row in rows
     ]
     assert len(set(ends)) == len(ends)
     assert rows[0]["from_place"] == "row 1 rack 1 U1"
-    plain = list(csv.DictReader(io.StringIO(ffplan("export", "fire-flyer-2", "--to", "cables").out)))
+    plain = list(csv.DictReader(io.StringIO(ffplan("fabric export", "fire-flyer-2", "--to", "cables").out)))
     assert len(plain) == 3200
     assert "length_m" not in plain[0]
 
@@ -219,7 +219,7 @@ def test_the_list_of_cables() -> None:
 def test_cables_of_split_ports(tmp_path: Path) -> None:
     """Two 200 Gb/s ports share a 400 Gb/s port and its cable."""
     path = vary_design(tmp_path, "superpod-h100-4su", ("  tiers: 2", "  tiers: 2\n  breakout: 2"))
-    rows = list(csv.DictReader(io.StringIO(ffplan("export", str(path), "--to", "cables").out)))
+    rows = list(csv.DictReader(io.StringIO(ffplan("fabric export", str(path), "--to", "cables").out)))
     report = json.loads(ffplan("design", str(path), "--format", "json").out)["fabric"]
     assert report["ports_per_switch"] == 128
     to_leaves = {row["label"] for row in rows if row["to_device"].startswith("leaf")}
@@ -241,10 +241,10 @@ def test_slurm_topology_has_one_root_per_unconnected_part(tmp_path: Path) -> Non
         below = {name for _, _, switches in found.values() for name in switches}
         return [name for name in found if name not in below]
 
-    assert roots(ffplan("export", "fire-flyer-2", "--to", "slurm").out) == ["interzone"]
-    assert roots(ffplan("export", "dgx-a100-10k", "--to", "slurm").out) == ["fabric"]
+    assert roots(ffplan("fabric export", "fire-flyer-2", "--to", "slurm").out) == ["interzone"]
+    assert roots(ffplan("fabric export", "dgx-a100-10k", "--to", "slurm").out) == ["fabric"]
     apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
-    assert roots(ffplan("export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
+    assert roots(ffplan("fabric export", str(apart), "--to", "slurm").out) == ["z1-fabric", "z2-fabric"]
 
 
 def test_a_missing_program_is_named_with_its_package() -> None:
@@ -279,7 +279,7 @@ def test_a_split_port_keeps_the_name_of_its_nic_with_and_without_a_floor(tmp_pat
     without.write_text((text[:start] + text[end:]).replace(", rack_units: 8", ""))
     names = []
     for path in (with_floor, without):
-        rows = list(csv.DictReader(io.StringIO(ffplan("export", str(path), "--to", "cables").out)))
+        rows = list(csv.DictReader(io.StringIO(ffplan("fabric export", str(path), "--to", "cables").out)))
         names.append([(row["from_device"], row["from_port"], row["to_device"], row["to_port"]) for row in rows])
     assert names[0] == names[1]
     assert names[0][0][1] == "nic0p1"
@@ -310,7 +310,7 @@ def test_a_signal_waits_for_the_program_that_is_being_started(tmp_path: Path) ->
 
 def test_slurm_lists_every_leaf_below_its_own_pod() -> None:
     """The first NICs of 1,250 nodes fill 63 leaves: three pods of 20, and three leaves of the fourth."""
-    found = _read_topology(ffplan("export", "dgx-a100-10k", "--to", "slurm").out)
+    found = _read_topology(ffplan("fabric export", "dgx-a100-10k", "--to", "slurm").out)
     pods = [switches for name, (_, _, switches) in found.items() if name.startswith("pod-")]
     assert [len(switches) for switches in pods] == [20, 20, 20, 3]
     assert [min(switches) for switches in pods] == ["leaf-001", "leaf-021", "leaf-041", "leaf-061"]

@@ -21,8 +21,8 @@ JOINED = (str(SMALL / "joined.yaml"), "--catalog", str(SMALL / "parts"))
 
 def test_ports_of_storage_servers_alone_are_named() -> None:
     """Every storage port of the zone, eight to a line, each once; no compute port."""
-    net = ffplan("export", *JOINED, "--to", "ibsim", "--zone", "1").out
-    made = ffplan("export", *JOINED, "--to", "opensm-qos", "--zone", "1")
+    net = ffplan("fabric export", *JOINED, "--to", "ibsim", "--zone", "1").out
+    made = ffplan("fabric export", *JOINED, "--to", "opensm-qos", "--zone", "1")
     assert made.code == 0, made.err
     named = re.findall(r"(\S+)/P1\b", made.out)
     assert sorted(named) == sorted(re.findall(r'Hca.*# "(storage-\S+)"', net))
@@ -33,9 +33,9 @@ def test_ports_of_storage_servers_alone_are_named() -> None:
 
 
 def test_every_zone_has_its_own_servers() -> None:
-    zones = [ffplan("export", *JOINED, "--to", "opensm-qos", "--zone", zone).out for zone in ("1", "2")]
+    zones = [ffplan("fabric export", *JOINED, "--to", "opensm-qos", "--zone", zone).out for zone in ("1", "2")]
     found = [set(re.findall(r"(storage-\d+/\w+)/P1", text)) for text in zones]
-    whole = set(re.findall(r"(storage-\d+/\w+)/P1", ffplan("export", *JOINED, "--to", "opensm-qos").out))
+    whole = set(re.findall(r"(storage-\d+/\w+)/P1", ffplan("fabric export", *JOINED, "--to", "opensm-qos").out))
     assert found[0].isdisjoint(found[1])
     assert found[0] | found[1] == whole
 
@@ -66,7 +66,7 @@ def test_the_options_name_a_lane_for_each_level() -> None:
     ],
 )
 def test_what_has_no_lanes_says_so(arguments: tuple[str, ...], words: str) -> None:
-    run = ffplan("export", *arguments)
+    run = ffplan("fabric export", *arguments)
     assert (run.code, words in run.err, run.out) == (2, True, ""), run.err
 
 
@@ -130,6 +130,6 @@ def test_a_subnet_has_so_many_addresses(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_options_of_other_programs(options: str, words: str) -> None:
-    run = ffplan("verify fire-flyer-2", *options.split())
+    run = ffplan("fabric verify fire-flyer-2", *options.split())
     assert run.code == 2
     assert words in run.err

@@ -387,7 +387,7 @@ def test_the_heading_that_ufm_writes() -> None:
         ('<?xml version="1.0"?>\n<Report date="x"><LinkSummary/></Report>', "the first element is `Report`"),
         (
             '<system version="1"><cpu numaid="0"/></system>',
-            "the first element is `system`(.|\n)*`ffplan import nccl` reads",
+            "the first element is `system`(.|\n)*`ffplan fabric import nccl` reads",
         ),
         ('<a:DeviceMiniGraph xmlns:a="u"/>', "the first element is `a:DeviceMiniGraph`|`DeviceMiniGraph`"),
     ],

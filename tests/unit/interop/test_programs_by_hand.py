@@ -178,7 +178,7 @@ def test_an_engine_that_takes_too_long_says_what_to_do(
     late(monkeypatch, engine)
     with pytest.raises(UsageError) as raised:
         report(engine, name)
-    assert str(raised.value) == f"ffplan verify: `opensm` took longer than 7 s; allow more with `--limit`{words}"
+    assert str(raised.value) == f"ffplan fabric verify: `opensm` took longer than 7 s; allow more with `--limit`{words}"
 
 
 def test_of_several_engines_the_late_one_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -383,8 +383,8 @@ def test_a_configmap_includes_what_it_holds() -> None:
 
 def test_what_ffplan_exports_is_read_back(tmp_path: Path) -> None:
     for target, kinds in (("slurm", ["tree"]), ("slurm-block", ["block"]), ("slurm-yaml", ["tree", "block"])):
-        (tmp_path / "t").write_text(ffplan("export", "gb200-nvl72-16", "--to", target).out)
-        run = ffplan("import", "slurm", str(tmp_path / "t"))
+        (tmp_path / "t").write_text(ffplan("fabric export", "gb200-nvl72-16", "--to", target).out)
+        run = ffplan("fabric import", "slurm", str(tmp_path / "t"))
         found = json.loads(run.out)
         assert (run.code, run.err) == (0, "")
         assert [topology["kind"] for topology in found["topologies"]] == kinds
@@ -393,6 +393,6 @@ def test_what_ffplan_exports_is_read_back(tmp_path: Path) -> None:
 
 def test_a_fabric_as_built_is_no_topology_of_slurm(tmp_path: Path) -> None:
     (tmp_path / "t").write_text(TREE)
-    run = ffplan("import", "ibnetdiscover", str(tmp_path / "t"))
+    run = ffplan("fabric import", "ibnetdiscover", str(tmp_path / "t"))
     assert run.code == 2
-    assert "`ffplan import slurm` reads topology files of Slurm" in run.err
+    assert "`ffplan fabric import slurm` reads topology files of Slurm" in run.err

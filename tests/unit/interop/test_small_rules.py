@@ -143,7 +143,7 @@ def test_nodes_without_devices_count_as_sockets_only_next_to_the_first() -> None
 
 def test_an_nvl72_is_one_domain_of_eighteen_trays() -> None:
     """16 racks of 18 trays of 4 GPUs: 1,152 GPUs, 16 NVSwitches, of which the first has GPUs 0 to 71."""
-    lines = ffplan("export", "gb200-nvl72-16", "--to", "simai").out.splitlines()
+    lines = ffplan("fabric export", "gb200-nvl72-16", "--to", "simai").out.splitlines()
     nodes, each, chips, switches, links, part = lines[0].split()
     assert (each, chips, part) == ("4", "16", "gb200-gpu")
     assert int(nodes) == 1152 + 16 + int(switches)

@@ -302,7 +302,7 @@ def test_a_file_loads_once_the_marked_values_are_filled_in(tmp_path: Path) -> No
     gpus = "".join(gpu(f"0:{n}", inside=links.replace(f'target="0:{n}"', 'target="0:1"'), more=bare) for n in (1, 2))
     card = nic("0:5", net(200000), more='class="0x020000"')
     source.write_text(f'<system version="1"><cpu numaid="0" {ROME}>{gpus}{card}</cpu></system>')
-    run = ffplan("import nccl", str(source), "--id", "mine", "--date", "2026-11-23")
+    run = ffplan("fabric import nccl", str(source), "--id", "mine", "--date", "2026-11-23")
     assert run.code == 0
     text = run.out.replace("cpu: TODO", "cpu: epyc-7742").replace("accelerator: TODO", "accelerator: mi300x")
     text = text.replace("part: TODO", "part: connectx-6-200g")
@@ -320,11 +320,11 @@ def test_a_file_loads_once_the_marked_values_are_filled_in(tmp_path: Path) -> No
 
 
 def test_a_catalogued_server_stands_in_for_what_is_missing(tmp_path: Path) -> None:
-    xml = ffplan("export dgx-a100-10k --to nccl").out
+    xml = ffplan("fabric export dgx-a100-10k --to nccl").out
     source = tmp_path / "dgx.xml"
     source.write_text(xml)
     options = ("--id", "mine", "--like", "dgx-a100-320gb", "--date", "2026-11-23")
-    run = ffplan("import nccl", str(source), *options)
+    run = ffplan("fabric import nccl", str(source), *options)
     assert run.code == 0
     assert "still to fill in" not in run.err
     parts = tmp_path / "parts"
@@ -332,8 +332,8 @@ def test_a_catalogued_server_stands_in_for_what_is_missing(tmp_path: Path) -> No
     (parts / "mine.yaml").write_text(run.out)
     shown = ffplan("catalog show mine --catalog", str(parts))
     assert (shown.code, shown.err) == (0, "")
-    assert ffplan("import nccl", str(source), "--like", "dgx-a100").code == 2
-    assert "is no day" in ffplan("import nccl", str(source), "--date", "soon").err
+    assert ffplan("fabric import nccl", str(source), "--like", "dgx-a100").code == 2
+    assert "is no day" in ffplan("fabric import nccl", str(source), "--date", "soon").err
 
 
 def _inside(name: str) -> Inside:

@@ -244,7 +244,7 @@ def test_gpus_and_nics_of_bare_bus_ids_are_named_by_the_caller(tmp_path: Path) -
         read_server(text.encode(), "x.xml", ["00:99.0"])
     (tmp_path / "x.xml").write_text(text)
     named = ("--gpu-bus", "00:16.0,00:17.0", "--nic-bus", "00:19.0")
-    run = ffplan("import", "nccl", str(tmp_path / "x.xml"), *named)
+    run = ffplan("fabric import", "nccl", str(tmp_path / "x.xml"), *named)
     assert run.code == 0
     data = read_yaml(run.out)
     assert (len(data["accelerators"]), len(data["nics"])) == (2, 1)

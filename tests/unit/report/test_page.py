@@ -168,7 +168,7 @@ def test_the_command_line_makes_pages(tmp_path: Path) -> None:
     assert 'alt="superpod-h100-4su: racks"' in done.out
     assert "designs/superpod-h100-4su.yaml" in done.out
     target = tmp_path / "size.html"
-    assert ffplan("size --endpoints 500 --switch qm8700 -f html -o", str(target)).code == 0
+    assert ffplan("fabric size --endpoints 500 --switch qm8700 -f html -o", str(target)).code == 0
     assert target.read_text().count("<table>") >= 1
 
 

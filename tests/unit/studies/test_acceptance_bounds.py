@@ -69,7 +69,7 @@ def test_what_no_collective_exceeds_by_hand() -> None:
 @pytest.mark.deep
 def test_nothing_that_a_sheet_expects_exceeds_its_bound() -> None:
     for name in DESIGNS:
-        run = ffplan("acceptance", name, "-f", "json")
+        run = ffplan("fabric accept", name, "-f", "json")
         if run.code:
             continue
         for row in json.loads(run.out)["sheet"]:
@@ -84,7 +84,9 @@ def test_a_value_above_its_peak_or_line_rate_is_in_doubt(tmp_path: Path) -> None
     rows += ["nic-link,node1,port 1,0,0,100", "nic-link,node1,port 2,0,0,50", "nic-link,node1,port 3,0,0,25"]
     rows += ["storage-read,node1,,0,0,40", "memory,node1,,0,0,700", "all-gather,node1,,8,1073741824,500"]
     sheet.write_text("\n".join(rows) + "\n")
-    found = json.loads(ffplan("acceptance", "superpod-h100-4su", "--measured", str(sheet), "-f", "json").out)["judged"]
+    found = json.loads(ffplan("fabric accept", "superpod-h100-4su", "--measured", str(sheet), "-f", "json").out)[
+        "judged"
+    ]
     verdicts = {(row["measured"]["check"], row["measured"]["part"]): (row["verdict"], row["why"]) for row in found}
     assert verdicts["gemm-bf16", "GPU 1"][0] == verdicts["nic-link", "port 2"][0] == "pass"
     assert verdicts["nic-link", "port 3"] == ("fail", "less than planned")
@@ -118,7 +120,7 @@ def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
         read_log("-I- Stage  Warnings  Errors  Comment\n", "fabric.log")
     log = tmp_path / "ibdiagnet2.log"
     log.write_text(SUMMARY)
-    run = ffplan("acceptance", "superpod-h100-4su", "--measured", str(log), "-f", "json")
+    run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(log), "-f", "json")
     assert run.code == 1
     report = json.loads(run.out)
     assert any("recalled form" in words for words in report["assumptions"])
@@ -129,7 +131,9 @@ def test_the_summary_of_ibdiagnet(tmp_path: Path) -> None:
         ("Discovery", "pass", ""),
         ("Lids Check", "pass", ""),
     ]
-    ethernet = json.loads(ffplan("acceptance", "spectrum-x-4096", "--measured", str(log), "-f", "json").out)["judged"]
+    ethernet = json.loads(ffplan("fabric accept", "spectrum-x-4096", "--measured", str(log), "-f", "json").out)[
+        "judged"
+    ]
     assert {row["verdict"] for row in ethernet} == {"not judged"}
 
 
@@ -151,7 +155,7 @@ def test_what_a_slow_nic_or_exchange_costs_a_step(
     rows = [f"{check},node{at},,{gpus},{size},{20.0 if at == 5 else 40.0 + at / 100}" for at in range(6)]
     sheet.write_text("\n".join(["check,host,part,gpus,size_bytes,measured", *rows]) + "\n")
     job = ("superpod-h100-4su", "--model", model)
-    (slow,) = json.loads(ffplan("acceptance", *job, "--measured", str(sheet), "-f", "json").out)["slow"]
+    (slow,) = json.loads(ffplan("fabric accept", *job, "--measured", str(sheet), "-f", "json").out)["slow"]
     asked = goodput_job(design_of("superpod-h100-4su"), Catalog(), model, None)
     assert asked is not None
     assert asked.report is not None
@@ -159,6 +163,6 @@ def test_what_a_slow_nic_or_exchange_costs_a_step(
     assert slow["host"] == "node5"
     assert share > 0
     assert slow["step"] == pytest.approx(share * (slow["median"] / 20.0 - 1))
-    one = json.loads(ffplan("acceptance", *job, *("-g", "8"), "--measured", str(sheet), *("-f", "json")).out)["slow"]
+    one = json.loads(ffplan("fabric accept", *job, *("-g", "8"), "--measured", str(sheet), *("-f", "json")).out)["slow"]
     if check == "nic-link":
         assert one[0]["step"] is None  # a job of one node uses no NICs

@@ -125,10 +125,10 @@ def test_standard_input_and_saved_reports(tmp_path: Path) -> None:
 
 def test_a_fabric_as_built_belongs_to_audit(tmp_path: Path) -> None:
     built = tmp_path / "net.txt"
-    assert ffplan("export", "superpod-h100-4su", "--to", "ibsim", "-o", str(built)).code == 0
+    assert ffplan("fabric export", "superpod-h100-4su", "--to", "ibsim", "-o", str(built)).code == 0
     done = ffplan("diff", "superpod-h100-4su", str(built))
     assert done.code == 2
-    assert f"`ffplan audit DESIGN {built}` compares it with a design" in done.err
+    assert f"`ffplan fabric audit DESIGN {built}` compares it with a design" in done.err
 
 
 def test_a_workload_is_timed_on_both(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def judged(
 ) -> tuple[int, list[dict[str, object]]]:
     file = tmp_path / name
     file.write_text(text)
-    run = ffplan("acceptance", design, "--measured", str(file), "-f", "json")
+    run = ffplan("fabric accept", design, "--measured", str(file), "-f", "json")
     assert run.code in (0, 1), run.err
     return run.code, json.loads(run.out)["judged"]
 
@@ -94,12 +94,12 @@ def test_a_log_of_another_accelerator_is_not_judged(tmp_path: Path) -> None:
     text = log_of({"test1": (0,), "test2": (0,)}, 6.43, "NVIDIA A100-PCIE-40GB", command)
     file = tmp_path / "12-a100.log"
     file.write_text(text)
-    run = ffplan("acceptance", "superpod-h100-4su", "--measured", str(file))
+    run = ffplan("fabric accept", "superpod-h100-4su", "--measured", str(file))
     assert run.code == 0, run.err
     assert "0 pass and 0 fail; 1 is not judged" in run.out.replace("are not", "is not")
     assert "measured on NVIDIA A100-PCIE-40GB, and the design has" in run.out.replace("\n", " ")
     save = ffplan(
-        *("acceptance", "superpod-h100-4su", "--measured", str(file), "--save", str(tmp_path / "cases.yaml")),
+        *("fabric accept", "superpod-h100-4su", "--measured", str(file), "--save", str(tmp_path / "cases.yaml")),
         *("--date", "2026-11-22"),
     )
     assert save.code == 2

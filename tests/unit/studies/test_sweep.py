@@ -680,7 +680,7 @@ def test_metrics_of_goodput() -> None:
     names = ("goodput.goodput.likely", "goodput.ettr.likely", "goodput.interval_s", "goodput.checkpoint.stop_s")
     found = swept(*axes, design="superpod-b200-4su", metrics=(*names, "train.mfu")).chunk(0).columns
     asked = ("--model", "llama3-8b", "--gpus", "128", "--draws", "0", "-f", "json")
-    one = json.loads(ffplan("goodput", "superpod-b200-4su", *asked).out)["reliability"]
+    one = json.loads(ffplan("operate goodput", "superpod-b200-4su", *asked).out)["reliability"]
     wanted = (one["goodput"]["likely"], one["ettr"]["likely"], one["interval_s"], one["checkpoint"]["stop_s"])
     assert [found[name][1] for name in names] == pytest.approx(wanted)
     assert found["goodput.goodput.likely"][0] > found["goodput.goodput.likely"][1]

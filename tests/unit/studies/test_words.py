@@ -43,7 +43,7 @@ def test_memory_is_shown_in_the_unit_that_makes_it_whole(value: str, unit: str) 
     ],
 )
 def test_whose_loads_they_are(design: str, options: tuple[str, ...], words: str) -> None:
-    run = ffplan("route", design, *options, "-f", "json")
+    run = ffplan("fabric route", design, *options, "-f", "json")
     assert run.code == 0, run.err
     assert words in json.loads(run.out)["holds_for"]
 
