@@ -363,10 +363,7 @@ def accuracy_pages() -> dict[Path, str]:
             table("source", (*sizes.sources, sizes.total)),
         ]
     )
-    return {
-        ROOT / "docs" / "accuracy.md": text + "\n",
-        ROOT / "docs" / "accuracy-communication.svg": scatter(report),
-    }
+    return {ROOT / "docs" / "accuracy.md": text + "\n", ROOT / "docs" / "accuracy-communication.svg": scatter(report)}
 
 
 def code_pages() -> dict[Path, str]:

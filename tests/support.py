@@ -81,8 +81,6 @@ def _wired_shipped(name: str) -> WiredDesign:
 
 
 def _wired(file: Path, overlays: tuple[str, ...]) -> WiredDesign:
-    from ffplan.design.resolve import resolve
-    from ffplan.inputs.document import read_document
     from ffplan.studies.fabric.wired import wire_design
 
     file = file if file.suffix else shipped_design(str(file))

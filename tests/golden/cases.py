@@ -448,11 +448,7 @@ CASES = (
             ("nccl-operation", "run.txt", NCCL),
             ("nccl-ranks", "all_reduce.txt", NCCL.replace(b"#  Rank", b"#  Rink")),
             ("nccl-rows", "all_reduce.txt", NCCL.partition(b"  8388608")[0]),
-            (
-                "nccl-columns",
-                "all_reduce.txt",
-                NCCL[: NCCL.index(b"79.66")] + b"\n",
-            ),
+            ("nccl-columns", "all_reduce.txt", NCCL[: NCCL.index(b"79.66")] + b"\n"),
             ("nccl-busbw", "all_gather.txt", NCCL),
             ("nccl-number", "all_reduce.txt", NCCL.replace(b"105.3", b"1O5.3")),
             ("nccl-size", "all_reduce.txt", NCCL.replace(b"2097152", b"2099000")),
@@ -523,10 +519,7 @@ CASES = (
         file="cases.yaml",
     ),
     Case("no-final-newline", raw=b"name: one\nfoo: {a: [1"),
-    Case(
-        "line-separator",
-        raw='name: one\ndescription: "a\u2028b\u2029c\u0085d"\nfabrik: {}\n'.encode(),
-    ),
+    Case("line-separator", raw='name: one\ndescription: "a\u2028b\u2029c\u0085d"\nfabrik: {}\n'.encode()),
     Case(
         "plan-heads",
         raw=b"kind: training-plan\npipeline: 2\ntensor: 7\n",

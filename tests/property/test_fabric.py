@@ -113,10 +113,6 @@ def test_a_full_tree_matches_the_canonical_counts(radix: int, tiers: int) -> Non
         tiers=tiers, radix=radix, uplinks=radix // 2 if tiers > 1 else 0, rails=1, core_policy="equal-stripe"
     )
     tree = build_tree(rule, rule.capacity)
-    canonical = {
-        1: (1, 0, 0),
-        2: (radix, radix // 2, 0),
-        3: (radix**2 // 2, radix**2 // 2, radix**2 // 4),
-    }
+    canonical = {1: (1, 0, 0), 2: (radix, radix // 2, 0), 3: (radix**2 // 2, radix**2 // 2, radix**2 // 4)}
     assert (tree.leaf, tree.spine, tree.core) == canonical[tiers]
     assert tree.spare_spine_ports == tree.spare_core_ports == 0

@@ -26,12 +26,7 @@ from ffplan.training.accelerator_rates import accelerator_rates
 from ffplan.training.memory import stage_bytes
 from ffplan.training.model_flops import parameters
 from ffplan.training.parallel_plan import parallel_plans
-from ffplan.training.rooflines import (
-    data_parallel_tokens,
-    expert_parallel_tokens,
-    sharded_tokens,
-    tensor_parallel_ways,
-)
+from ffplan.training.rooflines import data_parallel_tokens, expert_parallel_tokens, sharded_tokens, tensor_parallel_ways
 from tests.published.page import computed_cells, listed, page_text, shortest
 from tests.published.test_communication import rows as replayed
 from tests.support import host_named, shape_named

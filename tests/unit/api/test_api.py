@@ -112,10 +112,7 @@ def test_designs_vary_and_are_checked() -> None:
         (lambda: api.collective("fire-flyer-2", "nothing"), "no operation"),
         (lambda: api.collective("fire-flyer-2", sizes="12 parsecs"), "sizes"),
         (lambda: api.collective("fire-flyer-2", sizes=[]), "one number above 0"),
-        (
-            lambda: api.collective("superpod-h100-4su", "all-gather", gpus=64, algorithm="pat"),
-            "accelerator on each",
-        ),
+        (lambda: api.collective("superpod-h100-4su", "all-gather", gpus=64, algorithm="pat"), "accelerator on each"),
         (lambda: api.train("superpod-h100-4su", "llama3-9b"), "did you mean"),
         (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7, zero=3), "take --batch 64; "),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]

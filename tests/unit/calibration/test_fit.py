@@ -12,11 +12,9 @@ from ffplan.calibration.calibrate import CalibrationRequest, _report
 from ffplan.calibration.fit import (
     BOUNDS,
     Fit,
-    FitError,
     errors,
     fit,
     fitted_rates,
-    needed_constants,
     timed_rows,
     undetermined,
     waits_for_host,
@@ -60,21 +58,6 @@ def test_a_fit_finds_the_constants_again() -> None:
     assert calls == list(range(1, len(calls) + 1))
 
 
-def test_a_constant_at_the_end_of_its_range_is_noted() -> None:
-    pytest.importorskip("scipy")
-    table = made({"matrix": 1.0})
-    table = replace(table, columns={**table.columns, "seconds": table.columns["seconds"] / 2})
-    found = fit([table], names=("matrix",), units=132, base=table.accelerator.training)
-    assert found.values["matrix"] == pytest.approx(BOUNDS["matrix"][1], rel=1e-3)
-    assert found.notes == {"matrix": "the most that the fit allows"}
-
-
-def test_more_constants_than_rows_are_refused() -> None:
-    pytest.importorskip("scipy")
-    with pytest.raises(FitError, match=r"2 row\(s\) cannot tell 3 constants: matrix, memory, kernel"):
-        fit([made()], names=("matrix", "memory", "kernel"), units=132)
-
-
 def test_errors_are_of_the_time_in_every_unit() -> None:
     """Twice the seconds measured: the model is at half, -50 %; half the rate says the same."""
     table = shipped()
@@ -96,17 +79,6 @@ def test_a_row_counts_by_its_first_measure() -> None:
     assert timed_rows(both) == 2
     assert timed_rows(replace(table, columns={**table.columns, "seconds": np.array([np.nan, 1.0])})) == 1
     assert timed_rows(replace(table, columns={"gpus": np.array([8.0, 8.0])})) == 0
-
-
-def test_constants_that_runs_can_tell() -> None:
-    def names(plan: str) -> tuple[str, ...]:
-        return needed_constants([prepared(H100.replace("recompute: full", plan))], launches=False)
-
-    assert names("recompute: full") == ("matrix", "memory", "kernel")  # rates of attention are published
-    assert names("attention: unfused") == ("matrix", "memory", "kernel")
-    assert names("precision: fp8") == ("matrix", "matrix_fp8", "memory", "kernel")
-    assert names("precision: tf32") == ("matrix_tf32", "memory", "kernel")
-    assert needed_constants([prepared(H100)], launches=True)[-3:] == ("launch", "launch_parallel", "launch_step")
 
 
 def test_what_no_row_depends_on_is_undetermined() -> None:
@@ -152,11 +124,6 @@ def test_a_source_is_scored_by_the_others_alone() -> None:
     assert fast.shipped == pytest.approx(np.abs(errors(replays[:1])).mean())
 
 
-def test_why_a_source_cannot_be_scored() -> None:
-    (alone,) = leave_one_out([made()]).rows
-    assert (alone.why, alone.mape, alone.fitted_on) == ("no other run is there to fit on", None, 0)
-
-
 def test_products_at_8_bits_follow_those_at_16_where_no_other_run_had_them() -> None:
     pytest.importorskip("scipy")
     eight = made({}, "eight", H100.replace("recompute: full", "precision: fp8"))
@@ -191,22 +158,15 @@ def test_a_joint_fit_finds_what_belongs_to_accelerator_and_stack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "note"),
-    [(1.0, "the least that the fit allows"), (1.0001, "the least that the fit allows"), (1.5, None)],
+    ("share", "note"), [(1.0, "the least that the fit allows"), (1.0001, "the least that the fit allows"), (1.5, None)]
 )
 def test_constants_at_an_end_of_their_range_are_told(share: float, note: str | None) -> None:
-    from ffplan.calibration.fit import BOUNDS, _notes
+    from ffplan.calibration.fit import _notes
 
     least, most = BOUNDS["matrix"][:2]
     assert _notes({"matrix": least * share}).get("matrix") == note
     assert _notes({"matrix": most}) == {"matrix": "the most that the fit allows"}
     assert _notes({"matrix": (least * most) ** 0.5}) == {}
-
-
-def test_first_values_lie_inside_their_bounds() -> None:
-    """Rates are parts of a peak, times are seconds of a launch; both are above 0."""
-    for least, most, first in BOUNDS.values():
-        assert 0 < least < first < most <= 1
 
 
 def test_names_of_the_part_stay_with_fitted_figures() -> None:

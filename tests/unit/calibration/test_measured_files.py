@@ -202,10 +202,7 @@ def test_remarks_say_what_is_missing() -> None:
     ("device", "words"),
     [
         ({"type": "cpu"}, "times of a CPU show that the program runs"),
-        (
-            {"pci_id": "10de:20b2"},
-            "not `h100-sxm-80gb` [measured-recording]\n    give its own --accelerator",
-        ),
+        ({"pci_id": "10de:20b2"}, "not `h100-sxm-80gb` [measured-recording]\n    give its own --accelerator"),
         ({"pci_id": "ffff:ffff"}, "no accelerator of this PCI id is known"),
     ],
 )
@@ -241,10 +238,7 @@ def test_a_file_in_another_style_is_left_to_its_owner(tmp_path: Path) -> None:
         "h100-sxm-80gb",
         ("  generation: {value: 5, source: p2p, grade: datasheet}\n", ""),
         ("  lanes: {value: 16, source: p2p, grade: datasheet}\n", ""),
-        (
-            "  bandwidth: {value: 55.4 GB/s",
-            "# ",
-        ),
+        ("  bandwidth: {value: 55.4 GB/s", "# "),
         (
             "pcie:\n",
             "pcie: {generation: {value: 5, source: p2p}, lanes: {value: 16, source: p2p}, "

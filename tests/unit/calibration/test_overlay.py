@@ -1,14 +1,23 @@
-"""The file that a calibration writes: the part's own text, with another `training`."""
+"""Catalogue files that a calibration writes, and the runs it reads."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
+from ffplan.calibration.calibrate import runs
 from ffplan.calibration.fit import Fit
 from ffplan.calibration.overlay import figure_text, source_line, training_block, with_training
 from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
+from tests.golden.cases import STEPS
 from tests.support import ROOT, document
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 TEXT = (ROOT / "catalogs" / "accelerators" / "nvidia" / "h100-sxm-80gb.yaml").read_text()
 FITTED = Fit(
@@ -88,3 +97,16 @@ def test_text_behind_the_block_is_kept() -> None:
     assert with_training(text, ["  b: {}"], ["training:", "  set: y"]) == (
         "sources:\n  b: {}\n  a: {}\npower: 1\ntraining:\n  set: y\n"
     )
+
+
+RIGHT = STEPS.replace("[8, 64, 2, 2, 2, 1, 2.5]", "[8, 64, 2, 2, 4, 1, 2.5]")
+TABLE = RIGHT.partition("tables:\n")[2]
+
+
+def test_tables_that_are_not_scored_or_have_no_time_are_left_out(tmp_path: Path) -> None:
+    others = {"b": "    scored: false\n", "c": "    arithmetic: true\n"}
+    text = RIGHT + "".join(TABLE.replace("id: gpt\n", f"id: {name}\n{field}") for name, field in others.items())
+    path = tmp_path / "runs.yaml"
+    path.write_text(text)
+    found = runs(Catalog(), (str(path),))
+    assert [replay.table.id for replay in found] == ["gpt"]

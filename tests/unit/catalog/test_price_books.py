@@ -156,9 +156,7 @@ def test_what_is_recalled_has_no_date_of_its_source(name: str) -> None:
 def test_age_counts_from_the_price_and_not_from_the_reading(tmp_path: Path) -> None:
     """A quote of 2020 that was read today is as old as one that was read in 2020, and one without a date is unknown."""
     design = vary_design(
-        tmp_path,
-        "superpod-h100-4su",
-        ("price_book: usd-2026", "price_book: mine\nlimits: {price_age: 24 months}"),
+        tmp_path, "superpod-h100-4su", ("price_book: usd-2026", "price_book: mine\nlimits: {price_age: 24 months}")
     )
 
     def messages(source: str, row: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""`ffplan check`: rules on assessed designs, thresholds and exit codes."""
+"""`ffplan check`: rules on assessed designs, thresholds, exit codes, and figures that nobody means."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tests.support import ROOT, WITHOUT_PRICES, assess_file, ffplan, overlay_part, vary_design
+from ffplan.catalog.parts import Switch
+from ffplan.catalog.store import Catalog
+from ffplan.design.tier_faults import MOST_SPLIT, no_split
+from tests.support import ROOT, WITHOUT_PRICES, assess_file, document, ffplan, vary_design
 
 if TYPE_CHECKING:
     from pathlib import Path
+
 
 LIMITS = "limits:\n"
 
@@ -41,41 +47,13 @@ def test_a_broken_limit_is_found_at_the_limit(tmp_path: Path, limit: str, rule: 
     assert f"[{rule}]" in run.out
 
 
-def test_a_kept_limit_is_silent() -> None:
-    assert not [found for found in assess_file("fire-flyer-2").findings if found.rule.startswith("limit-")]
-
-
 def test_limits_without_prices_cannot_be_checked(tmp_path: Path) -> None:
     path = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *WITHOUT_PRICES,
-        ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW"),
+        tmp_path, "fire-flyer-2", *WITHOUT_PRICES, ("  it_power: 4 MW", "  capex: 5 paper-unit\n  it_power: 4 MW")
     )
     a = assess_file(path)
     assert a.cost is None
     assert "name a price book" in next(found.remedy for found in a.findings if found.rule == "limit-capex")
-
-
-def test_rack_power_uses_the_rated_maximum(tmp_path: Path) -> None:
-    path = vary_design(
-        tmp_path,
-        "dgx-a100-10k",
-        ("count: 1250}", "count: 1250, per_rack: 4}"),
-        ("site:\n", "limits:\n  power_per_rack: 25 kW\nsite:\n"),
-    )
-    found = next(found for found in assess_file(path).findings if found.rule == "limit-power-per-rack")
-    assert "is 26 kW, above the limit of at most 25 kW" in found.message  # 4 x 6.5 kW
-
-
-def test_uneven_zones(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "fire-flyer-2", ("count: 1250", "count: 1249"))
-    a = assess_file(path)
-    assert "zones-uneven" in {found.rule for found in a.findings}
-    assert a.fabric.endpoints_per_zone == (760, 759)
-    assert ffplan("check", str(path)).code == 0
-    assert ffplan("check", str(path), "--fail-on", "warning").code == 1
-    assert ffplan("check", str(path), "--fail-on", "info").code == 1
 
 
 def test_rate_mismatch(tmp_path: Path) -> None:
@@ -84,60 +62,10 @@ def test_rate_mismatch(tmp_path: Path) -> None:
     assert "`400g-dac` runs at 400 Gb/s, a port of `qm8700` at 200 Gb/s" in found.message
 
 
-def _mismatches(folder: Path, *changes: tuple[str, str]) -> list[str]:
-    path = vary_design(folder, "fire-flyer-2", ("switch: qm8700", "switch: qm9700"), *changes)
-    return [found.message for found in assess_file(path).findings if found.rule == "rate-mismatch"]
-
-
-def test_one_cause_of_a_rate_mismatch_is_one_finding(tmp_path: Path) -> None:
-    """Links and NICs of 200 Gb/s on ports of 400 Gb/s; then a link of another rate, which is a second cause."""
-    slow = ["`hdr-dac`, `hdr-aoc` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"]
-    assert _mismatches(tmp_path) == slow
-    assert len(_mismatches(tmp_path, ("endpoint: hdr-dac", "endpoint: hdr-aoc"))) == 1
-    (found,) = _mismatches(tmp_path, ("inter_switch: hdr-aoc", "inter_switch: 400g-aoc"))
-    assert found == "`hdr-dac` and `connectx-6-200g` run at 200 Gb/s, a port of `qm9700` at 400 Gb/s"
-
-
 def test_a_recalled_price_is_named_once() -> None:
     """The floor plan uses `400g-aoc` for links of NICs and between switches."""
     (found,) = [found for found in assess_file("superpod-h100-4su").findings if found.rule == "recalled-prices"]
     assert found.message.count("`400g-aoc`") == 1
-
-
-def test_fewer_tiers(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "dgx-a100-10k", ("count: 1250", "count: 100"))
-    found = next(found for found in assess_file(path).findings if found.rule == "fewer-tiers")
-    assert "800 ports per zone would fit with `tiers: 2`, which holds 800" in found.message
-
-
-def test_spare_ports_silence_fabric_full(tmp_path: Path) -> None:
-    path = vary_design(tmp_path, "fire-flyer-2", ("count: 135", "count: 130"))
-    a = assess_file(path)
-    assert a.fabric.spare_ports == 10
-    assert "fabric-full" not in {found.rule for found in a.findings}
-
-
-def test_unjoined_zones_are_said(tmp_path: Path) -> None:
-    text = vary_design(tmp_path, "fire-flyer-2").read_text()
-    start, end = text.index("  inter_zone:"), text.index("  oversubscription")
-    path = tmp_path / "apart.yaml"
-    path.write_text(text[:start] + text[end:])
-    a = assess_file(path)
-    assert (a.fabric.bisection_gbyte_s, a.fabric.switches.interzone) == (0, 0)
-    (found,) = [found for found in a.findings if found.rule == "zone-bottleneck"]
-    assert found.message == "nothing joins the zones: no job can span them"
-    assert found.severity == "warning"
-
-
-def test_recalled_prices_weigh_their_share(overlay: Path) -> None:
-    overlay_part(
-        overlay,
-        "usd-2024",
-        ("roce-128x400g: {value: 45000, source: recalled", "roce-128x400g: {value: 45000, source: epoch"),
-    )
-    message = {f.rule: f.message for f in assess_file("fire-flyer-next", str(overlay)).findings}["recalled-prices"]
-    assert message.startswith("1 % of the cost")
-    assert "roce" not in message
 
 
 def test_json_findings() -> None:
@@ -159,3 +87,63 @@ def test_fewer_tiers_counts_the_fullest_zone_and_names_what_to_drop(tmp_path: Pa
     (found,) = [found for found in assess_file(path).findings if found.rule == "fewer-tiers"]
     assert "44 ports per zone would fit with `tiers: 2`" in found.message  # 5 x 8 + 4; 40 are too few
     assert "write `tiers: 2` without `core_policy`" in found.remedy
+
+
+CATALOG = Catalog()
+WORKLOAD = "workload: {{model: llama3-8b, tokens: {tokens}}}\n"
+
+
+def with_lines(folder: Path, lines: str) -> str:
+    """Return the file of a shipped design with more lines."""
+    path = vary_design(folder, "superpod-h100-4su")
+    path.write_text(path.read_text() + lines)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("grid", "words"),
+    [
+        ("2.6", "2.6 is below the 30 to 560 of `owned-2026` (V: codecarbon"),
+        ("820", "820 is above the 30 to 560"),
+        ("30", ""),
+    ],
+)
+def test_a_grid_beyond_its_sources(grid: str, words: str, tmp_path: Path) -> None:
+    done = ffplan("check", with_lines(tmp_path, f"ownership: {{grid: {grid}}}\n"))
+    assert ("outside-known-range" in done.out) == bool(words)
+    assert words in done.out
+    assert done.code == 0
+
+
+def test_a_recalled_range_bounds_nothing(tmp_path: Path) -> None:
+    """The profile's 1 to 3 people for a thousand accelerators are recalled."""
+    assert "outside-known-range" not in ffplan("check", with_lines(tmp_path, "ownership: {staff: 9}\n")).out
+
+
+@pytest.mark.parametrize(("tokens", "refused"), [("2", True), ("4M", True), ("1T", False)])
+def test_a_run_has_a_step_at_least(tokens: str, refused: bool, tmp_path: Path) -> None:
+    done = ffplan("check", with_lines(tmp_path, WORKLOAD.format(tokens=tokens)))
+    assert ("are fewer than the" in done.out) == refused
+    assert done.code == (2 if refused else 0)
+    line = ffplan("cost superpod-h100-4su --model llama3-8b --tokens", tokens)
+    assert ("are fewer than the" in line.err) == refused
+    assert line.code == (2 if refused else 0)
+
+
+@given(st.sampled_from(["sn5600", "qm9700", "qm8700", "th6-128x800g"]), st.integers(1, 9))
+def test_ports_split_as_their_lanes_divide(name: str, parts: int) -> None:
+    switch = CATALOG.get(Switch, name, document("{}"), ())
+    most = switch.splits.value if switch.splits is not None else MOST_SPLIT
+    assert (no_split(switch, parts) is None) == (parts <= most and most % parts == 0)
+
+
+def test_size_refuses_thirds_of_a_port() -> None:
+    done = ffplan("fabric size --endpoints 100 --switch sn5600 --breakout 3")
+    assert done.code == 2
+    assert "do not divide into 3 equal parts, but into 1, 2, 4" in done.err
+
+
+def test_staff_below_one_person_are_named() -> None:
+    """Two for a thousand accelerators are 0.13 people for 64."""
+    assert "Staff are 0.13 of a person" in " ".join(ffplan("cost l40s-8-roce").out.split())
+    assert "of a person" not in ffplan("cost superpod-h100-4su").out

@@ -50,13 +50,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
         ("dragonfly-a100", (("count: 1250", "count: 25"),)),
         ("dragonfly-a100", (("count: 1250", "count: 26"),)),
     ),
-    "expert-exchange-exposed": (
-        (
-            FF2,
-            (job(EXPERTS),),
-        ),
-        (FF2, (job(H100_JOB),)),
-    ),
+    "expert-exchange-exposed": ((FF2, (job(EXPERTS),)), (FF2, (job(H100_JOB),))),
     "fabric-full": ((FF2, ()), (H100, ())),
     "fewer-cores": (("gb200-nvl72-64", ()), (FF2, ())),
     "fewer-tiers": (
@@ -69,10 +63,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     "host-memory-below-nic": ((FF2, ()), (FF2, ())),
     "limit-allreduce-bandwidth": ((FF2, (("5 GB/s", "8 GB/s"),)), (FF2, ())),
     "limit-blast-radius": ((FF2, (limit("blast_radius: 1 %"),)), (FF2, (limit("blast_radius: 2 %"),))),
-    "limit-capex": (
-        (FF2, (limit("capex: 11000 paper-unit"),)),
-        (FF2, (limit("capex: 13000 paper-unit"),)),
-    ),
+    "limit-capex": ((FF2, (limit("capex: 11000 paper-unit"),)), (FF2, (limit("capex: 13000 paper-unit"),))),
     "limit-cost-per-accelerator": (
         (FF2, (limit("cost_per_accelerator: 1 paper-unit"),)),
         (FF2, (limit("cost_per_accelerator: 2 paper-unit"),)),
@@ -84,10 +75,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     "limit-facility-peak": ((FF2, (limit("facility_peak: 4 MW"),)), (FF2, (limit("facility_peak: 5 MW"),))),
     "limit-facility-training": ((FF2, (limit("facility_training: 4 MW"),)), (FF2, (limit("facility_training: 5 MW"),))),
     "limit-it-power": ((FF2, ((POWER, "  it_power: 3 MW"),)), (FF2, ())),
-    "limit-oversubscription": (
-        (FF2, (TIGHT,)),
-        (FF2, ()),
-    ),
+    "limit-oversubscription": ((FF2, (TIGHT,)), (FF2, ())),
     "limit-power-per-rack": (
         (FF2, (("count: 1250}", "count: 1250, per_rack: 8}"), limit("power_per_rack: 10 kW"))),
         (
@@ -109,10 +97,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     ),
     "limit-step-time": ((H100, (job(H100_JOB, "step_time: 1 ms"),)), (H100, (job(H100_JOB, "step_time: 1000 s"),))),
     "limit-goodput": ((FF2, (limit("goodput: 99.9 %"), job(H100_JOB))), (FF2, (limit("goodput: 90 %"), job(H100_JOB)))),
-    "storage-below-checkpoint": (
-        (FF2, (("count: 135", "count: 1"), job(EXPERTS))),
-        (FF2, (job(H100_JOB),)),
-    ),
+    "storage-below-checkpoint": ((FF2, (("count: 135", "count: 1"), job(EXPERTS))), (FF2, (job(H100_JOB),))),
     "storage-below-guidance": ((FF2, (("count: 135", "count: 1"),)), (FF2, ())),
     "limit-tokens-per-second": (
         (H100, (job(H100_JOB, "tokens_per_second: 1.0e+12"),)),
@@ -137,10 +122,7 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     "recalled-prices": ((FF2, ()), ("superpod-b200-4su", ())),
     "root-port-below-nic": ((FF2, ()), (FF2, ())),
     "uneven-striping": (("dgx-a100-10k", ()), (FF2, ())),
-    "workload-refused": (
-        (H100, (job("model: llama3-405b, gpus: 8"),)),
-        (H100, (job(H100_JOB),)),
-    ),
+    "workload-refused": ((H100, (job("model: llama3-405b, gpus: 8"),)), (H100, (job(H100_JOB),))),
     "zone-bottleneck": ((FF2, ()), (H100, ())),
     "zones-uneven": ((FF2, (("count: 1250", "count: 1249"),)), (FF2, ())),
 }

@@ -11,13 +11,13 @@ from ffplan.check import formats
 from ffplan.check.baseline import write_baseline
 from ffplan.check.limit import compare, unknown_job
 from ffplan.check.policy import _is_stricter
-from ffplan.check.rules import RULES, fabric
+from ffplan.check.rules import RULES
 from ffplan.check.rules import node as node_rules
 from ffplan.check.rules.limits import LIMITS
 from ffplan.check.waivers import comment_waivers
 from ffplan.inputs.quantities import Money
 from ffplan.studies.operate import storage_jobs as studies_storage
-from tests.support import ROOT, assess_file, document, ffplan, vary_design
+from tests.support import ROOT, assess_file, document, ffplan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -49,15 +49,6 @@ def test_ports_set_aside_on_leaves_alone_leave_room(leaf: int, spine: int, found
         assessment=SimpleNamespace(fabric=SimpleNamespace(by_role=rows, spare_ports=0)),
     )
     assert len(list(RULE["fabric-full"].check(examined))) == found
-
-
-def test_single_ports_are_found_behind_a_group_with_two(tmp_path: Path) -> None:
-    text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
-    compute = next(line for line in text.splitlines() if "role: compute" in line)
-    storage = next(line for line in text.splitlines() if "role: storage" in line)
-    path = vary_design(tmp_path, "fire-flyer-2", (f"{compute}\n{storage}", f"{storage}\n{compute}"))
-    rules = [finding.rule for finding in assess_file(path).findings]
-    assert rules.count("no-path-redundancy") == 1
 
 
 def test_amounts_of_two_currencies_have_no_order() -> None:
@@ -123,33 +114,15 @@ def test_root_ports_of_one_rate_are_one_finding(monkeypatch: pytest.MonkeyPatch)
     ]
 
 
-@pytest.mark.parametrize(
-    ("tiers", "fields", "words"),
-    [
-        (1, {}, ""),
-        (1, {"leaf", "spine"}, " without `oversubscription` and `leaf` and `spine`"),
-        (2, {"leaf", "spine", "core"}, " without `core`"),
-        (2, {"core_policy"}, " without `core_policy`"),
-    ],
-)
-def test_fields_that_speak_of_a_tier_that_goes(tiers: int, fields: set[str], words: str) -> None:
-    shape: Any = SimpleNamespace(
-        oversubscription=2.0 if "leaf" in fields else 1.0,
-        model_fields_set=fields,
-        spine_oversubscription=1.0,
-        spine=SimpleNamespace(uplinks=None, pod_leaves=None),
-    )
-    assert fabric._without_tier_fields(shape, tiers) == words
-
-
 def test_parts_of_a_split_link_are_named_each() -> None:
     assert node_rules._each(1, "parts", "dr4") == "`dr4`"
     assert node_rules._each(2, "parts", "dr4") == "each of the 2 parts of `dr4`"
 
 
-def test_results_that_code_scanning_takes() -> None:
-    """GitHub's limit of results in a run; see its documentation of SARIF support."""
+def test_what_github_takes() -> None:
+    """Its limits of results in a run and of letters in a comment; see its documentation of SARIF and of issues."""
     assert formats.MOST_RESULTS == 25_000
+    assert formats.MOST_LETTERS < 65_536
 
 
 def test_a_comment_before_the_last_line_waives_it() -> None:
@@ -199,9 +172,7 @@ def test_the_share_that_a_switch_cuts_off_is_in_per_cent() -> None:
     )
     for cut_off, broken in ((152, True), (151, False)):
         examined: Any = SimpleNamespace(
-            design=design,
-            assessment=SimpleNamespace(accelerators=10_000),
-            switch_loss=SimpleNamespace(cut_off=cut_off),
+            design=design, assessment=SimpleNamespace(accelerators=10_000), switch_loss=SimpleNamespace(cut_off=cut_off)
         )
         found = list(RULE["limit-blast-radius"].check(examined))
         assert bool(found) == broken
@@ -278,14 +249,3 @@ def test_storage_that_is_slower_than_checkpoints_come(monkeypatch: pytest.Monkey
     assert "plan 2 times the storage" in found.remedy
     (found,) = storage_saves(100.0, planned=True, kept=9.5)
     assert found.message == "the storage has room for 9.5 checkpoints of the workload, and 10 are kept"
-
-
-@pytest.mark.parametrize(("count", "zones", "words"), [(7, 2, "use 6 or 8 nodes"), (1, 2, "use 2 nodes"), (8, 2, "")])
-def test_nearest_counts_that_divide_by_the_zones(count: int, zones: int, words: str) -> None:
-    group = SimpleNamespace(group=SimpleNamespace(count=count, zones="split"), position=0)
-    text = document(f"nodes:\n  - count: {count}\n")
-    examined: Any = SimpleNamespace(
-        design=SimpleNamespace(groups=[group], document=text),
-        assessment=SimpleNamespace(fabric=SimpleNamespace(zones=zones, endpoints_per_zone=[4, 3])),
-    )
-    assert [item.remedy for item in RULE["zones-uneven"].check(examined)] == ([words] if words else [])

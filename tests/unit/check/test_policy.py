@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.base.errors import Finding, InputError, Severity
-from ffplan.check.baseline import against, read_baseline, write_baseline
-from ffplan.check.policy import NO_POLICY, find_policy, read_policy
-from ffplan.check.waivers import comment_waivers, waive
+from ffplan.base.errors import InputError, Severity
+from ffplan.check.policy import read_policy
+from ffplan.check.waivers import comment_waivers
 from tests.support import Run, document, ffplan, overlay_part, valid, vary_design
 
 if TYPE_CHECKING:
@@ -36,19 +35,6 @@ def folder(tmp_path: Path) -> Path:
     """A folder with one design, 10 % of whose limits are broken by nobody."""
     vary_design(tmp_path, "fire-flyer-2")
     return tmp_path
-
-
-def full_at(line: int, path: str) -> Finding:
-    return Finding(
-        rule="fabric-full",
-        severity=Severity.INFO,
-        file="a.yaml",
-        line=line,
-        column=1,
-        message="m",
-        remedy="r",
-        path=path,
-    )
 
 
 def test_severities_and_rules_that_are_off(folder: Path) -> None:
@@ -92,26 +78,6 @@ def test_a_policy_waives_by_file_and_field(folder: Path) -> None:
     done = check(folder)
     assert "[fabric-full]" in done.out
     assert "ffplan.toml:1:1: warning: nothing breaks `fabric-full` here any more [waiver-unused]" in done.out
-
-
-def test_mandatory_rules_are_never_waived(folder: Path) -> None:
-    policy(folder, 'mandatory = ["fabric-full"]\n')
-    design = folder / "fire-flyer-2.yaml"
-    design.write_text(design.read_text().replace("fabric:\n", "fabric:  # ffplan: waive fabric-full: please\n"))
-    done = check(folder)
-    assert "[fabric-full]" in done.out
-    assert "waiver-unused" not in done.out
-    policy(folder, 'mandatory = ["fabric-full"]\n[[waivers]]\nrule = "fabric-full"\nreason = "agreed"\n')
-    assert "`fabric-full` is mandatory: no waiver accepts it [policy-invalid]" in check(folder).out
-
-
-def test_patterns_stay_within_a_folder_unless_they_say_so(tmp_path: Path) -> None:
-    for place in ("a.yaml", "sub/a.yaml"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        vary_design(tmp_path, "fire-flyer-2").rename(tmp_path / place)
-    for pattern, waived in {"**/a.yaml": 2, "*.yaml": 1, "sub/*.yaml": 1, "**": 2, "?.yaml": 1}.items():
-        policy(tmp_path, f'[[waivers]]\nrule = "fabric-full"\nfiles = ["{pattern}"]\nreason = "x"\n')
-        assert f"({waived} waived)" in check(tmp_path).out, pattern
 
 
 def test_a_broken_pyproject_with_a_policy_is_no_silence(folder: Path) -> None:
@@ -166,30 +132,6 @@ def test_a_missing_price_is_no_cheap_token(tmp_path: Path) -> None:
     done = ffplan("check", str(design), "--catalog", str(parts), "--isolated")
     assert "the limit cannot be checked: a million tokens of the workload is at least" in done.out
     assert done.code == 1
-
-
-def test_a_waiver_expires_the_day_after_its_last(folder: Path) -> None:
-    policy(folder, '[[waivers]]\nrule = "fabric-full"\nreason = "till phase 2"\nuntil = 2026-11-22\n')
-    assert "[fabric-full]" not in check(folder).out
-    late = ffplan("check", str(folder), "--today", "2026-11-23")
-    assert "[fabric-full]" in late.out
-    assert "expired on 2026-11-22: till phase 2 [waiver-expired]" in late.out
-
-
-def test_a_comment_waives_its_line_the_next_and_what_is_below(tmp_path: Path) -> None:
-    for place, (old, new) in {
-        "same": ("tiers: 2\n", "tiers: 2\n"),
-        "line": ("fabric:\n", "fabric:  # ffplan: waive fabric-full: no growth\n"),
-        "above": ("fabric:\n", "# ffplan: waive fabric-full until 2027-01-01: no growth\n\nfabric:\n"),
-        "below": ("fabric:\n", "# ffplan: waive zone-bottleneck: as built\nfabric:\n"),
-    }.items():
-        folder = tmp_path / place
-        folder.mkdir()
-        vary_design(folder, "fire-flyer-2", (old, new))
-        done = check(folder)
-        assert ("[fabric-full]" in done.out) == (place in ("same", "below")), place
-        assert ("[zone-bottleneck]" in done.out) == (place != "below"), place
-        assert "waiver-" not in done.out
 
 
 @pytest.mark.parametrize(
@@ -247,42 +189,11 @@ def test_comments_beside_values_waive(text: str, row: int) -> None:
     assert waiver.line == row
 
 
-def test_values_before_a_fault_are_no_comments_either() -> None:
-    text = f'name: "{WAIVE}"\nother: [1\n{WAIVE}\n'
-    (waiver,), _ = comment_waivers(text, "a.yaml", None)
-    assert waiver.line == 3
-
-
-def test_waiving_by_field_covers_what_is_below_and_nothing_beside() -> None:
-    text = "fabric:\n  tiers: 2\nfabrication: 1\n"
-    (waiver,), _ = comment_waivers(f"# ffplan: waive fabric-full: x\n{text}", "a.yaml", document(f"#\n{text}").root)
-    rows = {"fabric": 2, "fabric.tiers": 3, "fabrication": 4, "": 9}
-    items = tuple(full_at(line, path) for path, line in rows.items())
-    from datetime import date
-
-    left = waive(items, [waiver], NO_POLICY, date(2026, 1, 1))
-    assert [item.path for item, _ in left.waived] == ["fabric", "fabric.tiers"]
-    assert [item.path for item in left.kept] == ["fabrication", ""]
-
-
 def test_what_keeps_a_file_from_being_read_is_not_waived(tmp_path: Path) -> None:
     vary_design(tmp_path, "fire-flyer-2", ("tiers: 2", "tier: 2  # ffplan: waive schema-unknown-field: typo"))
     done = check(tmp_path)
     assert done.code == 2
     assert "[schema-unknown-field]" in done.out
-
-
-def test_the_nearest_policy_counts(tmp_path: Path) -> None:
-    inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
-    outer = policy(tmp_path, "")
-    (tmp_path / "a" / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-    assert find_policy(inner) == outer
-    own = tmp_path / "a" / "pyproject.toml"
-    own.write_text("[tool.ffplan]\nfail-on = 'info'\n")
-    assert find_policy(inner) == own
-    assert read_policy(own, "p").fields.fail_on == "info"
-    assert find_policy(tmp_path) == outer
 
 
 @pytest.mark.parametrize(
@@ -318,13 +229,6 @@ def test_faults_of_a_policy_are_located(tmp_path: Path, text: str, line: int, me
     assert remedy in fault.remedy
 
 
-def test_a_wrong_policy_ends_with_2(folder: Path) -> None:
-    policy(folder, "[rule]\n")
-    done = check(folder)
-    assert done.code == 2
-    assert "unknown field `rule` [policy-invalid]" in done.out
-
-
 def test_a_baseline_keeps_what_was_there(folder: Path) -> None:
     file = str(folder / "baseline.json")
     first = check(folder, "--baseline", file, "--update-baseline", "--fail-on", "info")
@@ -342,16 +246,6 @@ def test_a_baseline_keeps_what_was_there(folder: Path) -> None:
     assert "1 entry of the baseline fixed" in second.out  # ports are free now
     report = valid(ffplan("check", str(folder), "--baseline", file, "-f", "json").out, "findings")
     assert (report["known"], report["fixed"], report["waived"]) == (len(keys) - 1, 1, 0)
-
-
-def test_a_baseline_counts_repetitions_and_holds_no_mandatory_rule() -> None:
-    twice = [full_at(line, "fabric") for line in (1, 2)]
-    text = write_baseline(twice[:1], frozenset())
-    found = against(twice, read_baseline(text, "b"), frozenset())
-    assert (len(found.new), found.known, found.fixed) == (1, 1, 0)
-    assert json.loads(write_baseline(twice, frozenset({"fabric-full"})))["findings"] == []
-    forced = against(twice, read_baseline(text, "b"), frozenset({"fabric-full"}))
-    assert (len(forced.new), forced.known, forced.fixed) == (2, 0, 1)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"format": 2, "findings": []}', '{"format": 1, "findings": [1]}'])

@@ -52,36 +52,6 @@ def test_collective_command() -> None:
     assert float(table[0]["algbw_gbyte_s"]) == pytest.approx(report["rows"][0]["algbw_gbyte_s"])
 
 
-def test_zones_slow_a_job_down() -> None:
-    def rate(*more: str) -> float:
-        run = ffplan("collective", "fire-flyer-2-nvlink", "--gpus", "1024", "--format", "json", *more)
-        return float(json.loads(run.out)["rows"][0]["algbw_gbyte_s"])
-
-    assert rate("--zones", "2") < rate("--zones", "1") == rate()
-
-
-def test_sharp_is_faster_and_said() -> None:
-    run = ffplan("collective superpod-h100-4su --size 1GiB --sharp --format json")
-    report = json.loads(run.out)
-    assert report["in_network_reduction"] is True
-    assert report["rows"][0]["algorithm"] == "sharp"
-    off = json.loads(ffplan("collective", "superpod-h100-4su", "--size", "1GiB", "--format", "json").out)
-    assert off["rows"][0]["time_s"] > report["rows"][0]["time_s"]
-
-
-def test_every_operation_and_algorithm_runs() -> None:
-    for operation in ("reduce-scatter", "all-gather", "broadcast", "all-to-all", "sendrecv", "dispatch", "combine"):
-        run = ffplan("collective superpod-h100-4su --op", operation, "--gpus", "2,8,64", "--format", "json")
-        assert run.code == 0, run.err
-        assert all(row["time_s"] > 0 for row in json.loads(run.out)["rows"])
-    for algorithm in ("ring", "tree", "nvls-tree", "hierarchical"):
-        run = ffplan("collective superpod-h100-4su --algorithm", algorithm, "--gpus", "64", "--format", "json")
-        assert json.loads(run.out)["rows"][0]["algorithm"] == algorithm
-    for protocol in ("ll", "ll128", "simple"):
-        run = ffplan("collective superpod-h100-4su --protocol", protocol, "--gpus", "64", "--format", "json")
-        assert json.loads(run.out)["rows"][0]["protocol"] == protocol
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -190,16 +160,6 @@ def test_a_users_own_cases(tmp_path: Path) -> None:
     ]
     assert report["total"]["n"] == 3
     assert chart.read_text().count("<circle") == 3 + 1  # and the legend's
-
-
-def test_several_libraries_and_another_rate_of_the_nics() -> None:
-    asked = ("collective", "fire-flyer-2-nvlink", "--gpus", "128", "--format", "json", "--size", "186MiB")
-    report = json.loads(ffplan(*asked, "--library", "nccl,hfreduce,hfreduce-nvlink").out)
-    rates = {row["library"]: row["algbw_gbyte_s"] for row in report["rows"]}
-    assert rates["hfreduce-nvlink"] > rates["hfreduce"] > rates["nccl"]
-    slow = json.loads(ffplan(*asked, "--library", "hfreduce-nvlink", "--nic-rate", "100Gb/s").out)
-    assert slow["rows"][0]["algbw_gbyte_s"] < 0.6 * rates["hfreduce-nvlink"]
-    assert any("12.5 GB/s" in text for text in slow["assumptions"])
 
 
 def test_tokens_as_deepep_counts_them() -> None:

@@ -93,9 +93,9 @@ def test_refused_values_read_like_our_other_errors(command: str, message: str) -
     ("words", "found"),
     [
         ("ffplan train x --model llama-1", "llama-13b"),
-        ("ffplan fabric size --switch qm9", "qm9700"),
-        ("ffplan fabric size --prices usd", "usd-2024"),
-        ("ffplan model calibrate h100-sxm-8", "h100-sxm-80gb"),
+        pytest.param("ffplan fabric size --switch qm9", "qm9700", marks=pytest.mark.deep),
+        pytest.param("ffplan fabric size --prices usd", "usd-2024", marks=pytest.mark.deep),
+        pytest.param("ffplan model calibrate h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
         ("ffplan check fire-flyer-n", "fire-flyer-next"),
     ],
 )

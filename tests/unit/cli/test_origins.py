@@ -147,10 +147,7 @@ def test_a_reworded_sentence_keeps_its_figures() -> None:
     """The figures follow the numbers of a sentence, whatever its words."""
     report: Any = track(assess_file("fire-flyer-2"))
     words = f"It has {report.accelerators:,} of them, {report.power.it_kw / report.accelerators:.2f} kW each."
-    assert split_marks(words) == (
-        "It has 10,000 of them, 0.33 kW each.",
-        ("accelerators", "power.it_kw"),
-    )
+    assert split_marks(words) == ("It has 10,000 of them, 0.33 kW each.", ("accelerators", "power.it_kw"))
 
 
 def test_columns_of_a_comparison_have_their_own_designs() -> None:

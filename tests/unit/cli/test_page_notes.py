@@ -130,6 +130,10 @@ def test_notes_of_money_name_equation_source_grade_and_unit() -> None:
     token = by_row["table", "a million tokens [USD]"]
     assert token.startswith("run.cost_per_million_tokens.likely = ")
     assert "Formula: cost of the run / tokens * 1,000,000" in token
+    run = json.loads(ffplan(f"{PAGES['cost']} -f json").out)["run"]
+    assert amounts(token.splitlines()[0].rpartition(" = ")[2])[0] == pytest.approx(
+        run["cost"]["likely"] / 1e6, rel=1e-3
+    )
     year = by_row["A year of ownership over 4 years", "electricity"]
     assert "USD per year" in year.splitlines()[0]
     assert re.search(r"electricity price: 0.0[0-9]+ USD per kWh", year)

@@ -54,8 +54,6 @@ def test_goodput_says_what_is_lost_and_what_helps() -> None:
 
 
 def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     kept = report("goodput", *POD)["reliability"]["goodput"]["likely"]
     run = report("cost", *POD, "--tokens", "2T", "--draws", "0")["run"]
     assert run["effective"] == pytest.approx(kept, rel=1e-12)
@@ -69,8 +67,6 @@ def test_goodput_is_the_effective_time_of_a_run_unless_the_design_states_one(tmp
 
 
 def test_a_rack_that_fails_whole_is_counted_where_its_rate_is_stated(tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     text = (ROOT / "designs" / "gb200-nvl72-16.yaml").read_text()
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability(text, "domain_failures: {switch-tray: 0.5, backplane: 0.1}"))
@@ -103,8 +99,6 @@ def test_a_rack_that_fails_whole_is_counted_where_its_rate_is_stated(tmp_path: P
     ],
 )
 def test_failures_of_domains_that_are_refused(design: str, section: str, words: str, tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability((ROOT / "designs" / f"{design}.yaml").read_text(), section))
     run = ffplan("operate goodput", str(stated), "--model", "llama3-70b")
@@ -138,8 +132,6 @@ def test_a_change_has_the_price_of_its_parts_beside_its_worth() -> None:
 
 
 def test_the_limit_of_goodput_holds_the_likely_value_and_warns_of_the_median(tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
     path = tmp_path / "limited.yaml"
 
@@ -162,8 +154,6 @@ def test_the_limit_of_goodput_holds_the_likely_value_and_warns_of_the_median(tmp
 
 
 def test_a_design_may_state_its_stragglers(tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     text = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability(text, "stragglers: 5 %"))
@@ -320,8 +310,6 @@ JOB = ("-m", "llama-13b", "-g", "512", "--images", "1e6")
 @pytest.mark.deep
 def test_images_metadata_and_checkpoints_that_are_kept(tmp_path: Path) -> None:
     """A million images a second of 110 kB are 110 GB/s; 512 ranks write a file each; ten checkpoints are kept."""
-    from tests.support import ROOT
-
     found = report("storage", "fire-flyer-2", *JOB)
     images, burst, own = found["images"], found["burst"], found["storage"]
     assert images["gbyte_s"] == pytest.approx(110)
@@ -414,8 +402,6 @@ def test_a_convolutional_network_is_simulated() -> None:
 @pytest.mark.deep
 def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) -> None:
     """512 files, by two servers of 1,000 a second: 0.256 s; without a stated rate only their number is known."""
-    from tests.support import ROOT
-
     job = ("-m", "llama-13b", "-g", "512")
     plain = report("storage", "fire-flyer-2", *job)
     assert (plain["metadata"]["files"], plain["metadata"]["open_s"], plain["burst"]["files"]) == (512, None, 512)
@@ -435,8 +421,6 @@ def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) ->
 
 
 def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     text = (ROOT / "designs" / "mi355x-pod.yaml").read_text()
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability(text, "image_bytes: 600000, metadata_opens: 1000000"))
@@ -456,8 +440,6 @@ def test_images_that_storage_cannot_feed_slow_the_steps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["image_bytes", "metadata_opens", "checkpoints_kept"])
 def test_files_of_nothing_are_refused(name: str, tmp_path: Path) -> None:
-    from tests.support import ROOT
-
     stated = tmp_path / "stated.yaml"
     stated.write_text(with_reliability((ROOT / "designs" / "mi355x-pod.yaml").read_text(), f"{name}: 0"))
     run = ffplan("operate storage", str(stated))

@@ -199,9 +199,7 @@ def test_striped_planes_halve_the_port_and_keep_the_rate(tmp_path: Path) -> None
     """Each NIC has a port of half its rate in either plane; the switch is split in two."""
     base = result("design", "superpod-h100-4su")
     path = vary_design(
-        tmp_path,
-        "superpod-h100-4su",
-        ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2"),
+        tmp_path, "superpod-h100-4su", ("  tiers: 2", "  tiers: 2\n  planes: 2\n  planes_by: port\n  breakout: 2")
     )
     striped = result("design", str(path))
     assert striped["fabric"]["port_gbyte_s"] == base["fabric"]["port_gbyte_s"] / 2
@@ -237,11 +235,7 @@ def test_the_next_step_of_a_size_is_what_size_says_of_it() -> None:
 
 
 def test_zones_that_nothing_joins_count_what_arrives_alone(tmp_path: Path) -> None:
-    apart = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *ZONES_APART,
-    )
+    apart = vary_design(tmp_path, "fire-flyer-2", *ZONES_APART)
     found = [result("route", str(apart), "-t", "all-to-all", "-r", kind, code=1) for kind in ("static", "adaptive")]
     assert found[0]["unreached"] == found[1]["unreached"] == 2 * 625 * 625
     assert found[0]["ideal_s"] == found[1]["ideal_s"]

@@ -59,8 +59,7 @@ def test_rings_with_ll_keep_to_its_ceiling(nodes: int, operation: str, busbw: fl
 
 
 @pytest.mark.parametrize(
-    ("nodes", "rate", "guess"),
-    [(1, 0.263 * 185, 0.736 * 0.263 * 185), (2, 45 / 2, 45 / 2), (3, 35 / 2, 35 / 2)],
+    ("nodes", "rate", "guess"), [(1, 0.263 * 185, 0.736 * 0.263 * 185), (2, 45 / 2, 45 / 2), (3, 35 / 2, 35 / 2)]
 )
 def test_trees_with_ll_count_a_message_twice(nodes: int, rate: float, guess: float) -> None:
     """The chain of eight H100 carries 370 GB/s twice, 26.3 % of it data; the ceiling counts the message twice too."""
@@ -273,13 +272,7 @@ def test_bridges_count_in_the_estimate_of_a_single_pair_alone() -> None:
 
 @pytest.mark.parametrize(
     ("server", "nodes", "per_node", "runs"),
-    [
-        (BRIDGED, 1, 2, True),
-        (BRIDGED, 1, 4, False),
-        (BRIDGED, 2, 2, False),
-        (PCIE, 1, 2, False),
-        (A100, 2, 8, True),
-    ],
+    [(BRIDGED, 1, 2, True), (BRIDGED, 1, 4, False), (BRIDGED, 2, 2, False), (PCIE, 1, 2, False), (A100, 2, 8, True)],
 )
 def test_ll128_runs_over_nvlink_alone(server: str, nodes: int, per_node: int, runs: bool) -> None:
     listed = found("allreduce", server, nodes, per_node)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,12 +26,11 @@ from ffplan.collectives.expert_dispatch import (
     token_bytes,
 )
 from ffplan.collectives.hfreduce import hfreduce, one_way_ledger, pipeline_hops
-from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, tree_latency
 from ffplan.collectives.pat import PAT, pat
-from ffplan.collectives.pods import offloaded_run_time, pod_ring
+from ffplan.collectives.pods import pod_ring
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.rings import hierarchical, ring
-from ffplan.collectives.switch_hierarchy import level_bandwidth, reduction_rate, sharded_rate, sharded_speedup
 from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
 from ffplan.collectives.timing import CollectiveQuery, choices, time_grid
 from ffplan.collectives.trees import tree
@@ -45,8 +43,6 @@ from tests.support import document, host_named, library_named
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
-
-MIB = 2.0**20
 
 
 def library(name: str) -> Library:
@@ -254,18 +250,6 @@ def test_latencies_of_nccl() -> None:
     assert [switch_latency(25, 18, n, in_network=True) for n in (1, 4)] == [25, 43]
 
 
-def test_transfer_time() -> None:
-    """1 MB at 1 GB/s, 100 us latency, 25 of it inside, two hops of 200 kB."""
-    time = transfer_time(1e6, 1e-9, 1e-4, inner_latency=2.5e-5, fill=1.0, inner_most=1.0, hops=2, slot=2e5)
-    assert time == pytest.approx(1e-4 + 1e-3 + sqrt(2.5e-5 * 1e-3) + 2 * 2e-4)
-    assert transfer_time(
-        1e6, 1e-9, 1e-4, inner_latency=2.5e-5, fill=1.0, inner_most=1e-5, hops=0, slot=0
-    ) == pytest.approx(1e-4 + 1e-3 + 1e-5)
-    assert transfer_time(1e5, 1e-9, 0, inner_latency=0, fill=0, inner_most=0, hops=2, slot=2e5) == pytest.approx(
-        1e-4 + 2 * 2.5e-5
-    )  # a quarter of the message
-
-
 def test_hfreduce_uses_every_resource_once_reckoned() -> None:
     """64 nodes: 2 x 63/64 through the mean NIC, 2 in and out of the port of GPU5 and GPU6; 24 operations at most."""
     lines, memory = hfreduce(RankLayout(host=host_named("fire-flyer-2-node"), nodes=64, per_node=8), nvlink=False)
@@ -432,17 +416,6 @@ def test_messages_that_the_host_posts_bound_tokens_that_go_straight() -> None:
     assert taken("h800-8nic", "dispatch") < 90e-6
 
 
-def test_levels_of_the_scaling_book() -> None:
-    assert level_bandwidth(8 * 450, np.inf, 64, 50) == 3600
-    assert level_bandwidth(51200, 16, 64, 50) == 25600
-    assert reduction_rate(8, 3600) == 450
-    assert reduction_rate(8, 3600, in_network=False) == 225
-    assert sharded_speedup(64, 8) == 8
-    assert sharded_speedup(64, 256) == 1
-    assert sharded_rate(256, 1024, 256, 25600) == 6400  # 6.4 TB/s with 256-way model parallelism
-    assert 989e12 / (2 * sharded_rate(256, 1024, 256, 25600) * 1e9) == pytest.approx(77, abs=0.5)
-
-
 def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
     """Two GPUs to a switch: pods 1, 2 and 3 cross the second one's uplink, pods 2 and 3 the links between sockets."""
     host = host_named("p4d-24xlarge")
@@ -455,25 +428,6 @@ def test_pods_share_what_lies_between_their_gpu_and_nic() -> None:
     assert ("socket_fabric", "0") not in totals(pod_ring(host, near, 1.0))
 
 
-def test_offload_is_additive() -> None:
-    assert offloaded_run_time(900, 8e9, width=2, passes=3, micro_steps=200, message=1e8, gather=0.02) == pytest.approx(
-        900 + 200 * 3 * 160 * 0.02
-    )
-
-
-def test_what_nccl_chooses() -> None:
-    """One node of H100: LL for small messages, reduction in the switch for large ones; A100 has no such switch."""
-
-    def chosen(server: str, sizes: list[float]) -> list[str]:
-        job = RankLayout(host=host_named(server), nodes=np.array([1.0]), per_node=np.array([8.0]))
-        grid = time_grid(CollectiveQuery(operation="allreduce", library=library("nccl")), job, np.array(sizes))
-        assert grid is not None
-        return [" ".join(grid.choices[k]) for k in grid.chosen[0]]
-
-    assert chosen("hgx-h100-8nic", [8, 64 * MIB]) == ["ring ll", "nvls simple"]
-    assert chosen("dgx-a100-320gb", [8, 4 * MIB, 64 * MIB]) == ["ring ll", "ring ll128", "ring simple"]
-
-
 def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() -> None:
     def chosen(server: str) -> str:
         job = RankLayout(host=host_named(server), nodes=np.array([2.0]), per_node=np.array([8.0]))
@@ -483,46 +437,3 @@ def test_trees_over_two_nodes_are_taken_for_slow_but_by_a_plugin_that_knows() ->
 
     assert chosen("dgx-a100-320gb") == "ring"
     assert chosen("p4de-24xlarge") == "tree"
-
-
-def test_a_grid_equals_its_points() -> None:
-    host, sizes = host_named("hgx-h100-8nic"), np.array([8.0, MIB, 1024 * MIB])
-    nodes = np.array([1.0, 2.0, 128.0])
-    query = CollectiveQuery(operation="allreduce", library=library("nccl"))
-    whole = time_grid(query, RankLayout(host=host, nodes=nodes, per_node=nodes * 0 + 8), sizes)
-    assert whole is not None
-    for i, count in enumerate(nodes):
-        for j, size in enumerate(sizes):
-            point = time_grid(
-                query, RankLayout(host=host, nodes=np.array([count]), per_node=np.array([8.0])), np.array([size])
-            )
-            assert point is not None
-            assert point.pick(point.time)[0, 0] == pytest.approx(whole.pick(whole.time)[i, j], rel=1e-12)
-
-
-def test_unknown_collectives_are_none() -> None:
-    job = RankLayout(host=host_named("hgx-h100-8nic"), nodes=np.array([2.0]), per_node=np.array([8.0]))
-    assert time_grid(CollectiveQuery(operation="all-gather", library=library("hfreduce")), job, np.array([1.0])) is None
-    assert time_grid(CollectiveQuery(operation="dispatch", library=library("nccl")), job, np.array([1.0])) is None
-    assert (
-        time_grid(
-            CollectiveQuery(operation="all-gather", library=library("nccl"), algorithm="tree"), job, np.array([1.0])
-        )
-        is None
-    )
-
-
-def test_hfreduce_needs_whole_nodes() -> None:
-    job = RankLayout(host=host_named("fire-flyer-2-node"), nodes=np.array([1.0]), per_node=np.array([4.0]))
-    grid = time_grid(CollectiveQuery(operation="allreduce", library=library("hfreduce")), job, np.array([1e8]))
-    assert grid is not None
-    assert not grid.possible[0]
-
-
-def test_nvl72_is_one_node() -> None:
-    host = host_named("gb200-nvl72-tray")
-    assert host.domain_gpus == 72
-    job = RankLayout(host=host, nodes=np.array([1.0]), per_node=np.array([72.0]))
-    grid = time_grid(CollectiveQuery(operation="allreduce", library=library("nccl")), job, np.array([2.0**34]))
-    assert grid is not None
-    assert grid.choices[int(grid.chosen[0, 0])][0] == "nvls"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ffplan.collectives.exchanges import all_to_all, rail_all_to_all, send_receive, star
+from ffplan.collectives.exchanges import all_to_all
 from ffplan.collectives.hfreduce import hfreduce
 from ffplan.collectives.inside_node import ring_lines
 from ffplan.collectives.rank_layout import RankLayout
@@ -79,84 +79,12 @@ def test_all_to_all_beside_bridges(pairs: Any, a: float, b: float) -> None:
     assert found == (plain | both(**ports(a=a, b=b, c=1.0)))
 
 
-def test_two_bridged_ranks_cross_no_socket() -> None:
-    pair = moved(all_to_all("all-to-all", layout(2, network=scale_up(pairs=STRAIGHT), per_node=2)))
-    assert ("socket_fabric", "0") not in pair
-    assert pair["nvlink_copy", "g0"] == ((0.25, 0.25))
-    assert moved(all_to_all("all-to-all", layout(2, per_node=2)))["socket_fabric", "0"] == ((0.25, 0.25))
-
-
-def test_all_to_all_over_a_switch() -> None:
-    """Three pieces of eight inside; gathered by rail, the four that leave pass inside too, but for one in four."""
-    joined = layout(2, network=scale_up(switched=True))
-    plain = both(nic=NICS, pcie_link=1.0, hbm=0.875, nvlink_all=0.375)
-    assert moved(all_to_all("all-to-all", joined)) == (plain)
-    rail = both(nic=NICS, pcie_link=1.0, hbm=1.25, nvlink_all=0.75)
-    assert moved(rail_all_to_all("all-to-all", joined)) == (rail)
-
-
 @pytest.mark.parametrize(("rail", "load"), [(False, 5.0), (True, 4.0)])
 def test_leaves_of_two_rails(rail: bool, load: float) -> None:
     """Sixteen ranks over two leaves of a rail: eight ranks send eight of 16 pieces to the others, 4. Without rails half
     of what leaves a node, 8 x 3/4, changes rail and leaf as well."""
     job = layout(4, network=scale_up(switched=True), sets=2)
     assert moved(all_to_all("all-to-all", job, rail=rail))["leaf_uplinks", "0"] == ((load, load))
-
-
-def one_way(operation: str, loads: dict[tuple[str, str], float]) -> dict[tuple[str, str], tuple[float, float]]:
-    return {key: (load, 0.0) if operation == "gather" else (0.0, load) for key, load in loads.items()}
-
-
-def turned(operation: str, into_root: dict[str, float]) -> dict[tuple[str, str], tuple[float, float]]:
-    """Return root ports whose GPU gathers: what it takes comes out of them."""
-    rows = {(kind, name): load for kind in ("root_port", "pcie_switch") for name, load in into_root.items()}
-    return one_way("scatter" if operation == "gather" else "gather", rows)
-
-
-@pytest.mark.parametrize("operation", ["gather", "scatter"])
-def test_the_root_of_a_gather_takes_what_all_others_send(operation: str) -> None:
-    """Four of eight pieces by the NIC of the root, three from its node: one beneath its switch."""
-    found = moved(star(operation, layout(2)))
-    loads = {("nic", "n"): 0.5, ("hbm", "g0"): 0.875, ("pcie_peer", "g0"): 0.375, ("gpu_nic_peer", "n"): 0.5}
-    loads |= {("socket_fabric", "0"): 0.25}
-    assert found == (one_way(operation, loads) | turned(operation, {"a": 0.25}))
-    other = moved(star(operation, layout(2, first="m")))
-    kinds = ("root_port", "pcie_switch")
-    assert {key: other[key] for key in other if key[0] in kinds} == (
-        turned(operation, {"a": 0.25}) | one_way(operation, {(kind, "c"): 0.5 for kind in kinds})
-    )
-
-
-@pytest.mark.parametrize("operation", ["gather", "scatter"])
-def test_a_root_with_a_bridge(operation: str) -> None:
-    """Its port is no switch: six of eight pieces come past it, but for the one over the bridge to another port."""
-    found = moved(star(operation, layout(2, network=scale_up(pairs=(("g2", "g0"), ("g1", "g3"))))))
-    loads = {("nic", "n"): 0.5, ("hbm", "g2"): 0.875, ("pcie_peer", "g2"): 0.25, ("gpu_nic_peer", "n"): 0.5}
-    loads |= {("socket_fabric", "0"): 0.25, ("nvlink_copy", "g2"): 0.125}
-    assert found == (one_way(operation, loads) | turned(operation, {"b": 0.625}))
-
-
-@pytest.mark.parametrize("operation", ["gather", "scatter"])
-def test_a_root_behind_a_switch(operation: str) -> None:
-    """Twelve of sixteen pieces come from other nodes; half of the ranks are behind another leaf."""
-    found = moved(star(operation, layout(4, network=scale_up(switched=True), sets=2)))
-    loads = {("nic", "n"): 0.75, ("hbm", "g0"): 0.9375, ("pcie_link", "g0"): 0.75, ("nvlink_all", "g0"): 0.1875}
-    loads |= {("leaf_uplinks", "0"): 0.5 * 0.5 + 0.5 * 0.75}
-    assert found == (one_way(operation, loads))
-
-
-def test_sends_to_the_next() -> None:
-    """A message passes each GPU once, and one NIC between nodes."""
-    switched = scale_up(switched=True)
-    found = moved(send_receive("sendrecv", layout(2, network=switched, sets=2)))
-    ends = both(nic={"n": 1.0}, pcie_link={"g0": 1.0}, leaf_uplinks={"0": 1.0})
-    assert found == (ends | both(hbm=1.0, nvlink_copy=1.0))
-    assert moved(send_receive("sendrecv", layout(1, network=switched))) == both(hbm=1.0, nvlink_copy=1.0)
-    alone = moved(send_receive("sendrecv", layout(2, network=switched, per_node=1)))
-    assert alone == (both(nic={"n": 1.0}, pcie_link={"g0": 1.0}, hbm=1.0))
-    plain = moved(send_receive("sendrecv", layout(2)))
-    assert plain["gpu_nic_peer", "n"] == (1.0, 0.0)
-    assert plain["pcie_peer", "g3"] == plain["hbm", "g3"] == (1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -99,22 +99,6 @@ def test_an_all_to_all_sends_one_piece_over_the_bridge() -> None:
     assert used["root_port", "cpu1-rp1"] == (12 / 8 - 2 / 8, 12 / 8 - 2 / 8)
 
 
-def test_a_mesh_has_a_link_for_every_peer() -> None:
-    """Eight MI300X: 312.9 GB/s of seven links for a ring of all; a seventh of that between two; 52.7 for a copy."""
-    host = host_named("mi300x-8nic")
-    assert [float(link_factor(job(host, 1, p))) for p in (2, 4, 8)] == [7, 7 / 3, 1]
-    assert host.mesh
-    assert host.scale_up_name == "xGMI"
-    rates = resources(host, (), 0.824)
-    assert rates["nvlink", "gpu0"].one_way[1] == 312.9
-    assert rates["nvlink_copy", "gpu0"].one_way[1] == pytest.approx(64 * 0.824)
-    for ranks, links in ((2, 1), (4, 3), (8, 7)):
-        rate = sustained_rate(rates, ALGORITHMS["ring"].ledger("allreduce", job(host, 1, ranks)))
-        assert rate == pytest.approx(312.9 * links / 7 / (2 * (ranks - 1) / ranks))
-    copy = GIB / seconds(host, 1, 2, "sendrecv", "rccl") / 1e9
-    assert copy == pytest.approx(52.3, abs=0.5)  # about 50 measured
-
-
 def test_a_switch_gives_two_gpus_all_links() -> None:
     host = host_named("hgx-h100-8nic")
     assert link_factor(job(host, 1, 2)) == 1

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ffplan.collectives.bottleneck import totals
-from ffplan.collectives.latency import log_latency, ring_latency, switch_latency, transfer_time, tree_latency
+from ffplan.collectives.latency import ring_latency, transfer_time
 from ffplan.collectives.nccl import Choice, choices
 from ffplan.collectives.rank_layout import RankLayout
 from ffplan.collectives.switch_reduction import nvls, nvls_tree, sharp
@@ -45,16 +45,6 @@ def test_a_ring_over_nodes_has_a_least_hop_and_a_plateau() -> None:
     assert ring_latency(5.0, 1.0, 10.0, 10.0, 1.0, overhead=3.0, plateau=2.0) == 84
     inside = ring_latency(5.0, 1.0, 10.0, np.array([10.0, 7.0]), np.zeros(2), overhead=3.0, plateau=2.0)
     assert np.asarray(inside).tolist() == [15, 12]
-
-
-def test_trees_and_steps_of_half_the_distance_pass_log2_of_the_nodes() -> None:
-    """Eight ranks on each of four nodes: 3 + 2 (7 x 0.5 + 2 x 10); PAT 3 + 2 x 10; NVLS 25 + 4 x 10, with SHARP one."""
-    assert tree_latency(3.0, 0.5, 10.0, 8, 4) == 50
-    assert tree_latency(3.0, 0.5, 10.0, 8, 1) == 10
-    assert (log_latency(3.0, 10.0, 4), log_latency(3.0, 10.0, 8), log_latency(3.0, 10.0, 1)) == (23, 33, 3)
-    assert [switch_latency(25.0, 10.0, nodes) for nodes in (1, 2, 4)] == [25, 45, 65]
-    assert [switch_latency(25.0, 10.0, nodes, in_network=True) for nodes in (1, 2, 4)] == [25, 35, 35]
-    assert np.asarray(switch_latency(25.0, 10.0, np.array([1, 4]), in_network=True)).tolist() == [25, 35]
 
 
 def test_latencies_of_nccl_on_four_nodes() -> None:

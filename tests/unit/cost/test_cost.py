@@ -1,16 +1,22 @@
-"""Hand-worked cost and power."""
+"""Costs and power worked by hand."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from ffplan.cost.bom import line_total
-from ffplan.cost.power import annual_energy, component_sum, facility_power
+from ffplan.base.outcomes import CostLine, MissingPrice
+from ffplan.cost import draws
+from ffplan.cost.bom import CostPlan, line_total
+from ffplan.cost.power import annual_energy, component_sum, facility_power, training_power
 from ffplan.cost.value import cost_performance, relative_performance
-from tests.support import ROOT, WITHOUT_PRICES, vary_design, wired
+from ffplan.studies.design.design import study_design
+from tests.support import ROOT, WITHOUT_PRICES, assess_file, document, ffplan, vary_design, wired
+from tests.unit.cost.test_bill import ledger
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -68,12 +74,109 @@ def test_cables_that_are_known_already_change_nothing() -> None:
 
 
 def test_without_prices_there_is_no_bill(tmp_path: Path) -> None:
-    path = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *WITHOUT_PRICES,
-    )
+    path = vary_design(tmp_path, "fire-flyer-2", *WITHOUT_PRICES)
     from ffplan.cost.bom import price
 
     own = wired(path)
     assert price(own.design, own.plan) is None
+
+
+def test_quantiles_of_the_normal_distribution() -> None:
+    """Python's own are exact to the last digits; the approximation to 1.15e-9 of the value."""
+    shares = np.array([1e-9, 1e-4, 0.01, 0.02424, 0.02426, 0.1, 0.31, 0.5, 0.69, 0.9, 0.97574, 0.97576, 0.99, 1 - 1e-6])
+    wanted = np.array([NormalDist().inv_cdf(float(share)) for share in shares])
+    assert draws.normal(shares) == pytest.approx(wanted, rel=2e-9, abs=1e-12)
+
+
+LINE = CostLine(
+    category="servers", part="s", quantity=2, unit_price=5.0, total=10.0, low=8.0, high=12.0, grade="list", status="V"
+)
+
+
+def test_a_total_over_accelerators_wants_a_price_and_accelerators() -> None:
+    found = CostPlan(currency="USD", price_book="b", date="2026-11", excluded=(), lines=(LINE,), missing=())
+    nothing = MissingPrice(category="servers", part="s", quantity=2)
+    assert found.per_accelerator(4) == 2.5
+    assert found.per_accelerator(0) is None
+    assert replace(found, missing=(nothing,)).per_accelerator(4) == 2.5
+    assert replace(found, lines=(), missing=(nothing,)).per_accelerator(4) is None
+    assert replace(found, lines=()).per_accelerator(4) == 0.0
+
+
+def test_ports_of_the_networks_around_fire_flyer_by_hand() -> None:
+    """1,250 nodes and 135 storage nodes with two in-band ports; out-of-band one each, one a switch of the fabric and of
+    the in-band network (122 and 73), two in each of the 87 racks of nodes."""
+    around = {plan.name: plan.ports for plan in ledger("fire-flyer-2").site.networks}
+    assert around == {"in-band": 2 * (1250 + 135), "out-of-band": 1250 + 135 + 122 + 73 + 2 * 87}
+
+
+DESIGN = """name: power
+nodes: [{{role: compute, server: {server}, count: 16, per_rack: 4}}]
+fabric:
+  {{family: fat-tree, switch: qm9700, tiers: 2, oversubscription: 1:1,
+   link: {{endpoint: 400g-dac, inter_switch: 400g-dr4}}}}
+site: {{pue: 1.25{site}}}
+limits: {{power_per_rack: 45 kW}}
+"""
+
+
+def written(folder: Path, server: str, site: str = "") -> Path:
+    """Return the file of a design."""
+    path = folder / f"{server}.yaml"
+    path.write_text(DESIGN.format(server=server, site=site))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("server", "training", "maximum", "grade"),
+    [
+        ("hgx-h100-8nic", 7_650, 10_200, "0.75 x rated"),
+        ("hgx-h200-8nic", 7_650, 10_200, "0.75 x rated"),
+        ("hgx-b200-8nic", 10_725, 14_300, "0.75 x rated"),
+        ("dgx-a100-320gb", 4_200, 6_500, "measured"),
+    ],
+)
+def test_training_and_rated_power(tmp_path: Path, server: str, training: float, maximum: float, grade: str) -> None:
+    """DGX H100 and H200 10.2 kW, B200 14.3 kW rated; DGX A100 4.2 kW measured in Table II of the Fire-Flyer paper."""
+    a = assess_file(written(tmp_path, server))
+    node = a.power.nodes[0]
+    assert node.training_w == pytest.approx(training)
+    assert (node.maximum_w, node.training_grade) == (maximum, grade)
+    assert node.rated
+    assert node.rack_w == 4 * maximum
+    broken = [found for found in a.findings if found.rule == "limit-power-per-rack"]
+    assert bool(broken) == (4 * maximum > 45_000)  # four B200 to a rack are 57.2 kW
+
+
+def test_the_fraction_is_the_designs(tmp_path: Path) -> None:
+    node = assess_file(written(tmp_path, "hgx-b200-8nic", ", training_power: 0.9")).power.nodes[0]
+    assert node.training_w == pytest.approx(12_870)
+    assert node.training_grade == "0.9 x rated"
+
+
+def test_without_a_rated_maximum_the_component_sum_stands_in(tmp_path: Path) -> None:
+    node = assess_file(written(tmp_path, "h800-8nic")).power.nodes[0]
+    assert node.training_w == pytest.approx(0.75 * node.component_sum_w)
+    assert (node.training_grade, node.rated, node.maximum_w) == ("0.75 x component sum", False, node.component_sum_w)
+
+
+def test_every_server_with_accelerators_has_the_same_basis(tmp_path: Path) -> None:
+    """Only a measured figure takes the place of the rule."""
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolve import resolve
+
+    names = [path.stem for path in (ROOT / "catalogs" / "servers").rglob("*.yaml")]
+    assert len(names) > 10
+    for name in names:
+        catalog = Catalog()
+        design = resolve(document(written(tmp_path, name).read_text()), catalog)
+        node = study_design(design, catalog).power.nodes[0]
+        power, grade = training_power(design.compute, 0.75)
+        assert node.training_w == power
+        measured = design.compute.server.power.training is not None
+        assert grade == "measured" if measured else power == pytest.approx(0.75 * node.maximum_w)
+
+
+def test_two_bases_are_named(tmp_path: Path) -> None:
+    run = ffplan("compare", "fire-flyer-2", str(written(tmp_path, "hgx-b200-8nic")))
+    assert "Power in training has two bases: power 0.75 x rated, fire-flyer-2 measured." in " ".join(run.out.split())

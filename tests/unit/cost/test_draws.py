@@ -55,13 +55,6 @@ def test_an_input_of_one_design_keeps_its_bounds() -> None:
     assert domain(wide("utilisation@mine", 0.6, 0.8, 0.9)) == (0.01, 1.0)
 
 
-def test_tails_end_at_the_bounds() -> None:
-    from dataclasses import replace
-
-    item = replace(wide("utilisation", 0.05, 0.5, 0.95, "normal"), least=0.01, most=1.0)
-    assert quantile(item, np.array([1e-6, 0.5, 1 - 1e-6])) == pytest.approx([0.01, 0.5, 1.0])
-
-
 @pytest.mark.parametrize("shape", ["triangular", "pert", "uniform", "normal", "lognormal"])
 def test_the_ends_are_p10_and_p90_of_the_draws(shape: str) -> None:
     item = wide("x", 2.0, 3.0, 5.0, shape)
@@ -150,9 +143,3 @@ def test_normal_deviates_over_the_whole_range() -> None:
     probabilities = np.array([1e-6, 0.005, 0.02, 0.0243, 0.1, 0.3, 0.45, 0.6, 0.8, 0.97, 0.976, 0.99, 0.999999])
     for probability, deviate in zip(probabilities, normal(probabilities), strict=True):
         assert 0.5 * math.erfc(-float(deviate) / math.sqrt(2)) == pytest.approx(probability, rel=1e-7)
-
-
-def test_ends_of_an_input_without_width() -> None:
-    assert ends(wide("x", 5.0, 5.0, 5.0)) == (5.0, 5.0)
-    low, high = ends(wide("x", 0.0, 5.0, 10.0))
-    assert (low, high) == pytest.approx((10 * (0.1 / 2) ** 0.5, 10 - 10 * (0.1 / 2) ** 0.5))

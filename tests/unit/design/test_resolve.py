@@ -182,13 +182,7 @@ def test_a_nic_carries_the_least_of_itself_and_its_ports() -> None:
         ("tiers: 2", "tiers: 2\n  planes_by: port", "design-family", 10, "planes_by"),
         ("tiers: 2", "tiers: 2\n  scalable_unit: 4", "design-family", 10, "scalable_unit"),
         ("tiers: 2", "tiers: 2\n  breakout: 4", "fabric-divisibility", 10, "4"),
-        (
-            "tiers: 2",
-            "tiers: 2\n  inter_zone: {switches: 1, links_per_zone: 1}",
-            "design-zones",
-            10,
-            "inter_zone",
-        ),
+        ("tiers: 2", "tiers: 2\n  inter_zone: {switches: 1, links_per_zone: 1}", "design-zones", 10, "inter_zone"),
         (
             "tiers: 2",
             "tiers: 2\n  zones: 2\n  inter_zone: {switches: 2, links_per_zone: 5}",

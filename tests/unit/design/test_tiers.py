@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from ffplan.base.errors import InputError
@@ -16,8 +15,6 @@ from ffplan.catalog.store import Catalog
 from ffplan.cost.bom import cables_sold, fabric_cables
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
-from ffplan.fabric.wiring.network import SPINE
-from ffplan.fabric.wiring.printed_ports import printed_ports
 from ffplan.studies.design.sections import tier_switches
 from tests.support import ROOT, document, wired
 
@@ -110,16 +107,6 @@ def test_ports_of_two_rates_share_the_whole_ports_of_a_box() -> None:
     assert more.oversubscription == pytest.approx(42 / 86)
 
 
-def test_printed_ports_of_a_leaf_with_two_rates() -> None:
-    design = resolved("leaf: {downlinks: 126, uplinks: 60, uplink_breakout: 2}", breakout="4")
-    fabric = wire(design, plan_fabric(design))
-    ports = printed_ports(design, fabric)
-    spine = int(np.flatnonzero(fabric.network.switches.role == SPINE)[0])
-    assert [ports.name(0, port) for port in (0, 3, 4, 125)] == ["1/1", "1/4", "2/1", "32/2"]
-    assert [ports.name(0, port) for port in (126, 127, 185)] == ["33/1", "33/2", "62/2"]
-    assert ports.name(spine, 3) == "2/2"
-
-
 def test_rails_that_share_a_leaf() -> None:
     """Two rails of 32 nodes fill a leaf of 64 downlinks: four leaves a unit; all eight of eight nodes with one leaf."""
     pairs = resolved("leaf: {rails: 2}")
@@ -152,12 +139,7 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
 @pytest.mark.parametrize(
     ("lines", "fields", "rule", "words"),
     [
-        (
-            ("leaf: {downlinks: 128, uplinks: 60}",),
-            {},
-            "fabric-divisibility",
-            "take 94 ports of `sn5600`",
-        ),
+        (("leaf: {downlinks: 128, uplinks: 60}",), {}, "fabric-divisibility", "take 94 ports of `sn5600`"),
         (("leaf: {uplinks: 8}", "oversubscription: 2:1"), {}, "design-tiers", "has no effect beside the 8 uplinks"),
         (("core: {breakout: 2}",), {}, "design-tiers", "there are no core switches"),
         (("leaf: {downlinks: 8}",), {"tiers": "1"}, "design-tiers", "one tier has no uplinks and no spines"),
@@ -175,12 +157,7 @@ def test_a_switch_of_its_own_for_the_spines() -> None:
             "fabric-divisibility",
             "do not divide into 3 equal parts, but into 1, 2, 4",
         ),
-        (
-            ("spine: {downlinks: 200}",),
-            {},
-            "fabric-divisibility",
-            "of a spine are more than its 128 ports",
-        ),
+        (("spine: {downlinks: 200}",), {}, "fabric-divisibility", "of a spine are more than its 128 ports"),
         (
             ("spine: {pod_leaves: 100, uplinks: 40}",),
             {"tiers": "3"},

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
-from ffplan.fabric.routing.job_loads import JobNodes, pairs_across_zones
 from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
 from ffplan.fabric.wiring.network import CORE, LEAF, SPINE
 from tests.fabrics import wire_tree
@@ -34,11 +33,6 @@ def of_role(fabric: WiredFabric, role: int) -> Ints:
     return found
 
 
-def test_the_whole_fabric(pods: WiredFabric) -> None:
-    assert [len(of_role(pods, role)) for role in (LEAF, SPINE, CORE)] == [16, 16, 8]
-    assert zone_cuts(pods, links_alive(pods.network, NONE, NONE)).tolist() == [[800.0]]
-
-
 def test_a_core_takes_two_links_from_each_pod(pods: WiredFabric) -> None:
     """350 of 400 GB/s leave each pod: 4 x 350 / 2."""
     every = np.arange(64)[:, None]
@@ -61,56 +55,6 @@ def test_leaves_bind_where_they_carry_less_than_the_pod(pods: WiredFabric) -> No
     assert zone_cuts(pods, links_alive(pods.network, NONE, own)).tolist() == [[750.0]]
 
 
-def test_a_spine_takes_a_quarter_of_its_pod(pods: WiredFabric) -> None:
-    left = DegradedJob(pods, np.arange(64)[:, None]).remaining(of_role(pods, SPINE)[5:6], NONE)
-    assert left.bisection_gbyte_s == 750.0
-    assert left.nodes_left == 64
-
-
-@pytest.mark.parametrize(
-    ("zones", "pairs"),
-    [
-        ([0, 0, 1, 1], 2),  # in the middle, and from the last back to the first
-        ([0, 1, 0, 1], 4),
-        ([0, 0, 0, 1], 2),
-        ([0, 0, 0, 0], 0),
-        ([0, 1], 1),  # both ways between the same two
-        ([0, 1, 1, 2, 2, 2], 3),
-    ],
-)
-def test_neighbours_of_a_ring_across_zones(zones: list[int], pairs: int) -> None:
-    job = JobNodes(np.arange(len(zones))[:, None], np.array(zones))
-    assert pairs_across_zones(job, "ring") == pairs
-
-
-def test_other_traffic_has_no_neighbours() -> None:
-    job = JobNodes(np.arange(4)[:, None], np.array([0, 0, 1, 1]))
-    assert pairs_across_zones(job, "tree") == 1  # the two trees of the zones are joined by one pair
-    assert pairs_across_zones(job, "permutation") is None
-
-
-def test_nodes_whose_every_plane_is_gone_are_lost(pods: WiredFabric) -> None:
-    """All leaves but one: its four nodes are left; none without any leaf."""
-    every = np.arange(64)[:, None]
-    leaves = of_role(pods, LEAF)
-    left = DegradedJob(pods, every).remaining(leaves[1:], NONE)
-    assert (left.endpoints_lost, left.nodes_left) == (60, 4)
-    none = DegradedJob(pods, every).remaining(leaves, NONE)
-    assert (none.nodes_left, none.allreduce_gbyte_s, none.bisection_gbyte_s) == (0, 0.0, 0.0)
-
-
-def test_one_node_has_no_allreduce(pods: WiredFabric) -> None:
-    left = DegradedJob(pods, np.arange(1)[:, None]).remaining(NONE, NONE)
-    assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
-
-
-def test_the_largest_part_goes_on(pods: WiredFabric) -> None:
-    """Without any core, each pod of 16 nodes is alone."""
-    left = DegradedJob(pods, np.arange(64)[:, None]).remaining(of_role(pods, CORE), NONE)
-    assert left.nodes_left == 16
-    assert left.allreduce_gbyte_s > 0
-
-
 def test_leaves_without_a_way_up_cut_their_endpoints_off(pods: WiredFabric) -> None:
     k = pods.network.links
     own = np.flatnonzero((k.tier == 1) & (k.a == of_role(pods, LEAF)[3]))
@@ -124,13 +68,6 @@ def leaves() -> WiredFabric:
     """Four leaves with four endpoints each, and two spines with two links to each leaf."""
     rule = TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal")
     return wire_tree(build_tree(rule, 16), 16, 25.0)
-
-
-def test_nodes_that_nothing_joins_have_no_allreduce(leaves: WiredFabric) -> None:
-    """One node on each of two leaves, and no spine between them."""
-    every = np.array([[0], [4]])
-    left = DegradedJob(leaves, every).remaining(of_role(leaves, SPINE), NONE)
-    assert (left.nodes_left, left.allreduce_gbyte_s) == (1, 0.0)
 
 
 def test_two_leaves_that_reach_a_third_alone_have_no_static_routes(leaves: WiredFabric) -> None:

@@ -1,8 +1,9 @@
-"""Jobs on the shipped fabrics: routes between zones, orders of ranks, classes of traffic."""
+"""Jobs on the shipped fabrics: routes between zones, orders of ranks, classes of traffic, losses."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,14 +12,22 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric, wire
 from ffplan.fabric.routing import job_loads
+from ffplan.fabric.routing.degraded import DegradedJob, links_alive, zone_cuts
+from ffplan.fabric.routing.double_binary_tree import binary_tree, double_binary_tree
+from ffplan.fabric.routing.dragonfly_routing import DragonflyRouting
+from ffplan.fabric.routing.failures import default_losses
 from ffplan.fabric.routing.link_loads import flow_loads, outcome
-from ffplan.fabric.routing.traffic import one_by_one
+from ffplan.fabric.routing.rank_order import aligned
+from ffplan.fabric.routing.traffic import incast, one_by_one, permutation, ring
 from ffplan.fabric.routing.tree_routing import TreeRouting
 from ffplan.fabric.routing.virtual_lanes import lane_rates
-from ffplan.fabric.wiring.network import INTERZONE, LEAF
+from ffplan.fabric.sizing.fat_tree import TreeRule, build_tree
+from ffplan.fabric.sizing.slim_fly import router_degree
+from ffplan.fabric.wiring.cabling import cable_length
 from ffplan.inputs.document import read_document
+from tests.fabrics import bisection, field, mms_links, wire_tree
 from tests.property.test_routing import assert_walks
-from tests.support import ROOT, ZONES_APART, vary_design
+from tests.support import ROOT, vary_design, wired
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,23 +60,6 @@ def test_paths_between_zones_lead_where_they_should() -> None:
     assert ((routes.links[:, 5] >= 0) == across).all()
 
 
-def test_nothing_passes_between_planes_or_zones_that_are_not_joined(tmp_path: Path) -> None:
-    _, planes = shipped("fire-flyer-next")
-    e = planes.network.endpoints
-    src, dst = np.zeros(4, np.int64), np.array([1, 8192, 8193, 2])
-    assert TreeRouting(planes).paths(src, dst).reached.tolist() == (e.plane[dst] == e.plane[0]).tolist()
-    apart = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *ZONES_APART,
-    )
-    _, zones = load(apart)
-    e = zones.network.endpoints
-    last = len(e) - 1
-    assert e.zone[0] != e.zone[last]
-    assert TreeRouting(zones).paths(np.array([0, 0]), np.array([1, last])).reached.tolist() == [True, False]
-
-
 def counted(router: TreeRouting, job: job_loads.JobNodes, kind: str) -> Floats:
     found = job_loads.counted_all_to_all(router, job, 89.0, kind)
     assert found is not None
@@ -98,17 +90,6 @@ def test_the_fire_flyer_rule_one_pair_of_nodes_across_zones() -> None:
     assert job_loads.pairs_across_zones(blind, "library-tree") == 938
 
 
-def test_a_blind_order_is_bound_by_the_links_between_zones() -> None:
-    design, fabric = shipped("fire-flyer-2")
-    router, share = TreeRouting(fabric), {}
-    for order, tree in (("aligned", "tree"), ("alternating", "library-tree")):
-        job = job_loads.pick_job(design, fabric, None, order, 0)
-        loads, _ = job_loads.loads_for(design, router, job, tree, routing="static", nbytes=1e6, seed=0)
-        share[order] = outcome(fabric.network, loads).share
-    assert share["aligned"] == 1.0
-    assert share["alternating"] < 0.1
-
-
 def test_storage_reads_stay_within_their_zone() -> None:
     design, fabric = shipped("fire-flyer-2")
     job = job_loads.pick_job(design, fabric, None, "aligned", 0)
@@ -118,16 +99,6 @@ def test_storage_reads_stay_within_their_zone() -> None:
     # 625 readers of a zone share 135 storage ports: each sends 625 / 135 megabytes
     result = outcome(fabric.network, loads)
     assert result.ideal_s == pytest.approx(625 / 135 * 1e6 / 25e9)
-
-
-def test_links_between_zones_are_spread_over_leaves_and_switches() -> None:
-    _, fabric = shipped("fire-flyer-2")
-    network = fabric.network
-    own = network.links.tier == 3
-    assert (network.switches.role[network.links.a[own]] == LEAF).all()
-    assert (network.switches.role[network.links.b[own]] == INTERZONE).all()
-    assert np.unique(network.links.a[own], return_counts=True)[1].tolist() == [1] * 80
-    assert np.unique(network.links.b[own], return_counts=True)[1].tolist() == [40, 40]
 
 
 def test_lane_rates() -> None:
@@ -144,12 +115,112 @@ def test_lane_rates() -> None:
     assert bound.together == pytest.approx((0.8, 0.4))
 
 
-def test_what_a_study_refuses() -> None:
-    design, fabric = shipped("dgx-a100-10k")
-    with pytest.raises(job_loads.StudyError, match="more than the 1,250"):
-        job_loads.pick_job(design, fabric, 1251, "aligned", 0)
-    job = job_loads.pick_job(design, fabric, None, "aligned", 0)
-    with pytest.raises(job_loads.StudyError, match="no storage"):
-        job_loads.flows_of(design, fabric, job, "incast", 1.0, 0)
-    with pytest.raises(job_loads.StudyError, match="listed one by one"):
-        job_loads.flows_of(design, fabric, job, "all-to-all", 1.0, 0)
+def test_a_dragonfly_is_routed_whole() -> None:
+    fabric = wired("dragonfly-a100").fabric
+    with pytest.raises(ValueError, match="with all of its links"):
+        DragonflyRouting(fabric, np.ones(len(fabric.network.links), bool))
+    member = np.zeros(len(fabric.network.endpoints), bool)
+    member[:40] = True
+    router = DragonflyRouting(fabric)
+    assert router.all_to_all(member, 1.0, "static") is None
+    spread = router.all_to_all(member, 1.0, "adaptive")
+    assert spread is not None
+    ends = np.flatnonzero(member)
+    assert spread[2 * ends].tolist() == [39.0] * 40
+
+
+def test_one_of_each_kind_is_lost_and_one_link_of_a_hundred() -> None:
+    """32,768 NICs on four planes of 128 leaves and 64 spines, with as many links between them."""
+    losses = default_losses(wired("fire-flyer-next").fabric)
+    assert [(loss.kind, loss.count, len(loss.pool)) for loss in losses] == [
+        ("leaf", 1, 512),
+        ("spine", 1, 256),
+        ("plane", 1, 4),
+        ("link", 328, 32_768),
+    ]
+
+
+JOB = np.array([[0, 10], [1, 11], [2, 12], [3, 13]])
+"""Four ranks, two rails."""
+
+
+def test_ring() -> None:
+    """Four ranks send 2 x 3/4 of the message to the next, half of it on each rail."""
+    flows = ring(JOB, 8.0)
+    assert flows.src.tolist() == [0, 10, 1, 11, 2, 12, 3, 13]
+    assert flows.dst.tolist() == [1, 11, 2, 12, 3, 13, 0, 10]
+    assert set(flows.nbytes.tolist()) == {6.0}
+
+
+def test_binary_tree_of_eight() -> None:
+    """NCCL's drawing: 0 over 4, 4 over 2 and 6, 2 over 1 and 3, 6 over 5 and 7."""
+    assert binary_tree(8).tolist() == [-1, 2, 4, 2, 0, 6, 4, 6]
+    assert double_binary_tree(8)[1].tolist() == [1, 3, 1, 7, 5, 3, 5, -1]  # mirrored
+    assert double_binary_tree(5)[1].tolist() == [1, -1, 3, 0, 3]  # or shifted by one
+
+
+def test_permutation() -> None:
+    flows = permutation(JOB, 8.0, 5)
+    assert sorted(flows.src.tolist()) == sorted(flows.dst.tolist()) == sorted(JOB.ravel().tolist())
+    assert (flows.src != flows.dst).all()
+    assert (flows.src // 10 == flows.dst // 10).all()  # a flow stays on its rail
+    assert permutation(JOB, 8.0, 5).dst.tolist() == flows.dst.tolist()
+    assert any(permutation(JOB, 8.0, seed).dst.tolist() != flows.dst.tolist() for seed in range(9))
+
+
+def test_incast() -> None:
+    """Two readers and three storage ports in each of two zones; each reader takes a third from each port."""
+    zone = np.array([0, 1, 0, 1, 0, 0, 0, 1, 1, 1])
+    plane = np.zeros(10, np.int16)
+    flows = incast(np.array([[0], [1], [2], [3]]), np.array([4, 5, 6, 7, 8, 9]), zone, plane, 9.0)
+    assert len(flows) == 4 * 3
+    assert (zone[flows.src] == zone[flows.dst]).all()
+    assert set(flows.nbytes.tolist()) == {3.0}
+    with pytest.raises(ValueError, match="no storage port"):
+        incast(np.array([[0], [1]]), np.array([4]), zone, plane, 9.0)
+
+
+def full_tree() -> tuple[np.ndarray, object]:
+    fabric = wire_tree(build_tree(TreeRule(tiers=2, radix=8, uplinks=4, rails=1, core_policy="minimal"), 32), 32, 25.0)
+    return np.arange(32)[:, None], fabric
+
+
+def test_bisection_and_what_a_spine_and_a_leaf_cost() -> None:
+    """Eight leaves with four endpoints and one link to each of four spines, 25 GB/s each."""
+    every, fabric = full_tree()
+    nothing = np.zeros(0, np.int64)
+    network = fabric.network  # type: ignore[attr-defined]
+    assert zone_cuts(fabric, links_alive(network, nothing, nothing)).tolist() == [[400.0]]  # type: ignore[arg-type]
+    assert bisection(fabric, links_alive(network, nothing, nothing)).tolist() == [400.0]  # type: ignore[arg-type]
+    spine = DegradedJob(fabric, every).remaining(np.array([8]), nothing)  # type: ignore[arg-type]
+    assert (spine.endpoints_lost, spine.endpoints_cut_off, spine.nodes_left) == (0, 0, 32)
+    assert spine.bisection_gbyte_s == 300.0
+    assert spine.zone_gbyte_s == (300.0,)
+    leaf = DegradedJob(fabric, every).remaining(np.array([0]), nothing)  # type: ignore[arg-type]
+    assert (leaf.endpoints_lost, leaf.nodes_left, leaf.bisection_gbyte_s) == (4, 28, 350.0)
+    own = np.flatnonzero((network.links.tier == 1) & (network.links.a == 2))
+    cut = DegradedJob(fabric, every).remaining(nothing, own)  # type: ignore[arg-type]
+    assert (cut.endpoints_lost, cut.endpoints_cut_off, cut.nodes_left) == (0, 4, 28)
+
+
+def test_cable_length() -> None:
+    """Three rows of 3 m and two racks of 0.6 m, up and down 1.5 m, a metre to spare; within a rack ten units."""
+    assert cable_length(3, 2, 0, False, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(14.2)
+    assert cable_length(0, 0, 10, True, row_pitch=3.0, rack_width=0.6, riser=1.5, slack=1.0) == pytest.approx(1.4445)
+
+
+def test_fields_and_slim_fly_degree() -> None:
+    """GF(4): x + x = 0, and the square of x is x + 1. q = 28 of the DeepSeek-V3 table has 42 links a router."""
+    add, times = field(4)
+    assert add[2, 2] == 0
+    assert times[2, 2] == 3
+    assert [router_degree(5, 1), router_degree(27, -1), router_degree(28, 0)] == [7, 41, 42]
+    with pytest.raises(ValueError, match="no prime power"):
+        mms_links(28)
+
+
+def test_nodes_stand_in_the_order_of_their_first_nic() -> None:
+    """Node 0 has its first NIC on the second leaf and its second NIC on the first."""
+    endpoints = SimpleNamespace(leaf=np.array([1, 0, 0, 1]), slot=np.zeros(4, int), zone=np.zeros(4, int))
+    network: Any = SimpleNamespace(endpoints=endpoints, switches=SimpleNamespace(pod=np.zeros(2, int)))
+    assert aligned(network, np.array([[0, 1], [2, 3]])).tolist() == [1, 0]

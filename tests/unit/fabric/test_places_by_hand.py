@@ -127,14 +127,7 @@ def test_units_have_a_leaf_for_each_rail() -> None:
 
 @pytest.mark.parametrize(
     ("ranks", "parents"),
-    [
-        (1, [-1]),
-        (2, [-1, 0]),
-        (4, [-1, 2, 0, 2]),
-        (7, [-1, 2, 4, 2, 0, 6, 4]),
-        (8, [-1, 2, 4, 2, 0, 6, 4, 6]),
-        (0, []),
-    ],
+    [(1, [-1]), (2, [-1, 0]), (4, [-1, 2, 0, 2]), (7, [-1, 2, 4, 2, 0, 6, 4]), (8, [-1, 2, 4, 2, 0, 6, 4, 6]), (0, [])],
 )
 def test_the_first_tree(ranks: int, parents: list[int]) -> None:
     assert binary_tree(ranks).tolist() == parents

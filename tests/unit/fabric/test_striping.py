@@ -18,9 +18,6 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.fabric.sizing.striping import (
-    difference,
-    even_change,
-    policy_words,
     striping_notes,
     switches_by_policy,
     uneven,
@@ -58,54 +55,12 @@ def test_designs_and_size_share_one_default(tmp_path: Path) -> None:
     assert options["fat-tree, three tiers"] == 1400
 
 
-def test_the_paper_names_its_policy() -> None:
-    a = assess_file("designs/dgx-a100-10k.yaml")
-    assert (a.fabric.core_policy, a.fabric.switches.total) == ("per-rail-whole-pods", 1320)
-    assert a.fabric.switches_by_core_policy == TOTALS
-
-
 def test_switches_by_policy_are_those_of_the_designs(tmp_path: Path) -> None:
     assert switches_by_policy(resolved(dgx(tmp_path))) == TOTALS
     for policy, count in TOTALS.items():
         assert plan_fabric(resolved(dgx(tmp_path, policy))).switches == count
     assert switches_by_policy(api.load("fire-flyer-2").resolved) == {}
     assert switches_by_policy(api.load("dragonfly-a100").resolved) == {}
-
-
-@pytest.mark.parametrize(("policy", "count"), [("per-rail-whole-pods", 1250), ("minimal", 1250), ("minimal", 1201)])
-def test_the_remedy_for_uneven_striping_works_when_written(tmp_path: Path, policy: str, count: int) -> None:
-    """1,201 nodes leave a pod with one leaf; only whole pods heal that."""
-    path = dgx(tmp_path, policy, count)
-    design = resolved(path)
-    change = even_change(design, plan_fabric(design))
-    assert change is not None
-    fields = [field.replace("`", "") for field in change.fields.split(" and ")]
-    text = path.read_text().replace(f"core_policy: {policy}", "\n  ".join(fields))
-    path.write_text(text)
-    healed = resolved(path)
-    assert uneven(plan_fabric(healed)) == ""
-    assert plan_fabric(healed).switches == change.switches
-    assert "uneven-striping" not in {found.rule for found in assess_file(path).findings}
-
-
-def test_check_names_the_policy_and_its_switches() -> None:
-    (found,) = [f for f in assess_file("designs/dgx-a100-10k.yaml").findings if f.rule == "uneven-striping"]
-    assert "write `core_policy: equal-stripe` (1,400 switches, 80 more)" in found.remedy
-
-
-def test_fewer_cores_fires_where_another_policy_needs_fewer(tmp_path: Path) -> None:
-    (found,) = [f for f in assess_file(dgx(tmp_path, "equal-stripe")).findings if f.rule == "fewer-cores"]
-    assert "`per-rail-whole-pods` needs 1,320 switches, 80 fewer" in found.message
-    assert "write `core_policy: minimal`" in found.remedy
-    for quiet in (dgx(tmp_path, "minimal"), dgx(tmp_path, "equal-stripe", 2000)):  # 2,000 fill the tree
-        assert "fewer-cores" not in {f.rule for f in assess_file(quiet).findings}
-
-
-def test_compare_says_what_another_policy_costs() -> None:
-    done = ffplan("compare fire-flyer-2 dgx-a100-10k --format json")
-    notes = json.loads(done.out)["notes"]
-    expected = "dgx-a100-10k: 1,320 switches with `core_policy: per-rail-whole-pods`, 1,250 with `minimal` (70 fewer), "
-    assert f"{expected}1,400 with `equal-stripe` (80 more; OpenSM's ftree engine takes it as it is)." in notes
 
 
 def test_what_verify_says_of_the_striping(tmp_path: Path) -> None:
@@ -118,44 +73,6 @@ def test_what_verify_says_of_the_striping(tmp_path: Path) -> None:
     (even,) = striping_notes(resolved(dgx(tmp_path, "equal-stripe")))
     assert "1,320 with `per-rail-whole-pods` (80 fewer)" in even
     assert striping_notes(api.load("fire-flyer-2").resolved) == ()
-
-
-def test_words() -> None:
-    assert difference(1400, 1320) == "1,320 switches, 80 fewer"
-    assert difference(2, 1) == "1 switch, 1 fewer"
-    assert difference(3, 3) == "3 switches, as many"
-    assert policy_words("minimal", {"minimal": 3, "equal-stripe": 3}) == ""
-
-
-ODD = """\
-name: any
-nodes:
-  - {role: compute, server: dgx-a100-320gb, count: 81}
-  - {role: storage, server: fire-flyer-3fs-node, count: 1}
-fabric:
-  family: rail-optimised
-  switch: qm8700
-  tiers: 3
-  link: {endpoint: hdr-dac, inter_switch: hdr-aoc}
-  oversubscription: 2:1
-  breakout: 2
-  scalable_unit: 7
-  core_policy: per-rail-whole-pods
-site: {pue: 1.2}
-"""
-
-
-def test_where_no_change_evens_the_links_none_is_named(tmp_path: Path) -> None:
-    from ffplan.fabric.sizing.striping import even_change
-
-    path = tmp_path / "odd.yaml"
-    path.write_text(ODD)
-    design = resolved(path)
-    plan = plan_fabric(design)
-    assert uneven(plan)
-    assert even_change(design, plan) is None
-    checked = ffplan("check", str(path))
-    assert "uneven-striping" in checked.out
 
 
 TINY = """\

@@ -14,18 +14,7 @@ from ffplan.interop.asbuilt.forms import _FORMS, _lines_known, form_of
 from ffplan.interop.asbuilt.read import read_as_built
 from tests.support import examples, ffplan
 from tests.unit.interop.seeded import Listing
-from tests.unit.interop.test_as_built_forms import (
-    SINGLE,
-    db_csv,
-    dot,
-    links,
-    lst,
-    minigraph,
-    ndt,
-    pod,
-    report,
-    topo,
-)
+from tests.unit.interop.test_as_built_forms import SINGLE, db_csv, dot, links, lst, minigraph, ndt, pod, report, topo
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,15 @@ from ffplan.interop.asbuilt.matching import matched
 from ffplan.interop.asbuilt.read import read_as_built
 from ffplan.interop.logs import read
 from ffplan.interop.logs.measured import refuse
-from tests.unit.interop.test_places_by_hand import KINDS, LINKS, ends
 from tests.unit.interop.test_programs_by_hand import answer, report, small
+
+LINKS = ((0, 1, 4, 1), (0, 2, 5, 1), (1, 1, 6, 1), (1, 2, 7, 1), (0, 3, 2, 1), (0, 4, 3, 1), (1, 3, 2, 2), (1, 4, 3, 2))
+"""Devices 0 and 1 are leaves with two hosts each, 2 and 3 spines; every device is told by ports."""
+KINDS = ["switch"] * 4 + ["host"] * 4
+
+
+def ends(links: tuple[tuple[int, int, int, int], ...]) -> np.ndarray:
+    return np.array([(a * model.PORTS + p, b * model.PORTS + q) for a, p, b, q in links], np.int64)
 
 
 def test_files_of_64_mib_and_topologies_of_4() -> None:

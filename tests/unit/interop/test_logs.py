@@ -10,7 +10,6 @@ import pytest
 from ffplan.base.errors import InputError
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
-from ffplan.interop.logs.nccl_tests import _bus_factor
 from ffplan.interop.logs.read import cases_text, read_log
 from ffplan.validation.communication_cases import CaseFile
 
@@ -88,10 +87,6 @@ def test_nccl_tests_json_keeps_neither_environment_nor_arguments() -> None:
     (found,) = read_log(json.dumps(loaded), "out.json")
     assert (found.check, found.gpus, found.value) == ("all-gather", 4, 31.46)
     assert "hunter2" not in repr(found)
-
-
-def test_bus_factors() -> None:
-    assert [_bus_factor(name, 8) for name in ("allreduce", "all-gather", "sendrecv")] == [1.75, 0.875, 1.0]
 
 
 def test_nvbandwidth_cells_are_strings_and_waived_tests_have_none() -> None:

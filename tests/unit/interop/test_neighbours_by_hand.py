@@ -63,10 +63,7 @@ def test_into_how_many_parts_ports_are_split() -> None:
 def test_names_of_switches_and_their_ports() -> None:
     assert [
         _is_switch_port(name) for name in ("swp1", "Ethernet1/1", "Ethernet4", "etp1", "eth0", "mlx5_0", "Port 1")
-    ] == [
-        *[True] * 4,
-        *[False] * 3,
-    ]
+    ] == [*[True] * 4, *[False] * 3]
     assert [plain_name(name) for name in (" leaf-1.dc1 ", "10.1.2.3", "00-00-5e-00-53-01", "0000.5e00.5301")] == [
         "leaf-1",
         "10.1.2.3",

@@ -301,11 +301,7 @@ def test_a_fused_nic_beside_its_parts_is_no_further_nic() -> None:
 
 @pytest.mark.parametrize(
     ("inside", "warned"),
-    [
-        ("", True),
-        ('<c2c bw="363.8"/>', False),
-        ('<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>', False),
-    ],
+    [("", True), ('<c2c bw="363.8"/>', False), ('<nvlink target="0004:00:00.0" count="3" tclass="0x068001"/>', False)],
 )
 def test_copies_over_a_link_to_the_cpu_do_not_take_pcie(inside: str, warned: bool) -> None:
     """Superchips and POWER9 show few lanes of PCIe, for control alone."""

@@ -1,20 +1,26 @@
-"""Recordings: written and read back, and what is refused with its place."""
+"""Recordings and how they are taken."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ffplan.base.errors import InputError
-from ffplan.measuring.plan import tiny_plan
+from ffplan.base.formatting import data_size
+from ffplan.measuring.kernels import Gemm
+from ffplan.measuring.plan import GROUPS, KernelPlan, default_plan, tiny_plan
 from ffplan.measuring.recording import read_recording, recording_text
-from ffplan.measuring.run import RecordingHead, run_plan
-from tests.unit.measuring.fakes import RuledDevice
+from ffplan.measuring.run import BATCH, FEWEST, RecordingHead, UnsupportedKernelError, percentile, run_plan, time_kernel
+from tests.unit.measuring.fakes import RuledCalls, RuledDevice
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from ffplan.measuring.kernels import Kernel
+
 
 WHOLE = run_plan(tiny_plan(), RuledDevice(1e-4, noise=0.1), RecordingHead('a "test" of ×', "2026-11-24"))
 
@@ -62,3 +68,105 @@ def test_a_wrong_recording_is_refused_with_its_place(tmp_path: Path, old: str, n
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         read_recording(str(tmp_path / "none.json"))
+
+
+HEAD = RecordingHead("a test", "2026-11")
+
+
+def calls(each: float, noise: float = 0.0) -> RuledCalls:
+    return RuledCalls(RuledDevice(each, noise=noise), each)
+
+
+def test_a_call_is_timed_in_batches_that_last() -> None:
+    """10 us a call, four calls a repetition: 500 repetitions fill a batch of 20 ms, and 0.5 s are 25 of them."""
+    made = calls(1e-5)
+    timing = time_kernel(made, seconds=0.5, warm=0.1)
+    assert (timing.median_us, timing.low_us, timing.high_us) == (10.0, 10.0, 10.0)
+    assert timing.batches == round(0.5 / BATCH)
+
+
+def test_a_long_call_is_timed_five_times() -> None:
+    timing = time_kernel(calls(3.0), seconds=0.5, warm=0.1)
+    assert (timing.median_us, timing.batches) == (3e6, FEWEST)
+
+
+def test_the_spread_is_that_of_the_batches() -> None:
+    timing = time_kernel(calls(1e-5, noise=0.02), seconds=2.0, warm=0.1)
+    assert timing.low_us is not None
+    assert timing.high_us is not None
+    assert timing.low_us < timing.median_us < timing.high_us
+    assert timing.median_us == pytest.approx(10.0, rel=0.01)
+    assert (timing.high_us - timing.low_us) / 10.0 == pytest.approx(2 * 1.2816 * 0.02, rel=0.3)  # 10 % to 90 %
+
+
+def test_a_clock_that_stands_still_is_no_time() -> None:
+    with pytest.raises(UnsupportedKernelError, match="no time pass"):
+        time_kernel(calls(0.0), seconds=0.1, warm=0.1)
+
+
+@pytest.mark.parametrize(("fraction", "value"), [(0.0, 1.0), (0.5, 2.5), (1.0, 4.0), (0.1, 1.3)])
+def test_percentiles(fraction: float, value: float) -> None:
+    assert percentile([4.0, 2.0, 1.0, 3.0], fraction) == pytest.approx(value)
+
+
+def test_what_a_device_cannot_do_is_named() -> None:
+    def rule(kernel: Kernel) -> float | None:
+        return None if isinstance(kernel, Gemm) and kernel.m == 64 else 1e-4
+
+    seen: list[str] = []
+
+    def progress(*where: object) -> None:
+        seen.append(str(where[2]))
+
+    found = run_plan(tiny_plan(), RuledDevice(rule), HEAD, progress)
+    assert [item.what for item in found.skipped] == ["bf16 64 x 64 x 64"]
+    assert found.skipped[0].why == "it does not know this one"
+    assert (len(found.gemms), len(found.attention), len(found.memory), len(found.copies)) == (1, 4, 5, 3)
+    assert [item.when for item in found.states][:2] == ["at the start", "after warming up"]
+    assert seen[0].startswith("warming up")
+    assert (found.complete, found.load, found.rows) == (True, "short", 13)
+
+
+def test_an_interrupt_keeps_what_is_finished() -> None:
+    whole = run_plan(tiny_plan(), RuledDevice(1e-4), HEAD)
+    device = RuledDevice(1e-4)
+    run_plan(tiny_plan(), device, HEAD)
+    stopped = run_plan(tiny_plan(), RuledDevice(1e-4, stop_at=device.runs // 2), HEAD)
+    assert not stopped.complete
+    assert 0 < stopped.rows < whole.rows
+    assert stopped.gemms == whole.gemms
+    early = run_plan(tiny_plan(), RuledDevice(1e-4, stop_at=1), HEAD)  # while warming up
+    assert (early.complete, early.rows) == (False, 0)
+
+
+def test_the_usual_plan_takes_minutes_and_has_every_group() -> None:
+    plan = default_plan()
+    assert tuple(plan.kernels) == GROUPS
+    assert 60 < plan.total < 600
+    every = [kernel.words for kernels in plan.kernels.values() for kernel in kernels]
+    assert len(every) == len(set(every))
+    half = plan.only(["memory", "pcie"])
+    assert tuple(half.kernels) == ("memory", "pcie")
+    assert half.total == pytest.approx((len(half.kernels["memory"]) + len(half.kernels["pcie"])) * 0.8)
+    assert all(
+        call.heads * call.head_dim == 2048 and call.batch * call.length == 16384 for call in plan.kernels["attention"]
+    )
+
+
+def test_a_plan_without_gemms_heats_with_nothing() -> None:
+    plan = replace(tiny_plan(), kernels={"memory": tiny_plan().kernels["memory"]}, soak=1.0)
+    assert isinstance(plan, KernelPlan)
+    found = run_plan(plan, RuledDevice(1e-4), HEAD)
+    assert [item.when for item in found.states] == ["at the start", "after memory"]
+
+
+def test_same_times_make_the_same_bytes() -> None:
+    first, second = (recording_text(run_plan(tiny_plan(), RuledDevice(1e-4, noise=0.1), HEAD)) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("size", "text"), [(12, "12 B"), (12288, "12 KiB"), (3 * 2**20, "3 MiB"), (5 * 2**29, "2.5 GiB")]
+)
+def test_sizes_for_people(size: int, text: str) -> None:
+    assert data_size(size) == text

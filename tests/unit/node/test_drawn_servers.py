@@ -24,39 +24,6 @@ def two_sockets() -> Any:
     )
 
 
-def test_a_server_of_two_unlike_sockets() -> None:
-    """Ports in the order of their sockets; a NIC that is not on the fabric is no device of its port. 2 channels and 6
-    of 40 GB/s, at 75, 80 and 90 % of 320."""
-    of_cpu = SimpleNamespace(one_way=fig(20.0), both_way_share=fig(2.0))
-    found = host_of(
-        two_sockets(), None, [cpu("p"), cpu("q", root_port=of_cpu)], [("n0", nic(), 50.0), ("n1", nic(), 25.0)]
-    )
-    assert [(p.id, p.socket, p.gpus, p.nics, p.pcie_switch) for p in found.ports] == [
-        ("a", "s0", ("g0", "g1"), ("n0",), True),
-        ("b", "s0", ("g2",), (), False),
-        ("c", "s1", (), ("n1",), False),
-        ("d", "s1", (), (), False),
-    ]
-    assert [p.limits.one_way.value if p.limits else None for p in found.ports] == [30.0, None, 20.0, 20.0]
-    assert (found.gpus, found.nic_ids, found.nic_gbyte_s) == (("g0", "g1", "g2"), ("n0", "n1"), (50.0, 25.0))
-    assert (found.channels, found.sockets_with_gpus) == (8, 1)
-    assert found.memory_gbyte_s == pytest.approx((240.0, 256.0, 288.0))
-    assert found.payload_gbyte_s == pytest.approx(0.96 * 75)
-    assert found.port_of("g1") is found.ports[0]
-    assert found.port_of("n1") is found.ports[2]
-    assert found.port_of("boot") is None
-
-
-@pytest.mark.parametrize(
-    ("on_fabric", "through_cpu", "beside"),
-    [("n0", False, 2), ("n1", True, 0), ("n0 n1", True, 2), ("", False, 0)],
-)
-def test_a_nic_is_near_where_a_switch_joins_it_to_a_gpu(on_fabric: str, through_cpu: bool, beside: int) -> None:
-    nics = [(name, nic(), 50.0) for name in on_fabric.split()]
-    found = host_of(two_sockets(), None, [cpu(), cpu()], nics)
-    assert (found.peer_through_cpu, found.beside) == (through_cpu, beside)
-
-
 def test_a_switch_without_a_gpu_brings_no_nic_near() -> None:
     own = server(socket("s", port("a", switch=True), port("b", switch=True)), gpus="g:a", nics="n:b")
     found = host_of(own, None, [cpu()], [("n", nic(), 50.0)])

@@ -9,14 +9,7 @@ import pytest
 from scipy import stats
 
 from ffplan.reliability.checkpoint import goodput, two_level_goodput
-from ffplan.reliability.simulate import (
-    SimulatedJob,
-    SimulatedMemory,
-    kept_work,
-    mean_interval,
-    simulate_run,
-    student,
-)
+from ffplan.reliability.simulate import SimulatedJob, SimulatedMemory, kept_work, mean_interval, simulate_run, student
 from ffplan.reliability.spares import domain_shortage, kept_rate, nodes_in_repair, shortage, swapped
 
 YEAR = 365 * 86_400.0

@@ -9,14 +9,13 @@ from ffplan.catalog.store import Catalog
 from ffplan.design.resolve import resolve
 from ffplan.fabric.family import plan_fabric
 from ffplan.inputs.document import read_document
-from ffplan.node.host_copies import host_copies
 from ffplan.reliability.exposure import bridges_per_node, job_units
 from ffplan.reliability.hazards import event_rates
 from ffplan.reliability.incast import blocked_rate, incast
 from ffplan.reliability.storage import capacity, storage_rates, transfer_seconds
 from ffplan.studies.operate.acceptance_verdicts import robust_score
 from ffplan.training.memory import kv_bytes
-from tests.support import ROOT, host_named, model_named
+from tests.support import ROOT, model_named
 
 PIB = 2.0**50
 
@@ -66,14 +65,6 @@ def test_granted_requests_keep_a_client_busy() -> None:
     assert np.asarray(found).tolist() == pytest.approx([20.0, 25.0, 25.0])
     slow = incast(np.array([1, 8]), client=400.0, sender=50.0, window=4, transfer_s=1.0, grant_s=0.0)
     assert np.asarray(slow).tolist() == [50.0, 200.0]
-
-
-def test_two_accelerators_share_a_root_port() -> None:
-    found = host_copies(host_named("fire-flyer-2-node"))
-    assert found is not None
-    assert found.binds == "root port"
-    assert found.shared == found.alone / 2 or found.shared < found.alone
-    assert host_copies(host_named("hgx-h100-8nic")) is not None
 
 
 def test_units_of_a_job() -> None:

@@ -26,12 +26,7 @@ from tests.support import assess_file, ffplan
 if TYPE_CHECKING:
     from pathlib import Path
 
-TWO = Chart(
-    title="t",
-    kind="bars",
-    unit="USD",
-    points=(Point("a & <b>", 10.0, low=8.0, high=12.0), Point("c", 3.0)),
-)
+TWO = Chart(title="t", kind="bars", unit="USD", points=(Point("a & <b>", 10.0, low=8.0, high=12.0), Point("c", 3.0)))
 
 
 QM8700 = Evidence(
@@ -123,9 +118,7 @@ def test_a_page_is_balanced_and_the_same_each_time() -> None:
 
 def test_extras_fill_their_sections() -> None:
     extras = Extras(
-        files=(("a.yaml", "x: <1>\n"),),
-        sources=(QM8700,),
-        meanings=(Meaning("cost.total", "11", "Sum [currency]."),),
+        files=(("a.yaml", "x: <1>\n"),), sources=(QM8700,), meanings=(Meaning("cost.total", "11", "Sum [currency]."),)
     )
     text = render(Document({}, lambda _: Body("t", []), extras=lambda: extras))
     assert '<summary>a.yaml</summary><pre tabindex="0">x: &lt;1&gt;</pre>' in text

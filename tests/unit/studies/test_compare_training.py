@@ -103,11 +103,7 @@ def test_capital_in_two_currencies_names_them() -> None:
 
 def test_a_job_that_cannot_run_and_prices_that_cannot_be_compared(tmp_path: Path) -> None:
     unpriced = vary_design(
-        tmp_path,
-        "fire-flyer-2",
-        *WITHOUT_PRICES,
-        ("count: 1250", "count: 4"),
-        ("count: 135, zones: every", "count: 2"),
+        tmp_path, "fire-flyer-2", *WITHOUT_PRICES, ("count: 1250", "count: 4"), ("count: 135, zones: every", "count: 2")
     )
     run = ffplan(f"compare {unpriced} dgx-a100-10k --model gpt3-175b --batch 16 --format json")
     report: Any = json.loads(run.out)

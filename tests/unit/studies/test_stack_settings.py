@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 from pydantic import ValidationError
 
@@ -18,10 +16,8 @@ from ffplan.design.training import PlanFields
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.train.software import Software, stack_of_source
-from ffplan.training.fsdp import fsdp_exposed
-from ffplan.training.microbatch import micro_batch
 from ffplan.validation.training_cases import TrainingFile
-from tests.published.test_training import FILES, prepared
+from tests.published.test_training import FILES
 from tests.support import ffplan
 
 if TYPE_CHECKING:
@@ -139,22 +135,6 @@ def test_titles_lead_to_the_stacks_that_shipped_tables_name() -> None:
         file = validate(TrainingFile, read_document(path))
         named = {table.plan.stack for table in file.tables} - {None, "nemo-2024"}
         assert named <= {stack_of_source(Catalog(), file.source.title)}, path.stem
-
-
-def test_tensors_that_are_gathered_one_by_one_are_units_of_a_quarter_layer() -> None:
-    """Four calls a layer equal a model of four times the layers with a quarter of each."""
-    run = prepared("megatron-sc21-zero3")["175b"].run()
-    assert run.speeds.sharding_calls == 4
-    each, count = micro_batch(run), 96.0
-    tensors = fsdp_exposed(run, each, count, 0.0)
-    whole = replace(run.speeds, sharding_calls=0.0)
-    quarters = replace(run, speeds=whole, plans=replace(run.plans, unit_layers=0.25))
-    same = fsdp_exposed(quarters, each, count, 0.0)
-    assert tensors.gathers == pytest.approx(same.gathers)
-    layers = fsdp_exposed(replace(run, speeds=whole), each, count, 0.0)
-    assert bool(np.all(np.asarray(tensors.gathers) > layers.gathers))  # every call waits for its ring
-    longer = np.asarray(tensors.gathers) / np.asarray(layers.gathers)
-    assert longer[2] > longer[0]  # the more ranks, the longer
 
 
 def test_the_report_says_how_tensors_are_gathered() -> None:

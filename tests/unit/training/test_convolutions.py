@@ -109,12 +109,6 @@ def test_what_runs_behind_a_convolution() -> None:
     assert behind_bytes(layer(pool=2, count=2), 4.0) == (8 + 3.5, 12 + 3.5)  # 4 + 12 / 4, behind one of two
 
 
-def test_what_is_kept_of_an_image() -> None:
-    """The image, 64 x 32^2; twice 128 x 32^2 of each of two with norms; a pooling leaves a quarter, with positions."""
-    found = conv_kept_bytes([layer(norm=True, count=2, pool=2)], 4.0)
-    assert found == 4 * (64 * 1024 + 128 * 1024 * 4) + 12 * 128 * 1024 / 4
-
-
 def test_a_step_by_hand() -> None:
     """Two layers of 3 x 3 x 64 x 128 and 3 x 3 x 128 x 128 on one image of 32 x 32: nobody needs its gradient, so that
     one of six kernels is left out, and 16 + 8 bytes a parameter are moved by SGD.

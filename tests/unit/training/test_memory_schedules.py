@@ -28,20 +28,10 @@ GPT = {"ffn": 4, "biases": True}
 
 @pytest.mark.parametrize(
     ("layers", "hidden", "heads", "stages", "chunks", "micro", "batch", "printed"),
-    [
-        (48, 6144, 64, 1, 1, 4, 4, (59.25, 9.56)),
-        (105, 20480, 128, 35, 3, 1, 280, (114.02, 23.08)),
-    ],
+    [(48, 6144, 64, 1, 1, 4, 4, (59.25, 9.56)), (105, 20480, 128, 35, 3, 1, 280, (114.02, 23.08))],
 )
 def test_korthikanti_figures_1_and_7(
-    layers: int,
-    hidden: int,
-    heads: int,
-    stages: int,
-    chunks: int,
-    micro: int,
-    batch: int,
-    printed: tuple[float, float],
+    layers: int, hidden: int, heads: int, stages: int, chunks: int, micro: int, batch: int, printed: tuple[float, float]
 ) -> None:
     """Activations without and with sequence parallelism and selective recompute, to the printed digit."""
     shape = shape_named("megatron-1.7b", layers=layers, hidden=hidden, heads=heads, kv_heads=heads)

@@ -35,8 +35,7 @@ from ffplan.training.overlap import (
     with_overlap_cost,
 )
 from ffplan.training.parallel_plan import layers_before, layers_of, placed, stage_layers, strides, units_of
-from ffplan.training.part_kinds import PARTS
-from ffplan.training.sensitivity import RESOURCES, faster
+from ffplan.training.sensitivity import faster
 from ffplan.training.step import _sends, step_parts, step_time, swap_time
 from ffplan.training.train_run import TrainRun, pace_fraction, placement_of
 from tests.support import ROOT, document, ffplan, host_named, shape_named
@@ -234,49 +233,6 @@ def test_racks_apart_have_their_own_links_where_nothing_is_oversubscribed() -> N
     assert far == pytest.approx(near, rel=0.05)
 
 
-def test_the_order_of_axes_decides_what_crosses_zones() -> None:
-    """With data parallelism outermost every gradient crosses between zones; pipelines cross with activations alone."""
-    design = resolve(read_document(ROOT / "designs" / "fire-flyer-2.yaml"), Catalog())
-    item = cluster_of(design, Catalog(), "nccl")
-    assert item.host.accelerator is not None
-    at = accelerator_rates(item.host.accelerator, "bf16")
-    parts = [
-        step_parts(
-            TrainRun(
-                shape_named("llama-13b"),
-                ParallelPlans(
-                    gpus=9984.0,
-                    batch=9984.0,
-                    micro=1.0,
-                    tensor=1.0,
-                    pipeline=8.0,
-                    data=1248.0,
-                    expert_tensor=1.0,
-                    order=order,
-                ),
-                at,
-                item,
-            )
-        )
-        for order in (("tensor", "context", "data", "pipeline"), ("pipeline", "tensor", "context", "data"))
-    ]
-    assert float(parts[1]["gradients"]) > 5 * float(parts[0]["gradients"])
-    assert float(parts[0]["sends"]) > float(parts[1]["sends"])
-
-
-def test_times_of_groups() -> None:
-    item = system()
-    alone = group_time(item, "allreduce", GroupPlacement(np.array([1.0, 8.0]), np.array([1.0, 1.0])), 1e9)
-    assert alone[0] == 0
-    assert alone[1] > 1e9 / 235e9
-    both = group_time(item, "allreduce", GroupPlacement(8.0, np.array([2.0, 16.0])), np.array([[1e8], [1e9]]))
-    assert both.shape == (2, 2)
-    assert (both[1] > both[0]).all()
-    assert float(group_time(item, "all-gather", GroupPlacement(8.0, 1.0), 0.0)) == 0
-    with pytest.raises(ValueError, match="no all-gather"):
-        group_time(system("fire-flyer-2-node", "hfreduce"), "all-gather", GroupPlacement(8.0, 2.0), 1e9, reducing=True)
-
-
 def test_sends_between_stages() -> None:
     """25 GB/s a GPU, at 96 % of the line, and 14 us between nodes; NVLink inside."""
     away = float(send_time(system(), 1e9, 4.0, GroupPlacement(1.0, 4.0, 2.0)))
@@ -327,46 +283,6 @@ def test_operations_of_a_step() -> None:
     assert achieved(1e15, 2.0, 5.0) == 1e14
 
 
-def test_parts_sum_to_the_step_and_none_is_negative() -> None:
-    item = run()
-    parts = step_parts(item)
-    assert list(parts) == list(PARTS)
-    assert seconds(item) == pytest.approx(sum(float(value) for value in parts.values()))
-    assert min(float(value) for value in parts.values()) >= 0
-
-
-def test_many_plans_are_reckoned_as_one_by_one() -> None:
-    ways = [(1.0, 8.0, 8.0), (4.0, 4.0, 4.0), (8.0, 2.0, 4.0), (8.0, 8.0, 1.0)]
-    t, p, d = (np.array(column) for column in zip(*ways, strict=True))
-    together = step_time(step_parts(run(tensor=t, pipeline=p, data=d, expert_tensor=t)))
-    apart = [seconds(run(tensor=a, pipeline=b, data=c, expert_tensor=a)) for a, b, c in ways]
-    assert np.asarray(together).tolist() == pytest.approx(apart)
-
-
-def test_overlap_never_makes_a_step_longer() -> None:
-    """What is hidden is hidden; the names are those of the plan."""
-    plain = seconds(run(overlap=frozenset(), zero=1.0))
-    for name in ("gradients", "parameters", "tensor", "pipeline"):
-        assert seconds(run(overlap=frozenset({name}), zero=1.0)) < plain
-    moe: dict[str, Any] = {
-        "gpus": 512.0,
-        "tensor": 1.0,
-        "expert_tensor": 1.0,
-        "pipeline": 8.0,
-        "data": 64.0,
-        "expert": 64.0,
-        "batch": 2048.0,
-    }
-    hidden = seconds(run("deepseek-v3", overlap=frozenset({"experts"}), **moe))
-    assert hidden < seconds(run("deepseek-v3", overlap=frozenset(), **moe))
-
-
-def test_recompute_costs_what_it_repeats() -> None:
-    none, some, full = (step_parts(run(recompute=way))["recompute"] for way in (0.0, 1.0, 2.0))
-    assert float(none) == 0
-    assert 0 < float(some) < float(full)
-
-
 def test_tensor_parallelism_at_fp8_gathers_one_byte_a_number_and_reduces_two() -> None:
     """Six gathers and four scatters of a layer: at FP8 the gathers are of operands that are cast already."""
     item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
@@ -377,18 +293,6 @@ def test_tensor_parallelism_at_fp8_gathers_one_byte_a_number_and_reduces_two() -
     scatters = 4 * group_time(half.system, "reduce-scatter", placement, size)
     assert float(micro_batch(half).exposed["tensor"]) == pytest.approx(float(6 * whole + scatters))
     assert float(micro_batch(cast).exposed["tensor"]) == pytest.approx(float(6 * byte + scatters))
-
-
-def test_zero_gathers_and_reduces() -> None:
-    """ZeRO 2 reduces after every micro-batch, ZeRO 3 gathers twice for each."""
-    item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
-    none, one, two, three = (step_parts(run(zero=stage, **item)) for stage in (0.0, 1.0, 2.0, 3.0))
-    assert float(none["parameters"]) == 0
-    assert float(two["gradients"]) == pytest.approx(16 * float(one["gradients"]))
-    assert float(three["parameters"]) > 16 * float(one["parameters"])
-    assert float(one["optimizer"]) == pytest.approx(float(none["optimizer"]) / 8)
-    shared = step_parts(run(zero=3.0, shard=2.0, **item))
-    assert float(shared["parameters"]) < float(three["parameters"])
 
 
 def test_units_wait_forward_for_the_first_and_for_what_computing_does_not_hide() -> None:
@@ -414,44 +318,6 @@ def test_units_wait_backward_for_their_neighbours(
     assert backward_wait(gather, scatter, computing, units) + 2 == wait
 
 
-def test_larger_units_have_less_latency_and_more_that_nothing_hides() -> None:
-    """On 128 ranks over PCIe: whole models gain nothing from overlap, units of 4 layers beat single ones."""
-    item: dict[str, Any] = {
-        "shape": "gpt2-medium",
-        "server": "fire-flyer-2-node",
-        "tensor": 1.0,
-        "expert_tensor": 1.0,
-        "pipeline": 1.0,
-        "gpus": 128.0,
-        "data": 128.0,
-        "batch": 1024.0,
-        "micro": 8.0,
-        "zero": 3.0,
-        "precision": "tf32",
-        "gradient_bytes": 4.0,
-    }
-    beside = frozenset({"gradients", "parameters"})
-    serial = {size: seconds(run(**item, unit_layers=size, overlap=frozenset())) for size in (1.0, 4.0, 24.0)}
-    hidden = {size: seconds(run(**item, unit_layers=size, overlap=beside)) for size in (1.0, 4.0, 24.0)}
-    assert serial[1.0] > serial[4.0] > serial[24.0]
-    assert hidden[4.0] < hidden[1.0] < hidden[24.0]
-    assert hidden[24.0] == pytest.approx(serial[24.0])
-    one_sided = seconds(run(**item, overlap=frozenset({"parameters"})))
-    assert hidden[1.0] < one_sided < serial[1.0]
-
-
-def test_replicas_of_a_shard_reduce_once_a_step() -> None:
-    """With nothing hidden, two micro-batches gather and scatter twice as long, and reduce between replicas once."""
-    item: dict[str, Any] = {"tensor": 8.0, "expert_tensor": 8.0, "pipeline": 1.0, "data": 8.0, "overlap": frozenset()}
-    once = step_parts(run(zero=3.0, shard=2.0, batch=8.0, **item))
-    twice = step_parts(run(zero=3.0, shard=2.0, batch=16.0, **item))
-    whole = step_parts(run(zero=3.0, shard=2.0, batch=800.0, **item))
-    assert float(twice["parameters"]) == pytest.approx(2 * float(once["parameters"]))
-    scatter = float(twice["gradients"]) - float(once["gradients"])
-    assert 0 < scatter < float(once["gradients"])
-    assert float(whole["gradients"]) == pytest.approx(float(once["gradients"]) + 99 * scatter)
-
-
 def test_units_end_with_their_chunk_and_the_host_launches_meanwhile() -> None:
     """Five chunks of two layers: units of ten are five of two. Waits for parameters idle other stages too."""
     plain = plans(pipeline=8.0, chunks=5.0)
@@ -466,22 +332,6 @@ def test_units_end_with_their_chunk_and_the_host_launches_meanwhile() -> None:
     slow = replace(slow, speeds=replace(slow.speeds, launch=0.2))
     less = replace(slow, plans=replace(slow.plans, zero=0.0))
     assert float(step_parts(slow)["launches"]) < float(step_parts(less)["launches"])
-
-
-def test_schedules() -> None:
-    """Interleaving cuts the bubble by the chunks, zero bubble by its table; DualPipe has less than 1F1B."""
-    plain = float(step_parts(run())["bubble"])
-    assert float(step_parts(run(chunks=3.0))["bubble"]) == pytest.approx(plain / 3)
-    assert float(step_parts(run(schedule="zb-h1"))["bubble"]) == pytest.approx(plain / 3)
-    assert float(step_parts(run(schedule="zb-2p"))["bubble"]) == 0
-    assert 0 < float(step_parts(run(schedule="dualpipe"))["bubble"]) < plain
-
-
-def test_offload_runs_on_the_host() -> None:
-    kept, away = step_parts(run()), step_parts(run(offload="optimizer"))
-    assert float(away["optimizer"]) == 0
-    assert float(away["offload"]) > float(kept["optimizer"])
-    assert float(step_parts(run(offload="parameters"))["offload"]) > float(away["offload"])
 
 
 def test_activations_on_the_host_pass_beside_the_computing() -> None:
@@ -544,24 +394,6 @@ def test_what_is_offloaded_is_held_by_the_host() -> None:
     assert "host-memory" not in violations(shape, here, None, 1.0)
     assert "host-memory" not in violations(shape, both, None)
     assert [bool(violations(shape, both, None, held * more)["host-memory"]) for more in (0.999, 1.001)] == [True, False]
-
-
-def test_a_context_is_hidden_behind_attention_where_it_is_long() -> None:
-    long = shape_named("llama3-8b", sequence=131072)
-    item = replace(run("llama3-8b", context=4.0, data=1.0), shape=long)
-    parts = step_parts(item)
-    assert float(parts["context"]) < 0.05 * float(parts["attention"])
-
-
-def test_faster_resources_never_slow_a_step_down() -> None:
-    cases = (run(), run("llama-13b", "fire-flyer-2-node", "hfreduce", tensor=1.0, data=16.0, expert_tensor=1.0))
-    for item in cases:
-        base = seconds(item)
-        for name in RESOURCES:
-            assert seconds(faster(item, name, 1.1)) <= base * (1 + 1e-9), name
-    plain = seconds(run(overlap=frozenset()))
-    assert seconds(faster(run(overlap=frozenset()), "nic", 1.1)) < plain
-    assert seconds(faster(run(overlap=frozenset()), "nvlink", 1.1)) < plain
 
 
 def test_what_is_not_calibrated_is_refused() -> None:

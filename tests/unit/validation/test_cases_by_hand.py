@@ -167,12 +167,6 @@ def test_a_case_that_cannot_be_is_located(changes: list[tuple[str, str]], words:
     assert fault(changed(*changes)).startswith(words)
 
 
-def test_as_many_nodes_as_zones_will_do() -> None:
-    text = changed(wide(f"{FIRE_FLYER}, zones: 2"), ("allreduce", "allreduce\n    library: hfreduce"))
-    assert len(rows_of(text)) == 1
-    assert fault(ALLREDUCE + ALLREDUCE.partition("\n")[2]) == "-3: two cases have the id `a`; give each its own id"
-
-
 def query(**fields: Any) -> CollectiveQuery:
     case = Collective.model_construct(
         **{

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from ffplan.base.errors import InputError, UsageError
+from ffplan.base.errors import InputError
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.validate import validate
-from ffplan.validation.communication_cases import CaseFile, System
+from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay, signed_error
-from ffplan.validation.measured_system import CaseParts
 from ffplan.validation.replay import case_files, replay_files
 from tests.support import document
 
@@ -58,19 +57,6 @@ def test_signed_error() -> None:
     assert signed_error(2, 4, 5) == pytest.approx(-0.5)
 
 
-def test_one_row_for_every_value() -> None:
-    """A null is no row; a value far above or below has the whole model as its error."""
-    rows = rows_of(CASE)
-    assert [(row.gpus, row.size_bytes, row.measured, row.measured_high) for row in rows] == [
-        (8, 2**20, 65, None),
-        (8, 2**30, 440, None),
-        (16, 2**30, 400, 500),
-    ]
-    assert [row.error for row in rows[:2]] == pytest.approx([row.model / row.measured - 1 for row in rows[:2]])
-    wide = rows_of(CASE.replace("[400, 500]", "[1, 5000]"))[2]
-    assert (wide.error, wide.model) == (0, rows[2].model)
-
-
 def test_metrics_of_one_run_agree() -> None:
     """algbw = bytes over time; busbw = algbw x 2 (n - 1) / n, as nccl-tests has it: 7/4 on 8 GPUs, 15/8 on 16."""
 
@@ -84,40 +70,6 @@ def test_metrics_of_one_run_agree() -> None:
     assert model("busbw_gbyte_s") == pytest.approx(busbw)
 
 
-def test_kinds_and_scores_are_those_of_the_case() -> None:
-    (row, *_) = rows_of(CASE.replace("id: sweep", "id: sweep\n    fitted: true\n    scored: false\n    note: odd"))
-    assert (row.source, row.case, row.kind, row.scored, row.note, row.status) == (
-        "mine",
-        "sweep",
-        "fitted",
-        False,
-        "odd",
-        "V",
-    )
-    assert rows_of(CASE)[0].kind == "predicted"
-
-
-def layout(gpus: tuple[int, ...], **system: Any) -> Any:
-    parts = CaseParts(CATALOG, document("{}"))
-    return parts.job(System(server="hgx-h100-8nic", **system), gpus, ())
-
-
-def test_ranks_fill_nodes_evenly() -> None:
-    """12 GPUs on nodes of 8: two nodes of 6; with 4 to a node three of 4."""
-    full, four = layout((4, 8, 12, 24)), layout((4, 8, 12), gpus_per_node=4)
-    assert (full.nodes.tolist(), full.per_node.tolist()) == ([1, 1, 2, 3], [4, 8, 6, 8])
-    assert (four.nodes.tolist(), four.per_node.tolist()) == ([1, 2, 3], [4, 4, 4])
-
-
-def test_uplinks_of_a_leaf() -> None:
-    """4 nodes of 8 x 50 GB/s at 2:1: 16 uplinks, 800 GB/s; 2, 4 and 9 nodes sit below 1, 1 and 3 sets of leaves."""
-    (cut,) = layout((16, 32, 72), leaf_nodes=4, oversubscription=2.0).cuts
-    assert (cut.links, cut.gbyte_s, cut.below, cut.sets.tolist()) == (16, 800, 4, [1, 1, 3])
-    assert layout((16,)).cuts == ()
-    (slow,) = layout((16,), leaf_nodes=4, nics=2, nic_rate="200 Gb/s").cuts
-    assert (slow.links, slow.gbyte_s) == (8, 200)
-
-
 def test_files_of_a_subject() -> None:
     """Memory was measured in files of training runs; what a user names comes in place of what ships."""
     assert case_files("memory") == case_files("training")
@@ -125,22 +77,10 @@ def test_files_of_a_subject() -> None:
     assert case_files("training", ["a.yaml"]) == [("a.yaml", "a.yaml")]
 
 
-def test_two_files_have_two_ids(tmp_path: Path) -> None:
-    files = []
-    for name in ("a", "b"):
-        (tmp_path / name).write_text(CASE)
-        files.append((str(tmp_path / name), name))
-    with pytest.raises(UsageError, match="two files of cases have the id `mine`; the second is b"):
-        replay_files("communication", files, CATALOG)
-
-
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("gpus: [8, 16]", "gpus: [8, 17]", "17 GPUs do not split evenly over nodes of 8"),
         ("gpus: [8, 16]", "gpus: [1, 16]", "at least 2"),
-        ("[65, 440]", "[0, 440]", "no measured value"),
-        ("[400, 500]", "[500, 400]", "no measured value"),
         (
             "operation: allreduce",
             "operation: allreduce\n    library: hfreduce-nvlink\n    algorithm: tree",
@@ -148,19 +88,12 @@ def test_two_files_have_two_ids(tmp_path: Path) -> None:
         ),
         ("kind: communication-cases", "kind: server", "of kind `server`"),
         ("kind: communication-cases\n", "", "no file of measured cases"),
-        ("[null, [400, 500]]", "[null]", "write 2 list(s) of 2 value(s)"),
         ("server: hgx-h100-8nic", "server: hgx-h100", "hgx-h100-8nic"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, nics: 9", "has 8 NIC(s)"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, zones: 2", "HFReduce only"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, oversubscription: 4:1", "without `leaf_nodes`"),
         ("operation: allreduce", "operation: broadcast\n    in_network: true", "no effect"),
         ("[[65, 440], [null, [400, 500]]]", "[[null, null], [null, null]]", "no case of this file has a value"),
-        ("[65, 440]", "[1.0e-9, 440]", "no measured value"),
-        ("server: hgx-h100-8nic", "server: hgx-h100-8nic, gpus_per_node: 9", "has 8 GPUs"),
         ("operation: allreduce", "operation: dispatch", "needs `experts` alone"),
         ("operation: allreduce", "operation: allreduce\n    library: deepep", "has no allreduce"),
         ("operation: allreduce", "operation: allreduce\n    algorithm: nvls", "has no nvls allreduce"),
-        ("metric: busbw_gbyte_s", "metric: deepep_gbyte_s", "name another metric"),
         ("metric: busbw_gbyte_s", "metric: busbw", "busbw_gbyte_s"),
         ("sizes: [1 MiB, 1 GiB]", "sizes: [1, 2]", "no unit"),
         ("id: sweep", "id: sweep\n    speed: 3", "speed"),
@@ -204,11 +137,3 @@ offloads:
 def test_wrong_offloads_are_located(tmp_path: Path, old: str, new: str, words: str) -> None:
     assert old in OFFLOAD
     assert words in str(refused(tmp_path / "mine.yaml", OFFLOAD.replace(old, new)))
-
-
-def test_the_first_transport_gives_the_common_term() -> None:
-    """A run is compared with the first, whose wall time holds all that is common: 2,000 s over 900 s measured."""
-    (row,) = rows_of(OFFLOAD)
-    assert (row.what, row.unit, row.gpus) == ("B over A", "ratio", 4)
-    assert row.measured == pytest.approx(2000 / 900)
-    assert 1 < row.model < 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -162,53 +161,6 @@ def test_rates_from_seconds_of_a_step() -> None:
     seconds = np.array([1.0, 1.0])
     ratio = modelled_measure(hardware, "tflops", seconds) / one["tflops"]
     assert ratio == pytest.approx(4 / 3, abs=0.03)  # full recomputation runs forward again, but for the head
-
-
-def test_the_batch_may_stand_in_the_plan() -> None:
-    plain = prepared().plans.batch
-    text = RUNS.replace("recompute: full", "recompute: full, batch: 64").replace("[gpus, batch, ", "[gpus, ")
-    text = text.replace("[8, 64, ", "[8, ").replace("[32, 512, 16, ", "[32, 2, ")
-    assert np.broadcast_to(np.asarray(prepared(text).plans.batch), (2,)).tolist() == [64, 64]
-    assert np.asarray(plain).tolist() == [64, 512]
-
-
-def test_a_sequence_of_the_plan_is_that_of_every_row() -> None:
-    """Unless the rows have their own."""
-    text = RUNS.replace("recompute: full", "recompute: full, sequence: 512")
-    assert np.asarray(prepared(text).shape.sequence).tolist() == 512
-    own = text.replace("pipeline, seconds]", "pipeline, sequence, seconds]").replace("2, 2.5]", "2, 256, 2.5]")
-    own = own.replace("1, 3.5]", "1, 1024, 3.5]")
-    assert np.asarray(prepared(own).shape.sequence).tolist() == [256, 1024]
-
-
-@pytest.mark.parametrize(
-    ("reducer", "library", "nvlink"),
-    [("nccl", "nccl", False), ("hfreduce", "hfreduce", False), ("hfreduce-nvlink", "hfreduce", True)],
-)
-def test_the_library_that_reduces_gradients(reducer: str, library: str, nvlink: bool) -> None:
-    system = prepared(RUNS.replace("recompute: full", f"recompute: full, reducer: {reducer}")).system
-    assert (system.library.id, system.reducer.id, system.nvlink) == ("nccl", library, nvlink)
-
-
-def test_constants_in_place_of_the_catalogues() -> None:
-    """Rates of the accelerator and of the stack on it are given apart; what is not given stays."""
-    replay = prepared(RUNS.replace("recompute: full", "recompute: full, stack: megatron-deepspeed-2023"))
-    base = replay.accelerator.training
-    assert base is not None
-    plain = replay.run().speeds
-    slow = base.model_copy(update={"matrix": base.matrix.model_copy(update={"value": base.matrix.value / 2})})
-    assert replay.run(slow).speeds.products == pytest.approx(plain.products / 2)
-    assert replay.run(slow).speeds.memory == pytest.approx(plain.memory)
-    own = replay.software.stack
-    assert own is not None
-    known = own.constants[base.set]
-    assert known.memory is not None
-    less = known.model_copy(update={"memory": known.memory.model_copy(update={"value": known.memory.value / 2})})
-    assert replay.run(None, less).speeds.memory == pytest.approx(plain.memory / 2)
-    assert replay.run(None, less).speeds.products == pytest.approx(plain.products)
-    assert replay.software.stack is own  # nothing was changed in place
-    bare = replace(replay, software=replace(replay.software, stack=None))
-    assert bare.run(None, less).speeds.memory == bare.run().speeds.memory
 
 
 def fault(text: str) -> str:
