@@ -19,11 +19,8 @@ import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from typer.testing import CliRunner
-
-from ffplan.cli.app import build
 from tests.left_out import stored
-from tests.support import ROOT
+from tests.support import ROOT, invoked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +44,7 @@ def printed(command: str) -> Any:
     if command == LEFT_OUT:
         return stored()
     words = shlex.split(command)
-    done = CliRunner().invoke(build(words[0]), [*words, "--format", "json"])
+    done = invoked(*words, "--format", "json")
     if done.exit_code:
         raise FigureError(f"ffplan {command}: exit code {done.exit_code}")
     return json.loads(done.stdout)

@@ -20,7 +20,7 @@ from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
 from tests.figures import marked_pages, with_figures
 from tests.left_out import KINDS, stored
-from tests.support import ROOT
+from tests.support import ROOT, invoked
 from tests.tutorials import PAGES as TUTORIALS
 from tests.tutorials import played
 
@@ -279,7 +279,7 @@ def readme() -> str:
 
     def run(match: re.Match[str]) -> str:
         words = match[2].split()
-        result = CliRunner().invoke(build(words[0]), words)
+        result = invoked(*words)
         return f"{match[1]}{result.stdout}{match[3]}"
 
     return pattern.sub(run, text)

@@ -304,6 +304,17 @@ def _leave(code: int) -> None:
     raise _LeftError(code)
 
 
+def invoked(*words: str) -> Any:
+    """Return the result of a command with its exception, whatever the name that it goes by."""
+    from typer.testing import CliRunner
+
+    from ffplan.cli.app import build
+    from ffplan.cli.commands import current_names
+
+    names, _ = current_names(list(words))
+    return CliRunner().invoke(build(names[0]), names)
+
+
 def ffplan_process(*arguments: str, env: dict[str, str] | None = None) -> Run:
     """Run the command line in a process of its own, where that is what is tested; words as in `ffplan`."""
     done = subprocess.run(

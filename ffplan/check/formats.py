@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import inert, visible
 from ffplan.base.errors import Severity
+from ffplan.base.formatting import plural
 from ffplan.check.checked import fingerprints, in_one_line, path_of, uri_of
 
 if TYPE_CHECKING:
@@ -29,17 +30,28 @@ _SARIF = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 
 
 def _text(checked: Checked, width: int | None = None) -> str:
-    """Return findings for people: the worst first, and a summary.
+    """Return findings for people: the worst first, recalled figures in one line for all files, and a summary.
 
     Without a width each message and each remedy stays in one line, which programs and copies take as it is.
     """
-    text = "".join(f"{line}\n" for line in [*checked.worst_first, checked.summary])
+    rows = [row for row in checked.worst_first if not _only_recalled(row)]
+    count = len(checked.findings) - len(rows)
+    rest = "rests" if count == 1 else "rest"
+    said = (
+        [f"{plural(count, 'design')} {rest} on unverified figures: `ffplan catalog audit` lists them"] if count else []
+    )
+    text = "".join(f"{line}\n" for line in [*rows, *said, checked.summary])
     lines = inert(visible(text)).splitlines()
     if width is not None:
         from ffplan.report.formats.wrapping import hung  # a pipe needs no report
 
         lines = [part for line in lines for part in hung(line, width)]
     return "".join(f"{line}\n" for line in lines)
+
+
+def _only_recalled(finding: Finding) -> bool:
+    """Return whether a finding is the one on recalled figures, which nearly every design has."""
+    return finding.rule == "recalled-figures" and finding.severity is Severity.INFO
 
 
 def _json(checked: Checked) -> str:

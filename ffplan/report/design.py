@@ -390,4 +390,5 @@ def design_words(a: Assessment) -> tuple[str, ...]:
 
 def design_document(assessment: Assessment) -> Document:
     """Return the report of `ffplan design`."""
-    return Document(assessment, _body, first=design_screen)
+    # the table of levels is shown where it was asked for
+    return Document(assessment, _body, first=None if assessment.levels else design_screen)

@@ -19,6 +19,7 @@ NUMBERS = (*SMALL, "16", "64", "100", "128", "512", "0", "-1", "x")
 GPUS = ("8", "16", "64", "8,16,64", "64..512", "256", "1000", "7")
 VALUES: dict[str, tuple[str, ...]] = {
     "--against": ("x", "fire-flyer-2"),
+    "--section": ("assumptions", "x"),
     "--algorithm": ("ring", "tree", "nvls", "nvls-tree", "sharp", "pat", "direct", "rail", "hierarchical", "x"),
     "--baseline": (*DESIGNS, "x"),
     "--batch": ("64", "256", "1024", "4096", "0", "7"),
@@ -150,19 +151,19 @@ WRONG = {"x", "0", "-1", "9", "nan", "2", "a: b", "../x", "99999999999999999999"
 LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "--force", "--with", "--leave-one-out"}
 LEFT_OUT |= {"--points", "--cluster", "--tls"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
-NOT_RUN = {"verify", "init", "explain", "utilization", "recommend", "measure run"}
+NOT_RUN = {"fabric verify", "init", "explain", "operate jobs", "recommend", "model measure run"}
 """Commands that drive other programs, write files into the working folder, time a design hundreds of times, simulate
 for long, or load a GPU for minutes."""
 USUAL = {
-    "size": ("--endpoints", "--switch"),
+    "fabric size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),
     "cost": ("--model", "--tokens"),
-    "goodput": ("--model",),
+    "operate goodput": ("--model",),
     "sweep": ("--vary",),
-    "calibrate": ("--cases",),
-    "export": ("--to",),
+    "model calibrate": ("--cases",),
+    "fabric export": ("--to",),
     "compare": (),
-    "measure fit": ("--accelerator",),
+    "model measure fit": ("--accelerator",),
 }
 """Options that a command is rarely without."""
 
@@ -171,7 +172,7 @@ USUAL = {
 def _commands() -> dict[str, Any]:
     from tests.pages import commands
 
-    return {name: command for name, command in commands().items() if not {name, name.split()[0]} & NOT_RUN}
+    return {name: command for name, command in commands().items() if name not in NOT_RUN}
 
 
 @cache
@@ -217,18 +218,26 @@ def _file(folder: Path, name: str, raw: bytes) -> str:
 def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[str]:
     """Return the value of an argument."""
     name = key(option)
-    small = command in ("route", "place", "faults", "cabling", "diff", "audit", "export")
-    if command == "measure fit":
+    small = command in (
+        "fabric route",
+        "fabric place",
+        "fabric faults",
+        "fabric cables",
+        "diff",
+        "fabric audit",
+        "fabric export",
+    )
+    if command == "model measure fit":
         return [_file(folder, "run.json", files.recording(chance))]
-    if command == "import nccl":
+    if command == "fabric import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
-    if command == "import slurm":
+    if command == "fabric import slurm":
         return [_file(folder, "topology.conf", files.slurm(chance))]
     if name == "report":
         return [_file(folder, "report.json", files.report(chance))]
     if name == "as_built" and chance.random() < 0.7:
         return [_file(folder, "net.txt", files.noise(_exported(), chance) if chance.random() < 0.5 else _exported())]
-    if command == "import ibnetdiscover" or name == "as_built":
+    if command == "fabric import ibnetdiscover" or name == "as_built":
         return [_file(folder, "net.txt", files.ibnetdiscover(chance))]
     if name == "files":
         kinds = ("part", "cases", "training-plan", "design", "design") if command == "check" else ("design",)
@@ -241,7 +250,7 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         ]
     if name in ("before", "after"):
         return [_design(chance, folder, f"{name}.yaml", small=small)]
-    if name == "file" and command == "audit" and chance.random() < 0.7:
+    if name == "file" and command == "fabric audit" and chance.random() < 0.7:
         return ["superpod-h100-4su"]
     if name == "file":
         return [_design(chance, folder, "design.yaml", small=small)]

@@ -12,13 +12,9 @@ from functools import cache
 from string import Template
 from typing import TYPE_CHECKING
 
-from typer.testing import CliRunner
-
 from ffplan.base.errors import FfplanError
-from ffplan.cli.app import build
-from ffplan.cli.commands import current_names
 from tests.golden.pages import LONGEST, MOST, page, table
-from tests.support import DESIGNS, ROOT
+from tests.support import DESIGNS, ROOT, invoked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,8 +101,7 @@ def tables() -> dict[Path, str]:
 
 def printed(*words: str) -> str:
     """Return what a command prints, with its exit code where that is not 0; JSON without its provenance."""
-    current, _ = current_names(list(words))
-    result = CliRunner().invoke(build(current[0]), current)
+    result = invoked(*words)
     if isinstance(result.exception, FfplanError):
         return f"refused: {result.exception}\n"
     assert result.exception is None or isinstance(result.exception, SystemExit), repr(result.exception)

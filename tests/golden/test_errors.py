@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from ffplan.base.errors import InputError
 from ffplan.check.input_rules import INPUT_RULES
-from ffplan.cli.app import build
-from ffplan.cli.commands import current_names
 from tests.golden.cases import CASES, Case
 from tests.golden.pages import page, sections
-from tests.support import ROOT, ffplan, ffplan_process
+from tests.support import ROOT, ffplan, ffplan_process, invoked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +20,7 @@ EXPECTED = ROOT / "tests" / "golden" / "errors"
 
 def message(case: Case, folder: Path) -> str:
     """Return what the command says of a case, with the folder's name taken out."""
-    words, _ = current_names([*case.command, *case.write(folder)])
-    result = CliRunner().invoke(build(words[0]), words)
+    result = invoked(*case.command, *case.write(folder))
     assert isinstance(result.exception, InputError), f"{case.name}: {result.exception!r}"
     assert result.stdout == ""
     return str(result.exception).replace(f"{folder}/", "") + "\n"

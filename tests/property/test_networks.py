@@ -90,7 +90,7 @@ def test_a_larger_job_is_never_interrupted_less_often(text: str, profile: str, s
 def test_a_profile_that_changes_nothing_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
     """A file of the same id in a folder of the user's stands for the shipped one; what is printed is the same."""
     (tmp_path / f"{name}.yaml").write_text(f"kind: reliability\nid: {name}\nextends: {name}\n")
-    run = ("goodput", "fire-flyer-2", "-m", "llama-13b", "--draws", "50", "--profile", name)
+    run = ("operate goodput", "fire-flyer-2", "-m", "llama-13b", "--draws", "50", "--profile", name)
     plain, same = ffplan(*run), ffplan(*run, "--catalog", str(tmp_path))
     assert (plain.code, plain.err) == (same.code, same.err) == (0, "")
     assert plain.out == same.out

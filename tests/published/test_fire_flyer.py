@@ -188,7 +188,7 @@ def test_storage_is_declared_outside_the_cost_and_the_output_says_so() -> None:
     assert "storage" in a.cost.excluded
     assert a.cost.storage is None
     assert any("storage" in text and "not priced" in text.lower() for text in a.assumptions)
-    assert "not priced" in ffplan("design", "fire-flyer-2").out
+    assert "not priced" in ffplan("design", "fire-flyer-2", "--full").out
 
 
 def test_dgx_superpod_spines_divide_the_uplinks() -> None:

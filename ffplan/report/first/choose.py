@@ -47,6 +47,7 @@ def train_screen(report: TrainReport) -> FirstScreen:
             ("Binds", _binding(first)),
             ("Step", _step(first)),
             ("Memory", _memory(report, first)),
+            ("Cannot run", "; ".join(f"{row.gpus:,} GPUs: {row.why}" for row in report.skipped[:1])),
             ("Next", f"ffplan cost {report.design} --model {report.model} --tokens T"),
         ),
         unverified=(
@@ -202,7 +203,8 @@ def sweep_screen(report: SweepReport) -> FirstScreen:
 
 def _point(point: SweepPoint, axes: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     values = [point.values[axis] for axis in axes]
-    return (*values, *(number(point.metrics[name]) for name in names), "knee" if point.knee else "")
+    metrics = (number(point.metrics[name]) if name in point.metrics else "-" for name in names)
+    return (*values, *metrics, "knee" if point.knee else "")
 
 
 def _extremes(report: SweepReport, names: Sequence[str]) -> str:

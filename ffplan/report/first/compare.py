@@ -59,6 +59,7 @@ def compare_screen(c: Comparison) -> FirstScreen:
             ("Flips at", _flips(c)),
             ("Memory", _memory(c)),
             ("Left out", _left_out(c)),
+            ("No ratio", c.incomparable[0] if c.incomparable else ""),
             ("Next", _next(c)),
             ("More", rest),
         ),

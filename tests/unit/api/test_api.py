@@ -82,7 +82,7 @@ def test_import_alone_loads_nothing() -> None:
     heavy = "('ffplan', 'numpy', 'pydantic', 'yaml')"
     code = f"import sys, ffplan; dir(ffplan); print(sorted(m for m in sys.modules if m.startswith({heavy})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert done.stdout.strip() == "['ffplan']"
+    assert done.stdout.strip() == "['ffplan', 'ffplan.base', 'ffplan.base.version']"
     assert set(api.__all__) <= set(dir(api))
     assert all(getattr(api, name) is not None for name in api.__all__)
     with pytest.raises(AttributeError, match="no attribute 'asses'"):

@@ -13,7 +13,6 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from typer.main import get_command
-from typer.testing import CliRunner
 
 import ffplan as api
 from ffplan.base.errors import InputError
@@ -22,7 +21,7 @@ from ffplan.catalog.kinds import KINDS, OTHER_FILES
 from ffplan.catalog.store import Catalog
 from ffplan.cli.app import build
 from ffplan.cli.checked_files import OTHER_KINDS
-from tests.support import examples, ffplan, overlay_part
+from tests.support import examples, ffplan, invoked, overlay_part
 
 SHIPPED = Catalog()
 FIRST = {kind: SHIPPED.ids_of(kind)[0] for kind in KINDS}
@@ -41,21 +40,21 @@ DESIGN = "superpod-h100-4su"
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "init": ("-a", "h100-sxm-80gb", "-g", "64"),
     "compare": (DESIGN, "dgx-a100-10k"),
-    "size": ("--endpoints", "100", "--switch", "qm9700"),
+    "fabric size": ("--endpoints", "100", "--switch", "qm9700"),
     "sweep": (DESIGN, "--vary", "fabric.planes=1"),
     "recommend": ("--model", "llama3-70b", "--tokens", "1T"),
     "explain": (DESIGN, "cost.total"),
-    "calibrate": ("h100-sxm-80gb", "--cases", "{file}"),
-    "export": (DESIGN, "--to", "ibsim"),
-    "audit": (DESIGN, "{file}"),
+    "model calibrate": ("h100-sxm-80gb", "--cases", "{file}"),
+    "fabric export": (DESIGN, "--to", "ibsim"),
+    "fabric audit": (DESIGN, "{file}"),
     "diff": (DESIGN, "dgx-a100-10k"),
-    "verify": (DESIGN, "--with", "opensm"),
-    "reproduce": ("{report}",),
-    "accuracy communication": (),
-    "accuracy training": (),
-    "accuracy memory": (),
-    "measure fit": ("{file}", "--accelerator", "h100-sxm-80gb"),
-    "import nccl": ("{file}",),
+    "fabric verify": (DESIGN, "--with", "opensm"),
+    "model reproduce": ("{report}",),
+    "model accuracy communication": (),
+    "model accuracy training": (),
+    "model accuracy memory": (),
+    "model measure fit": ("{file}", "--accelerator", "h100-sxm-80gb"),
+    "fabric import nccl": ("{file}",),
     "catalog list": (),
     "catalog show": ("qm9700",),
     "catalog audit": (),
@@ -92,7 +91,7 @@ def test_every_command_refuses_what_it_cannot_place(command: str, report: Path, 
     file = tmp_path / "file.json"
     file.write_text("{}")
     arguments = [item.format(file=file, report=report) for item in ARGUMENTS.get(command, (DESIGN,))]
-    result = CliRunner().invoke(build(command.split()[0]), [*command.split(), *arguments, "--catalog", own])
+    result = invoked(*command.split(), *arguments, "--catalog", own)
     fault = f"{own}/quote.yaml:1:1: error: the price-book has no `id` [catalog-id]"
     if command == "check":  # its findings are its output
         assert (result.exit_code, result.stdout.startswith(fault)) == (2, True)

@@ -98,7 +98,7 @@ def test_a_book_may_not_extend_itself_through_its_base(tmp_path: Path) -> None:
 def test_the_example_of_the_docs_works(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "catalog.md").read_text().partition("```yaml\n")[2].partition("```")[0]
     folder = written(tmp_path / "quotes", ("usd-2026.yaml", text))
-    run = ffplan("design", "superpod-h100-4su", "--catalog", folder)
+    run = ffplan("design", "superpod-h100-4su", "--catalog", folder, "--full")
     assert run.code == 0
     assert "127 x 264,000" in run.out
 

@@ -145,5 +145,5 @@ def test_size_refuses_thirds_of_a_port() -> None:
 
 def test_staff_below_one_person_are_named() -> None:
     """Two for a thousand accelerators are 0.13 people for 64."""
-    assert "Staff are 0.13 of a person" in " ".join(ffplan("cost l40s-8-roce").out.split())
-    assert "of a person" not in ffplan("cost superpod-h100-4su").out
+    assert "Staff are 0.13 of a person" in " ".join(ffplan("cost l40s-8-roce --full").out.split())
+    assert "of a person" not in ffplan("cost superpod-h100-4su --full").out

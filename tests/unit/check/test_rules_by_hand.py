@@ -210,9 +210,11 @@ def mismatches(
     )
     own = design(
         spec=SimpleNamespace(fabric=fabric),
-        switch=part("sw", 100.0),
-        endpoint_link=part("end", endpoint),
-        inter_switch_link=part("mid", between or endpoint),
+        parts=SimpleNamespace(
+            switch=part("sw", 100.0),
+            endpoint_link=part("end", endpoint),
+            inter_switch_link=part("mid", between or endpoint),
+        ),
         uplink_breakout=up,
         stripes=stripes,
         groups=[SimpleNamespace(position=0, nics=[part("nic", nic)] * nics, fabric_nics=range(nics))],

@@ -76,10 +76,16 @@ def test_a_folder_without_yaml_is_refused(tmp_path: Path) -> None:
             "design fire-flyer-2 --format sarif",
             "ffplan design: --format: no `sarif`; known choice: `csv`, `html`, `json`, ",
         ),
-        ("schema desing", "ffplan catalog schema: no `desing`; did you mean `design`?"),
+        ("catalog schema desing", "ffplan catalog schema: no `desing`; did you mean `design`?"),
         ("catalog list --format xml", "ffplan catalog list: --format: no `xml`; known choice: `json`, `table`"),
-        ("verify fire-flyer-2 --with opensn", "ffplan fabric verify: --with: no `opensn`; did you mean `opensm`?"),
-        ("size -n 5 --switch qm9700 --tiers 9", "ffplan fabric size: --tiers: input should be less than or equal to 3"),
+        (
+            "fabric verify fire-flyer-2 --with opensn",
+            "ffplan fabric verify: --with: no `opensn`; did you mean `opensm`?",
+        ),
+        (
+            "fabric size -n 5 --switch qm9700 --tiers 9",
+            "ffplan fabric size: --tiers: input should be less than or equal to 3",
+        ),
     ],
 )
 def test_refused_values_read_like_our_other_errors(command: str, message: str) -> None:

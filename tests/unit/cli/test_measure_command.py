@@ -7,12 +7,10 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
-from ffplan.cli.app import build
 from ffplan.measuring import torch_device
 from ffplan.measuring.recording import read_recording, recording_text
-from tests.support import ROOT, ffplan, valid
+from tests.support import ROOT, ffplan, invoked, valid
 from tests.unit.calibration.recordings import made_up
 from tests.unit.measuring.fakes import RuledDevice
 
@@ -59,7 +57,7 @@ def test_a_run_writes_a_recording_and_says_how_far_it_is(tmp_path: Path, monkeyp
     ruled(monkeypatch)
     file = tmp_path / "run.json"
     words = ["measure", "run", "--sizes", "tiny", "--title", "rack 7", "--date", "2026-11-24", "-o", str(file)]
-    done = CliRunner().invoke(build(words[0]), words)
+    done = invoked(*words)
     assert done.exit_code == 0, done.output
     found, _ = read_recording(str(file))
     assert (found.title, found.date, found.rows, found.complete) == ("rack 7", "2026-11-24", 14, True)
@@ -71,7 +69,7 @@ def test_a_run_writes_a_recording_and_says_how_far_it_is(tmp_path: Path, monkeyp
 def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ruled(monkeypatch, stop_at=60)
     file = tmp_path / "run.json"
-    done = CliRunner().invoke(build("measure"), ["measure", "run", "--sizes", "tiny", "-o", str(file)])
+    done = invoked("measure", "run", "--sizes", "tiny", "-o", str(file))
     assert done.exit_code == 130
     found, _ = read_recording(str(file))
     assert not found.complete
@@ -82,7 +80,7 @@ def test_an_interrupted_run_keeps_what_is_finished(tmp_path: Path, monkeypatch: 
 def test_a_cpu_takes_the_tiny_plan_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ruled(monkeypatch)
     file = tmp_path / "run.json"
-    done = CliRunner().invoke(build("measure"), ["measure", "run", "--device", "cpu", "-o", str(file)])
+    done = invoked("measure", "run", "--device", "cpu", "-o", str(file))
     assert done.exit_code == 0
     assert read_recording(str(file))[0].load == "short"
     assert "its times are never fitted" in done.stderr

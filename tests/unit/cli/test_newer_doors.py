@@ -163,7 +163,7 @@ def test_a_folder_with_pipes_and_devices(tmp_path: Path) -> None:
     [
         (*SWEEP, "--points", f"{LONG}.csv"),
         (*SWEEP, "--points", f"{LONG}.parquet"),
-        ("audit", POD, LONG),
+        ("fabric audit", POD, LONG),
         ("diff", POD, LONG),
         ("init", "--from", "l40s-8-roce", "--folder", LONG),
         ("init", "-a", "h100-sxm-80gb", "-g", "16", "--folder", LONG),
@@ -216,7 +216,7 @@ def audited(folder: Path, text: str, *more: str) -> str:
     """Return what the audit of a file says that it refuses."""
     file = folder / "built.txt"
     file.write_text(text, encoding="utf-8", newline="")
-    return refused("audit", POD, str(file), *more)
+    return refused("fabric audit", POD, str(file), *more)
 
 
 LST = "{{ CA Ports:1 NodeGUID:1 {{a}} PN:{port} }} {{ SW Ports:28 NodeGUID:2 {{b}} PN:1 }} PHY={lanes}x SPD=25"
@@ -337,7 +337,7 @@ def test_days_of_cases(tmp_path: Path, day: str) -> None:
 def test_jobs_of_a_file(tmp_path: Path, text: str, words: str) -> None:
     file = tmp_path / "jobs.csv"
     file.write_text(text)
-    assert words in refused("utilization", "superpod-h100-4su", "--jobs", str(file))
+    assert words in refused("operate jobs", "superpod-h100-4su", "--jobs", str(file))
 
 
 def test_long_jobs_that_never_wait_cost_nothing(tmp_path: Path) -> None:
@@ -380,4 +380,4 @@ def test_rows_for_netbox_are_no_formulas(tmp_path: Path) -> None:
     ],
 )
 def test_tables_of_inventories_are_named(options: tuple[str, ...], words: str) -> None:
-    assert words in refused("export", "fire-flyer-2", *options)
+    assert words in refused("fabric export", "fire-flyer-2", *options)

@@ -10,11 +10,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
 from ffplan.base.plain import numbers, plain
 from ffplan.base.tracked import split_marks, track
-from ffplan.cli.app import build
 from ffplan.cost.inputs import LABELS
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.origins import FIGURES, Origins
@@ -23,7 +21,7 @@ from ffplan.results.origin import Evidence
 from ffplan.schema.described import described
 from ffplan.studies.explain.derivation import derivation_of
 from ffplan.studies.explain.told import told
-from tests.support import assess_file, ffplan
+from tests.support import assess_file, ffplan, invoked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +105,7 @@ def document_of(name: str) -> Document:
     kept: list[Document] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(import_module(f"ffplan.cli.{words[0]}"), "emit", lambda document, *_: kept.append(document))
-        done = CliRunner().invoke(build(), words)
+        done = invoked(*words)
     assert kept, done.output
     return kept[0]
 

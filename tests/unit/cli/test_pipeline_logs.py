@@ -82,7 +82,7 @@ def test_a_design_writes_no_command_into_the_log(form: str, tmp_path: Path) -> N
         design = tmp_path / "design.yaml"
         lines = [f'description: "{said}"' if line.startswith("description:") else line for line in text.splitlines()]
         design.write_text("\n".join(lines))
-        done = ffplan("design", str(design), "-f", form)
+        done = ffplan("design", str(design), "--full", "-f", form)
         assert done.code == 0, done.err
         assert "boo" in done.out
         assert not [line for line in lines_of(done.out) if is_command(line)]

@@ -230,7 +230,7 @@ def test_design_and_goodput_have_one_mtbf() -> None:
 
 
 def test_ranges_are_left_out_where_nothing_is_drawn() -> None:
-    certain, drawn = (ffplan("operate goodput", *POD, "--draws", count).out for count in ("0", "50"))
+    certain, drawn = (ffplan("operate goodput", *POD, "--draws", count, "--full").out for count in ("0", "50"))
     assert ("P50" in certain, "P50" in drawn) == (False, True)
     sizes = [next(line for line in text.splitlines() if "accelerators  MTBF" in line) for text in (certain, drawn)]
     assert [line.split()[-1] for line in sizes] == ["%", "P90"]
@@ -382,7 +382,7 @@ def test_the_goodput_of_a_convolutional_network() -> None:
     assert found["tokens_s_kept"] == pytest.approx(timed["tokens_s"] * found["goodput"]["likely"])
     larger = report("goodput", "fire-flyer-2", "-m", "llama3-70b", "-g", "512")["reliability"]
     assert found["goodput"]["likely"] > larger["goodput"]["likely"]  # a checkpoint of it is far larger
-    text = ffplan("operate goodput", *network, "--draws", "0").out
+    text = ffplan("operate goodput", *network, "--draws", "0", "--full").out
     assert "images/s" in text
     assert "tokens" not in text
     assert "one node writes a checkpoint" in " ".join(text.split())
@@ -456,7 +456,7 @@ def test_storage_on_its_own_network_takes_nothing_of_allreduce() -> None:
 
 
 def test_storage_that_stands_for_what_a_design_does_not_plan() -> None:
-    run = ffplan("operate storage", "superpod-h100-4su")
+    run = ffplan("operate storage", "superpod-h100-4su", "--full")
     assert run.code == 0
     assert "plans no storage" in " ".join(run.out.split())
     assert not report("storage", "superpod-h100-4su")["storage"]["planned"]

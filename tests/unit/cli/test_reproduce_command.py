@@ -159,7 +159,7 @@ def test_a_report_opens_no_pipe_and_no_device(tmp_path: Path) -> None:
 
 def test_shipped_designs_are_found_from_any_folder(tmp_path: Path) -> None:
     file, _ = saved(tmp_path, "design superpod-h100-4su")
-    code = f"import os, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['ffplan', 'reproduce', {str(file)!r}]; "
+    code = f"import os, sys; os.chdir({str(tmp_path)!r}); sys.argv = ['ffplan', 'model', 'reproduce', {str(file)!r}]; "
     code += "from ffplan.cli.app import run; sys.exit(run())"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(

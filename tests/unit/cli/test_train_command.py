@@ -280,7 +280,7 @@ def test_a_table_keeps_what_runs() -> None:
     assert [row["plan"]["gpus"] for row in rows] == [64, 128]
     assert [item["gpus"] for item in skipped] == [8]
     assert "16 ranks do not divide 8 accelerators" in skipped[0]["why"]
-    text = ffplan(*options)
+    text = ffplan(*options, "--full")
     assert text.code == 1
     assert "Where the plan cannot run" in text.out
     assert max(len(line) for line in text.out.splitlines()) <= 80
@@ -289,7 +289,7 @@ def test_a_table_keeps_what_runs() -> None:
 
 def test_every_scale_has_its_columns() -> None:
     scales = [64, 96, 128, 192, 256, 384, 512]
-    run = ffplan(f"{LLAMA} --batch 1536 --tp 8 --zero 3 --gpus", ",".join(map(str, scales)))
+    run = ffplan(f"{LLAMA} --full --batch 1536 --tp 8 --zero 3 --gpus", ",".join(map(str, scales)))
     assert run.code == 0, run.err
     heads = [line.split()[1:] for line in run.out.splitlines() if line.startswith("  part")]
     assert [name for head in heads for name in head] == [str(scale) for scale in scales]
@@ -298,8 +298,8 @@ def test_every_scale_has_its_columns() -> None:
 def test_what_products_reach_is_told_where_it_was_derived() -> None:
     """TF32 on A100 PCIe follows from Table II of the paper, bf16 was fitted."""
     options = ("--model", "gpt2-medium", "--gpus", "16", "--batch", "64")
-    plain = ffplan("train", "fire-flyer-2", *options)
-    derived = ffplan("train", "fire-flyer-2", *options, "--precision", "tf32")
+    plain = ffplan("train", "fire-flyer-2", *options, "--full")
+    derived = ffplan("train", "fire-flyer-2", *options, "--precision", "tf32", "--full")
     assert "products at tf32" in " ".join(derived.out.split())
     assert "products at" not in " ".join(plain.out.split())
 
@@ -308,16 +308,16 @@ def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:
     """The nearest plan that runs can be typed in; a search blames the unit; a unit is at most all layers."""
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\nzero: 3\nunit_layers: 1000\n")
-    refused = ffplan(TRAIN, "--gpus", "256", "--plan", str(file))
+    refused = ffplan(TRAIN, "--full", "--gpus", "256", "--plan", str(file))
     assert refused.code == 1
     assert "nearest plan that runs: without `unit_layers` --zero 3" in refused.err
     searched = ffplan(f"{TRAIN} --gpus 256 --search --tp 1 --pp 1 --plan", str(file))
     assert "can run with `unit_layers: 1000`; leave it out" in searched.err
     options = ("--gpus", "64", "--batch", "64", "--recompute", "full", "--plan", str(file))
-    whole = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options)
+    whole = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--full")
     assert "unit32" in whole.out
     assert "32 layers at a time and one unit ahead" in " ".join(whole.out.split())
-    alone = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--overlap", "none")
+    alone = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--overlap", "none", "--full")
     assert "one unit ahead" not in " ".join(alone.out.split())
 
 
@@ -370,11 +370,11 @@ def test_the_nearest_plan_can_be_typed_in_behind_what_was_asked(given: tuple[str
 
 def test_a_saved_plan_says_on_how_many_accelerators_it_runs(tmp_path: Path) -> None:
     file = tmp_path / "best.plan"
-    run = ffplan("train superpod-h100-4su -m deepseek-v3 -g 500 --search --batch 1024 --save", str(file))
+    run = ffplan("train superpod-h100-4su --full -m deepseek-v3 -g 500 --search --batch 1024 --save", str(file))
     assert run.code == 0, run.err
     assert "run it with --gpus" in run.err
     count = run.err.split()[-1]
-    assert ffplan("train superpod-h100-4su -m deepseek-v3 -g", count, "--plan", str(file)).code == 0
+    assert ffplan("train superpod-h100-4su --full -m deepseek-v3 -g", count, "--plan", str(file)).code == 0
     assert "kept to the schedule 1f1b" in " ".join(run.out.split())
     nowhere = ffplan(f"{TRAIN} --tp 8 --gpus 64 --save", str(tmp_path / "none" / "a.plan"))
     assert (nowhere.code, nowhere.out) == (2, "")
@@ -434,7 +434,7 @@ def test_the_fullest_stage_is_listed() -> None:
 def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not_run(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("kind: training-plan\nzero: 3\nshard: 3\nrecompute: full\n")
-    refused = ffplan(TRAIN, "--gpus", "256", "--plan", str(file))
+    refused = ffplan(TRAIN, "--full", "--gpus", "256", "--plan", str(file))
     assert refused.code == 2
     assert "the nearest plan that runs: without `shard` --zero 3 --recompute full" in refused.err
     assert "leave it out" in ffplan(TRAIN, "--gpus", "256", "--plan", str(file), "--search").err
@@ -481,7 +481,7 @@ def test_what_is_chosen_is_told(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     fields = ("zero: 3", "shard: 64", "recompute: full", "elementwise: eager", "offload: optimizer")
     file.write_text("\n".join(("kind: training-plan", *fields)) + "\n")
-    text = " ".join(ffplan(TRAIN, "--gpus", "256", "--plan", str(file)).out.split())
+    text = " ".join(ffplan(TRAIN, "--full", "--gpus", "256", "--plan", str(file)).out.split())
     told = (
         "shard64",
         "eager",
@@ -561,7 +561,7 @@ def test_a_search_at_the_edge_of_memory_names_a_plan_that_fits_beyond_doubt() ->
     assert first["memory_verdict"] == "edge"
     assert sure["slower"] == pytest.approx(sure["step_s"] / first["step_s"] - 1)
     assert sure["slower"] > 0
-    text = " ".join(ffplan(f"{job} --search").out.split())
+    text = " ".join(ffplan(f"{job} --search --full").out.split())
     plan = re.search(r"fits beyond doubt is (tp8 dp127 mb1 zero1):", text)
     assert plan is not None
     options = "--tp 8 --zero 1 --micro-batch 1 --grad-dtype bf16 --optimizer-dtype bf16"
@@ -569,7 +569,7 @@ def test_a_search_at_the_edge_of_memory_names_a_plan_that_fits_beyond_doubt() ->
     (alone,) = json.loads(ffplan(f"{job} {options} --format json").out)["rows"]
     assert alone["memory_verdict"] == "fits"
     assert alone["step_s"] == pytest.approx(sure["step_s"], rel=0.02)
-    none = ffplan("train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search")
+    none = ffplan("train superpod-h100-4su --model llama3-405b --gpus 64 --batch 64 --search --full")
     assert "No plan fits beyond doubt." in none.out
     fits = json.loads(ffplan("train superpod-h100-4su --model llama3-8b --gpus 64 --batch 64 --search -f json").out)
     assert (fits["rows"][0]["memory_verdict"], fits["sure"]) == ("fits", None)
@@ -736,7 +736,7 @@ def test_the_host_refuses_what_it_cannot_hold(tmp_path: Path) -> None:
 
 def test_a_report_begins_with_the_answer() -> None:
     job = "train superpod-h100-4su --model llama3-8b --batch 1024 --grad-dtype bf16"
-    found = " ".join(ffplan(f"{job} --search --gpus 96 --top 2").out.split())
+    found = " ".join(ffplan(f"{job} --search --gpus 96 --top 2 --full").out.split())
     report = json.loads(ffplan(f"{job} --search --gpus 96 --top 2 -f json").out)
     first = report["rows"][0]
     count = f"{first['plan']['gpus']} of 96" if first["idle"] else "96"
@@ -746,7 +746,7 @@ def test_a_report_begins_with_the_answer() -> None:
     assert f"What binds it: {first['binding_label']}; 10 % more of it would be {gain:.1f} % faster." in found
     assert found.index("The fastest") < found.index("GPUs plan")
     assert "is left" not in found
-    series = " ".join(ffplan(f"{job} --zero 1 --gpus 64,128").out.split())
+    series = " ".join(ffplan(f"{job} --zero 1 --gpus 64,128 --full").out.split())
     assert re.search(
         r"On 128 accelerators 99\.\d % of the rate of an accelerator is left: 1,\d\d\d,\d\d\d tokens/s", series
     )

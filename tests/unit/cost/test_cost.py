@@ -178,5 +178,5 @@ def test_every_server_with_accelerators_has_the_same_basis(tmp_path: Path) -> No
 
 
 def test_two_bases_are_named(tmp_path: Path) -> None:
-    run = ffplan("compare", "fire-flyer-2", str(written(tmp_path, "hgx-b200-8nic")))
+    run = ffplan("compare", "fire-flyer-2", str(written(tmp_path, "hgx-b200-8nic")), "--full")
     assert "Power in training has two bases: power 0.75 x rated, fire-flyer-2 measured." in " ".join(run.out.split())

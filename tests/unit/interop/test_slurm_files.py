@@ -271,7 +271,7 @@ def test_a_configmap_among_other_objects() -> None:
         report = read(text)
         assert [switch.name for switch in report.topologies[0].switches] == ["a"]
         assert report.remarks == ("read from a ConfigMap", "1 further ConfigMap with a topology: the first is read")
-    with pytest.raises(InputError, match=r"topology.conf:13:1: error: `Nodes=n1` is no line of a topology"):
+    with pytest.raises(InputError, match=r"topology.conf:13:1: error: `Nodes=n1` is not a topology line"):
         read("kind: Namespace\n---\n" * 4 + first.replace("SwitchName=a Nodes=n[1-2]", "Nodes=n1"))
     assert one("---\nkind: Namespace\n---\n- {topology: t, flat: true}\n").kind == "flat"
 
@@ -328,9 +328,9 @@ def test_a_file_included_twice_is_read_twice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("files", "place", "words"),
     [
-        ({"topology_conf": "\nInclude a.conf\n"}, "topology.conf:2", "`a.conf` is included, and cannot be read: No s"),
-        ({"topology_conf": "Include *.conf\n"}, "topology.conf:1", "`*.conf` is included, and cannot be read: No such"),
-        ({"topology_conf": "Include sub\n", "sub__a": ""}, "topology.conf:1", "`sub` is included, and is no file"),
+        ({"topology_conf": "\nInclude a.conf\n"}, "topology.conf:2", "`a.conf` is included, but cannot be read: No s"),
+        ({"topology_conf": "Include *.conf\n"}, "topology.conf:1", "`*.conf` is included, but cannot be read: No such"),
+        ({"topology_conf": "Include sub\n", "sub__a": ""}, "topology.conf:1", "`sub` is included, but is not a"),
         ({"topology_conf": "Include topology.conf\n"}, "topology.conf:1", "`topology.conf` includes itself"),
         (
             {

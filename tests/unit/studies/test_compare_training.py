@@ -71,7 +71,7 @@ def test_a_job_on_two_designs() -> None:
 def test_a_smaller_design_bounds_the_job_and_each_says_what_it_gives() -> None:
     """Of 1,016 and 10,000 accelerators 1,016 are compared, which is said; each own speed is that of `train`."""
     job = "--model llama3-70b --batch 512"
-    run = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}")
+    run = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --full")
     assert "The job has 1,016 accelerators, the most that `superpod-h100-4su` gives to one" in run.out
     assert "`fire-flyer-2` could give 10,000." in run.out.replace("\n", " ")
     report: Any = json.loads(ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --format json").out)
@@ -96,7 +96,7 @@ def test_capital_is_the_purchase_where_none_has_gaps() -> None:
 def test_capital_in_two_currencies_names_them() -> None:
     """11,606 units over 10,000 accelerators, and some 38 million dollars over 1,016, are no row of one unit."""
     job = "--model llama3-8b --batch 512 --gpus 64"
-    found = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job}").out
+    found = ffplan(f"compare superpod-h100-4su fire-flyer-2 {job} --full").out
     (row,) = [line.split() for line in found.splitlines() if line.startswith("parts a token/s")]
     assert row[4::2] == ["USD", "paper-unit"]
 

@@ -83,7 +83,7 @@ def test_phases_buy_the_whole_design() -> None:
     assert first["capex"] + second["capex"] == pytest.approx(found["tco"]["capex"])
     assert first["reserve"]
     assert second["reserve"] == []
-    text = " ".join(ffplan("cost site-h100-100k --draws 0").out.split())
+    text = " ".join(ffplan("cost site-h100-100k --draws 0 --full").out.split())
     assert "first-half buys 6,398 hgx-h100-8nic, 3,418 sn5600" in text
     assert "whole buys 6,397 hgx-h100-8nic, 825 sn5600" in text
     assert sum(row["capex"] for row in found["tco"]["cash_flow"]) == pytest.approx(found["tco"]["capex"], rel=1e-6)

@@ -285,9 +285,9 @@ def test_overlaid_parts_are_named_in_text(overlay: Path) -> None:
     overlay_part(overlay, "qm8700")
     for form in ("table", "markdown"):
         assert "qm8700 from" in " ".join(
-            ffplan("design", "fire-flyer-2", "--catalog", str(overlay), "-f", form).out.split()
+            ffplan("design", "fire-flyer-2", "--catalog", str(overlay), "--full", "-f", form).out.split()
         )
-    assert "your parts" not in ffplan("design", "fire-flyer-2").out
+    assert "your parts" not in ffplan("design", "fire-flyer-2", "--full").out
 
 
 def test_a_bound_is_message_over_bandwidth_and_a_time_takes_longer() -> None:
@@ -429,7 +429,9 @@ def test_cables_as_sold_are_those_of_the_bill(name: str) -> None:
 
 
 def test_the_report_shows_cables_as_sold_where_they_are_not_the_links() -> None:
-    apart, alike = (ffplan("design", f"designs/{name}.yaml").out for name in ("hpn-dual-plane", "superpod-h100-4su"))
+    apart, alike = (
+        ffplan("design", f"designs/{name}.yaml", "--full").out for name in ("hpn-dual-plane", "superpod-h100-4su")
+    )
     assert "  cables as sold   7,680 endpoint, 7,200 between switches\n" in apart
     told = " ".join(apart.split())
     assert "14,400 links between switches take 7,200 cables as sold, pairs of modules: a module serves" in told

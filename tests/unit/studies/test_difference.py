@@ -105,7 +105,11 @@ def test_revisions_of_git(tmp_path: Path) -> None:
 
 def standard_input(text: str, *arguments: str) -> Run:
     done = subprocess.run(
-        [sys.executable, "-m", "ffplan", "diff", *arguments], input=text, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ffplan", "diff", "--full", *arguments],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return Run(done.returncode, done.stdout, done.stderr)
 
@@ -122,7 +126,7 @@ def test_standard_input_and_saved_reports(tmp_path: Path) -> None:
     assert "A saved report holds no design file" in str(found["notes"])
     assert figures(found)["capex"]["relative"] == pytest.approx(0.05, abs=0.1)
     saved.write_text("{}")
-    assert "this report does not name the files it rests on" in ffplan("diff", str(saved), FF2).err
+    assert "this report does not name the files it rests on" in ffplan("diff", str(saved), FF2, "--full").err
 
 
 def test_a_fabric_as_built_belongs_to_audit(tmp_path: Path) -> None:

@@ -203,8 +203,9 @@ def words(*names: str) -> list[str]:
 def test_two_designs_of_one_size_are_compared_as_wholes() -> None:
     said = words("fire-flyer-2", "dgx-a100-10k")
     assert said[0] == (
-        "fire-flyer-2 has the advantage over dgx-a100-10k in purchase (50 % less: 11,606 paper-unit against 23,000 "
-        "paper-unit), switches (91 % fewer: 122 against 1,320) and IT power (44 % less: 3,276 kW against 5,824 kW)."
+        "fire-flyer-2 has the advantage over dgx-a100-10k in price of the planned parts (50 % less: 11,606 paper-unit "
+        "against 23,000 paper-unit), switches (91 % fewer: 122 against 1,320) and IT power (44 % less: "
+        "3,276 kW against 5,824 kW)."
     )
     assert said[1].startswith(
         "dgx-a100-10k has the advantage over fire-flyer-2 in bisection (125 times as much: 125,000 GB/s against 1,000 "
@@ -232,21 +233,23 @@ def test_two_designs_of_different_sizes_are_compared_by_accelerator() -> None:
     assert switches.startswith("spectrum-x-4096 has the advantage over superpod-h100-4su in ")
     assert f"31.2 against {48 / 1016 * 1000:.1f}" in switches
     assert "(3 % faster: 163 GB/s with nccl against 159 GB/s with nccl)" in said[1]
-    assert "superpod-h100-4su and spectrum-x-4096 are alike in purchase, IT power and bisection." in said
+    assert (
+        "superpod-h100-4su and spectrum-x-4096 are alike in price of the planned parts, IT power and bisection." in said
+    )
 
 
 def test_what_cannot_be_compared_is_named() -> None:
     said = words("fire-flyer-2", "superpod-h100-4su")
     assert (
-        "fire-flyer-2 and superpod-h100-4su cannot be compared in purchase and allreduce of 186 MiB and 1 GiB over all "
-        "accelerators."
+        "fire-flyer-2 and superpod-h100-4su cannot be compared in price of the planned parts and allreduce of 186 MiB "
+        "and 1 GiB over all accelerators."
     ) in said
 
 
 @pytest.mark.parametrize("form", ["table", "html", "markdown"])
 def test_every_report_begins_with_the_verdict_and_draws_none_from_gemm(form: str) -> None:
-    text = " ".join(ffplan(f"compare fire-flyer-2 dgx-a100-10k -f {form}").out.split())
-    assert "has the advantage over dgx-a100-10k in purchase" in text
+    text = " ".join(ffplan(f"compare fire-flyer-2 dgx-a100-10k --full -f {form}").out.split())
+    assert "has the advantage over dgx-a100-10k in price of the planned parts" in text
     assert text.index(NO_JOB) < text.index("Compute node")
     verdict = text[: text.index("Compute node")]
     assert "GEMM" not in verdict.partition("<body>")[2] if form == "html" else "GEMM" not in verdict

@@ -39,7 +39,7 @@ def found(assessment: Assessment, rule: str) -> list[Finding]:
 @pytest.mark.parametrize("server", UNPRICED)
 def test_a_server_without_a_price_leaves_a_full_report(tmp_path: Path, server: str) -> None:
     path = on_server(tmp_path, server)
-    text = run("design", str(path))
+    text = run("design", str(path), "--full")
     assert text.code == 0, text.err
     assert f"partial: no price of `{server}`" in text.out
     assert "4,096 x no price" in text.out
@@ -82,7 +82,7 @@ def test_nothing_with_a_price(tmp_path: Path) -> None:
         tmp_path, "fire-flyer-2", ("server: fire-flyer-2-node", "server: hgx-b200-8nic"), ("1250", "125")
     )
     path.write_text(path.read_text().replace("qm8700", "qm9700").replace("hdr-aoc", "400g-aoc"))
-    text = words(run("design", str(path)).out)
+    text = words(run("design", str(path), "--full").out)
     assert "nothing has a price in `fire-flyer-2-relative`; partial: no price of" in text
     cost = assess_file(path).cost
     assert cost is not None
@@ -91,7 +91,7 @@ def test_nothing_with_a_price(tmp_path: Path) -> None:
 
 def test_no_ratio_of_totals_between_a_partial_and_a_whole_cost(tmp_path: Path) -> None:
     path = on_server(tmp_path, "hgx-b200-8nic", ("name: fire-flyer-next", "name: blackwell"))
-    text = run("compare", "fire-flyer-next", str(path)).out.splitlines()
+    text = run("compare", "fire-flyer-next", str(path), "--full").out.splitlines()
     assert text[0] == "Totals are not comparable."
     assert "The cost of blackwell is partial: no price of `hgx-b200-8nic`." in " ".join(text[:4])
     assert any(line.startswith("planned parts") and line.endswith("83.38 mn, partial") for line in text)
@@ -109,7 +109,7 @@ def test_no_ratio_of_totals_over_different_scopes(tmp_path: Path) -> None:
         ("name: fire-flyer-next", "name: bare"),
         ("price_book: usd-2024", "price_book: usd-2024\n  exclude: [endpoint-links]"),
     )
-    text = run("compare", "fire-flyer-next", str(path)).out.splitlines()
+    text = run("compare", "fire-flyer-next", str(path), "--full").out.splitlines()
     assert text[0] == "Totals are not comparable."
     assert "different scopes: without endpoint links against everything" in " ".join(text[:4])
     report = json.loads(run("compare", "fire-flyer-next", str(path), "--format", "json").out)
@@ -119,9 +119,9 @@ def test_no_ratio_of_totals_over_different_scopes(tmp_path: Path) -> None:
 
 def test_a_lone_gemm_rate_is_named_where_it_is_missing(overlay: Path) -> None:
     overlay_part(overlay, "a100-pcie-40gb", ("  tf32: {value: 107 TFLOP/s, source: paper, note: Table II}\n", ""))
-    design = words(run("design", "fire-flyer-2", "--catalog", str(overlay)).out)
+    design = words(run("design", "fire-flyer-2", "--full", "--catalog", str(overlay)).out)
     assert "no rate of `a100-pcie-40gb` in TF32" in design
-    text = run("compare", "dgx-a100-10k", "fire-flyer-2", "--catalog", str(overlay)).out
+    text = run("compare", "dgx-a100-10k", "fire-flyer-2", "--full", "--catalog", str(overlay)).out
     assert "GEMM performance is over FP16 only" in words(text)
 
 
@@ -136,7 +136,7 @@ def test_a_missing_power_marks_the_sums_it_belongs_to(overlay: Path, tmp_path: P
     (finding,) = found(a, "limit-it-power")
     assert "the limit cannot be checked" in finding.message
     assert "with no `power` of `qm8700`" in finding.message
-    assert "partial: no `power` of `qm8700`" in words(run("design", str(path), "--catalog", str(overlay)).out)
+    assert "partial: no `power` of `qm8700`" in words(run("design", str(path), "--full", "--catalog", str(overlay)).out)
 
 
 def test_a_missing_power_of_a_component_leaves_a_measured_sum_whole(overlay: Path) -> None:

@@ -97,7 +97,7 @@ def test_three_verdicts_by_micro_batch() -> None:
     seen = []
     for micro in (1, 2, 4):
         job = f"train superpod-h100-4su --model llama3-8b --gpus 8 --batch 64 --tp 2 --micro-batch {micro} -f json"
-        run = ffplan(job)
+        run = ffplan(f"{job} --full")
         seen.append((run.code, json.loads(run.out)["rows"][0]["memory_verdict"] if run.code == 0 else "refused"))
     assert seen == [(0, "fits"), (0, "edge"), (1, "refused")]
 
@@ -106,7 +106,7 @@ def test_unknown_margins_are_said_to_be_unknown() -> None:
     """No reserve of XLA is known: what fits there is what is allocated, and the result says so."""
     assert margins_of("xla-2025").reserved is None
     job = "train superpod-h100-4su --model llama3-8b --gpus 8 --batch 64 --tp 2 --stack xla-2025 -f json"
-    report = json.loads(ffplan(job).out)
+    report = json.loads(ffplan(f"{job} --full").out)
     row = report["rows"][0]
     assert (row["reserved_low_gib"], row["reserved_high_gib"], row["transient_gib"]) == (None, None, 0)
     assert any("what xla reserves beyond that is not known here" in text for text in report["assumptions"])
@@ -115,13 +115,13 @@ def test_unknown_margins_are_said_to_be_unknown() -> None:
 def test_a_plan_counted_over_its_room_runs_where_its_stack_did() -> None:
     """Llama 3 405B on 8,192 H100, Table 4: refused with the way through, and at the edge with its stack."""
     job = "train megascale-12288 --model llama3-405b --gpus 8192 --batch 2048 --tp 8 --pp 16 --chunks 8"
-    refused = ffplan(job)
+    refused = ffplan(f"{job} --full")
     assert refused.code == 1
     assert "--stack meta-2024 times the plan" in refused.err
-    run = ffplan(f"{job} --stack meta-2024")
+    run = ffplan(f"{job} --stack meta-2024 --full")
     assert run.code == 0
     assert "Memory is at the edge" in run.out
-    assert ffplan(f"{job} --stack meta-2024 --memory 78GiB").code == 1
+    assert ffplan(f"{job} --stack meta-2024 --memory 78GiB --full").code == 1
 
 
 def test_a_limit_that_is_given_is_kept_to() -> None:
