@@ -51,12 +51,33 @@ _LONGEST = max(map(len, TOP))
 """Letters of the longest name of a command [1]."""
 
 
-def build(only: str | None = None, name: str | None = None) -> typer.Typer:
+class _BriefCommand(typer.core.TyperCommand):
+    """A command whose help shows its common options."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the common options, and how to see the others."""
+        common = TOP[self.name].common if self.name in TOP else ()
+        options: list[Any] = [option for option in self.params if option.param_type_name == "option"]
+        rare = [
+            option for option in options if common and not option.hidden and not {*option.opts} & {*common, "--help"}
+        ]
+        for option in rare:
+            option.hidden = True
+        super().format_options(ctx, formatter)
+        for option in rare:
+            option.hidden = False
+        if rare:
+            formatter.write_paragraph()
+            formatter.write_text(f"{len(rare)} rarer options: --help-all")
+
+
+def build(only: str | None = None, name: str | None = None, *, brief: bool = False) -> typer.Typer:
     """Return the command line.
 
     Args:
         only: name of the one command or group to load; all of them if omitted.
         name: name of the one command to load of that group; all of it if omitted.
+        brief: the help of a command with many options shows the common ones.
     """
     app = typer.Typer(
         name="ffplan",
@@ -69,18 +90,24 @@ def build(only: str | None = None, name: str | None = None) -> typer.Typer:
     app.callback()(_main)
     for key, command in TOP.items():
         if only in (None, key):
-            _add(app, key, command, name)
+            _add(app, key, command, name, _BriefCommand if brief else None)
     return app
 
 
-def _add(app: typer.Typer, name: str, command: Command, only: str | None) -> None:
+def _add(
+    app: typer.Typer,
+    name: str,
+    command: Command,
+    only: str | None,
+    cls: type[typer.core.TyperCommand] | None = None,
+) -> None:
     """Add a command to the command line, or a group with one of its commands, or all."""
     module: Any = import_module(f"ffplan.cli.{command.module}") if command.module else None
     if command.commands is None:
         if hasattr(module, "app"):
             app.add_typer(module.app, name=name, short_help=command.summary)
         else:
-            app.command(name, short_help=command.summary)(_viewed(getattr(module, command.module)))
+            app.command(name, cls=cls, short_help=command.summary)(_viewed(getattr(module, command.module)))
         return
     summary = f"{command.summary[:1].upper()}{command.summary[1:]}."
     group = typer.Typer(help=summary, no_args_is_help=True, rich_markup_mode=None)
@@ -172,7 +199,9 @@ def run() -> int:
     if note is not None:
         print(note, file=sys.stderr)
     try:
-        code = build(*_invoked(words))(words, standalone_mode=False, prog_name="ffplan")
+        whole = "--help-all" in words
+        words = ["--help" if word == "--help-all" else word for word in words]
+        code = build(*_invoked(words), brief=not whole)(words, standalone_mode=False, prog_name="ffplan")
         return code if isinstance(code, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY
+
 from ffplan.base.record import record
 
 
@@ -13,12 +15,25 @@ class Command:
     """What the help says of it, in a line."""
     module: str = ""
     """Its module under `ffplan.cli`; empty if it has no function of its own."""
+    _: KW_ONLY
     commands: dict[str, Command] | None = None
     """Commands of a group, beside those of its module."""
     former: str = ""
     """Name that it had; it still works, and says the new one."""
+    common: tuple[str, ...] = ()
+    """Options that its help shows; all of them if empty, and with `--help-all`."""
 
 
+_OUTPUT = ("--format", "--output", "--full", "--section", "--catalog")
+_TRAIN = (
+    *("--model", "--gpus", "--batch", "--precision", "--tp", "--pp", "--dp", "--ep", "--zero", "--recompute"),
+    *("--search", "--plan", "--save", "--tokens", "--stack"),
+)
+_RECOMMEND = (
+    *("--model", "--tokens", "--days", "--chance", "--sustained", "--aim", "--capex", "--power", "--accelerator"),
+    *("--exclude", "--later", "--folder", "--best"),
+)
+_COLLECTIVE = ("--op", "--library", "--size", "--gpus", "--algorithm", "--sharp", "--tokens", "--chart")
 _OPERATE = {
     "goodput": Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
     "storage": Command("capacity, rates and what binds them", "storage", former="storage"),
@@ -51,12 +66,14 @@ PANELS = {
         "check": Command("designs in CI: rules, limits, policies", "check"),
         "diff": Command("two versions of a design, and what changed", "diff"),
         "cost": Command("own or rent, and what a training run costs", "cost"),
-        "recommend": Command("the best purchase that trains a model in time", "recommend"),
+        "recommend": Command(
+            "the best purchase that trains a model in time", "recommend", common=(*_RECOMMEND, *_OUTPUT)
+        ),
         "sweep": Command("a design varied along any paths", "sweep"),
     },
     "Predict": {
-        "train": Command("seconds a step, memory and what binds", "train"),
-        "collective": Command("a collective over sizes and scales", "collective"),
+        "train": Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),
+        "collective": Command("a collective over sizes and scales", "collective", common=(*_COLLECTIVE, *_OUTPUT)),
         "operate": Command("goodput, storage and jobs of a cluster", commands=_OPERATE),
     },
     "Build": {
@@ -64,7 +81,7 @@ PANELS = {
     },
     "Trust": {
         "explain": Command("where a figure comes from, or what a rule means", "explain"),
-        "catalog": Command("parts, prices, their sources, and schemas", "catalog", _CATALOG),
+        "catalog": Command("parts, prices, their sources, and schemas", "catalog", commands=_CATALOG),
         "model": Command("accuracy and calibration of the model", commands=_MODEL),
     },
 }

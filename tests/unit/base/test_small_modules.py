@@ -143,6 +143,7 @@ DROPPED = """
 import os, signal, sys, time
 from ffplan.base import interrupts
 interrupts.AGAIN = 0.2
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
 interrupts.listen()
 sys.unraisablehook = lambda _: None
 

@@ -167,7 +167,7 @@ def test_names_of_files_cannot_write_to_the_terminal(tmp_path: Path) -> None:
 def test_a_bug_of_ours_exits_with_70(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     from ffplan.cli import app
 
-    def broken(only: str | None, name: str | None) -> None:
+    def broken(only: str | None, name: str | None, *, brief: bool) -> None:
         raise RuntimeError("boom")
 
     monkeypatch.setattr(app, "build", broken)
@@ -236,3 +236,24 @@ def test_broken_designs_of_a_comparison_are_all_reported() -> None:
     assert run.code == 2
     assert "fabric-capacity" in run.err
     assert "tests/conftest.py:" in run.err
+
+
+def test_the_top_has_sixteen_names_at_most_on_one_screen() -> None:
+    lines = ffplan("--help").out.splitlines()
+    names = [line.split()[0] for line in lines[lines.index("Plan:") :] if line.startswith("  ")]
+    assert len(names) <= 16
+    assert (len(lines) <= 40, max(map(len, lines)) <= 80) == (True, True)
+
+
+@pytest.mark.parametrize(("former", "now"), [("size", "fabric size"), ("cabling", "fabric cables")])
+def test_a_former_name_works_and_says_the_new_one(former: str, now: str) -> None:
+    old, new = ffplan(former, "--help"), ffplan(now, "--help")
+    assert (old.code, old.out) == (new.code, new.out) == (0, new.out)
+    assert old.err.startswith(f"ffplan: `ffplan {former}` is now `ffplan {now}`")
+
+
+def test_help_shows_common_options_and_help_all_every_one() -> None:
+    brief, whole = ffplan("train", "--help").out, ffplan("train", "--help-all").out
+    assert ("--grad-reduce-dtype" in brief, "--grad-reduce-dtype" in whole) == (False, True)
+    assert "rarer options: --help-all" in brief
+    assert "rarer options" not in whole

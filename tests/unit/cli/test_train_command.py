@@ -317,7 +317,7 @@ def test_units_too_large_are_told_to_be_left_out(tmp_path: Path) -> None:
     whole = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--full")
     assert "unit32" in whole.out
     assert "32 layers at a time and one unit ahead" in " ".join(whole.out.split())
-    alone = ffplan("train", "superpod-h100-4su", "--model", "llama3-8b", *options, "--overlap", "none", "--full")
+    alone = ffplan("train superpod-h100-4su --model llama3-8b --full --overlap none", *options)
     assert "one unit ahead" not in " ".join(alone.out.split())
 
 

@@ -285,7 +285,7 @@ def test_overlaid_parts_are_named_in_text(overlay: Path) -> None:
     overlay_part(overlay, "qm8700")
     for form in ("table", "markdown"):
         assert "qm8700 from" in " ".join(
-            ffplan("design", "fire-flyer-2", "--catalog", str(overlay), "--full", "-f", form).out.split()
+            ffplan("design fire-flyer-2 --full --catalog", str(overlay), "-f", form).out.split()
         )
     assert "your parts" not in ffplan("design", "fire-flyer-2", "--full").out
 
