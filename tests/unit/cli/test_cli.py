@@ -124,7 +124,7 @@ def test_standard_output_that_takes_nothing_is_bad_usage(command: str) -> None:
 def test_a_terminal_without_unicode_still_gets_its_report(tmp_path: Path) -> None:
     path = vary_design(tmp_path, "fire-flyer-2", ("description: 10,000", "description: Größe 集群 10,000"))
     for form in ("table", "json"):
-        done = shell(f"ffplan design {path} --format {form}", PYTHONIOENCODING="ascii")
+        done = shell(f"ffplan design {path} --full --format {form}", PYTHONIOENCODING="ascii")
         assert done.returncode == 0, done.stderr
         assert "Gr\\xf6\\xdfe" in done.stdout
 
