@@ -121,9 +121,7 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
 def _bought(report: RecommendReport) -> str:
     if not report.designs:
         measured = " measured" if report.unmeasured else ""
-        return (
-            f"No{measured} design meets the target within the limits{'; the nearest are below' if report.near else ''}."
-        )
+        return f"No{measured} design meets the target within the limits.{_nearest(report)}"
     best = report.designs[0]
     days = ranged(best.days, best.days_p10, best.days_p90, "days")
     sure = f", {percent(best.in_time_share)} sure to be in time" if best.in_time_share is not None else ""
@@ -132,6 +130,15 @@ def _bought(report: RecommendReport) -> str:
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}: "
         f"{amount(best.capex, 3)} {report.currency}, done in {days}{sure}.{edge}"
     )
+
+
+def _nearest(report: RecommendReport) -> str:
+    """Return which limits the nearest design breaks, each with its figure over the limit."""
+    if not report.near:
+        return ""
+    nearest = report.near[0]
+    breaks = listed(f"{name} x {number(ratio, 3)}" for name, ratio in nearest.breaks.items())
+    return f" The nearest, {nearest.name.removeprefix(f'{report.model}-')}, breaks {breaks}."
 
 
 def _paper(design: RecommendedDesign, report: RecommendReport) -> str:

@@ -405,7 +405,9 @@ def test_files_of_a_checkpoint_are_opened_before_its_transfer(tmp_path: Path) ->
     job = ("-m", "llama-13b", "-g", "512")
     plain = report("storage", "fire-flyer-2", *job)
     assert (plain["metadata"]["files"], plain["metadata"]["open_s"], plain["burst"]["files"]) == (512, None, 512)
-    assert "a checkpoint's 512 are opened at once" in " ".join(ffplan("operate storage fire-flyer-2", *job).out.split())
+    assert "a checkpoint's 512 are opened at once" in " ".join(
+        ffplan("operate storage fire-flyer-2 --full", *job).out.split()
+    )
     text = (ROOT / "designs" / "fire-flyer-2.yaml").read_text()
     storage = "  - {role: storage,"
     assert storage in text

@@ -27,7 +27,8 @@ from tests.support import ffplan, valid
 if TYPE_CHECKING:
     from pathlib import Path
 
-ASKED = ("recommend", "--model", "llama3-8b", "--tokens", "1T", "--days", "30")
+ASKED = ("recommend", "--model", "llama3-8b", "--tokens", "1T", "--days", "30", "--chance", "0.5")
+"""Half a chance to be in time: about the likely days, which the sizes below were worked out for."""
 
 
 def quiet(words: str) -> None:
@@ -36,7 +37,7 @@ def quiet(words: str) -> None:
 
 def target(**changed: object) -> Target:
     fields: dict[str, object] = {"model": "llama3-8b", "tokens": 1e12, "days": 30.0, "book": "usd-2026", "pue": 1.25}
-    fields |= {"allowed": ("h100-sxm-80gb",)}
+    fields |= {"allowed": ("h100-sxm-80gb",), "chance": 0.5}
     return Target(**(fields | changed))  # type: ignore[arg-type]
 
 
@@ -89,12 +90,27 @@ def test_the_command(tmp_path: Path) -> None:
     mine.write_text("mine")
     refused = ffplan(*(*ASKED, "-a", "h100-sxm-80gb", "--best", "2"), "--folder", str(tmp_path))
     assert (refused.code, f"{mine} exists already" in refused.err, mine.read_text()) == (2, True, "mine")
-    assert "Designs that meet it" in refused.out  # what was found is not lost
+    assert "Buy " in refused.out  # what was found is not lost
+
+
+@pytest.mark.deep
+def test_a_design_is_in_time_with_the_chance_that_was_asked_for() -> None:
+    """Over draws of its own: of 4,000, where it was sized with 2,000."""
+    asked = ("recommend", "--model", "llama3-8b", "--tokens", "1T", "--days", "30", "-a", "h100-sxm-80gb", "-f", "json")
+    sizes = {}
+    for chance in (0.5, 0.85, 0.95):
+        report = json.loads(ffplan(*asked, "--chance", str(chance)).out)
+        assert report["chance"] == chance
+        assert all(row["days_at_chance"] <= 30 for row in report["designs"])
+        assert all(row["in_time_share"] >= chance - 0.02 for row in report["designs"])
+        sizes[chance] = report["designs"][0]["accelerators"]
+    assert sizes[0.5] < sizes[0.95]
+    assert list(sizes.values()) == sorted(sizes.values())
 
 
 @pytest.mark.deep
 def test_nothing_within_the_limits() -> None:
-    run = ffplan(*(*ASKED, "-a", "h100-sxm-80gb"), "--capex", "$1M")
+    run = ffplan(*ASKED, *("-a", "h100-sxm-80gb", "--capex", "$1M", "--full"))
     assert run.code == 1
     assert "No design can train llama3-8b on 1 T tokens in 30 days within the limits." in run.out
     assert "The nearest, h100-sxm-80gb-full-1nic, breaks capex x 1.48" in " ".join(run.out.split())
@@ -179,7 +195,7 @@ def test_a_limit_of_floor(tmp_path: Path) -> None:
     tight = ffplan(*asked, "--area-per-rack", "5m2", "--floor", f"{best['floor_m2'] - 1} m2", "-f", "json")
     near = json.loads(tight.out)["near"][0]
     assert (tight.code, set(near["breaks"])) == (1, {"floor"})
-    loose = ffplan(*asked, "--floor", f"{best['floor_m2']} m2")
+    loose = ffplan(*asked, "--full", "--floor", f"{best['floor_m2']} m2")
     assert (loose.code, "recalled: state yours with `--area-per-rack`" in " ".join(loose.out.split())) == (0, True)
 
 
@@ -286,7 +302,7 @@ def test_a_speed_without_runs_is_said_to_be_estimated() -> None:
         asked = (*ASKED, "-a", name, "--best", "1")
         run = ffplan(*asked, "-f", "json")
         assert json.loads(run.out)["designs"][0]["estimated_from"] == estimated
-        assert (words in " ".join(ffplan(*asked).out.split())) == (estimated is not None)
+        assert (words in " ".join(ffplan(*asked, "--full").out.split())) == (estimated is not None)
 
 
 @pytest.mark.deep
@@ -333,7 +349,7 @@ def test_a_purchase_in_phases(tmp_path: Path) -> None:
     assert all(row["days"] <= row["days_wanted"] for row in bought)
     assert [row["nodes"] for row in bought] == sorted({row["nodes"] for row in bought})
     assert bought[-1]["accelerators"] == best["accelerators"] == 8 * best["nodes"] == 8 * bought[-1]["nodes"]
-    assert sum(row["capex"] for row in bought) == pytest.approx(best["capex"], rel=1e-9)
+    assert sum(row["capex"] for row in bought) == pytest.approx(best["capex"], abs=0.01 * len(bought))  # each in cents
     assert bought[-1]["alone"] == pytest.approx(best["capex"], rel=1e-9)
     assert bought[0]["capex"] == pytest.approx(bought[0]["alone"], rel=0.03)
     assert ffplan("check", best["file"]).code == 0
@@ -345,11 +361,11 @@ def test_a_purchase_in_phases(tmp_path: Path) -> None:
 
 @pytest.mark.deep
 def test_a_purchase_in_phases_in_words() -> None:
-    run = ffplan(*LATER)
+    run = ffplan(*LATER, "--full")
     assert run.code == 0, run.err
     said = " ".join(run.out.split())
     assert "Bought in phases: first " in said
-    assert "than a cluster of that size alone. For nine chances" in said
+    assert "than a cluster of that size alone." in said
     assert "A cluster that grows is sized for its last purchase." in said
 
 
