@@ -96,6 +96,9 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         rows.append(("a checkpoint", span(burst.save_s), f"{stored(burst.bytes)} of {burst.model}"))
     if reads is not None:
         rows.append(("the job reads", f"{number(reads.gbyte_s, 3)} GB/s", f"{100 * reads.share:.2g} % of the rate"))
+    images = report.images.job if report.images is not None else None
+    if images is not None:
+        rows.append(("images", f"{number(images.images_s, 3)} a second", f"{percent(images.fed)} of them fed"))
     planned = "" if s.planned else " The design plans none: its ownership profile sizes it."
     tier = (
         f"It meets NVIDIA's guidance `{met[-1]}` for as many accelerators."
