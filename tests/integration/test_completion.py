@@ -34,6 +34,6 @@ def complete(line: str, tmp_path: Path) -> list[str]:
 
 
 def test_commands_designs_and_parts(tmp_path: Path) -> None:
-    assert {"design", "compare", "check", "catalog", "schema"} <= set(complete("ffplan ", tmp_path))
+    assert {"design", "compare", "check", "catalog", "fabric"} <= set(complete("ffplan ", tmp_path))
     assert "fire-flyer-2" in complete("ffplan design fire", tmp_path)
     assert complete("ffplan catalog show qm87", tmp_path) == ["qm8700"]
