@@ -109,7 +109,7 @@ def test_the_demo_needs_what_its_lock_names_alone(tmp_path: Path) -> None:
     folder = copied(tmp_path / "project", *SETUP, *PACKAGE)
     done = make(folder, "demo", f"PYTHON={sys.executable}")
     assert done.returncode == 0, done.stderr
-    assert "fire-flyer-2 is 25 % cheaper than dgx-a100-10k" in done.stdout
+    assert "fire-flyer-2 trains llama2-70b 25 % cheaper per token than dgx-a100-10k" in done.stdout
 
     listed = subprocess.run(
         [folder / ".venv/bin/python", "-m", "pip", "list", "--format", "freeze"],
