@@ -24,11 +24,11 @@ SETUP = ("Makefile", "pyproject.toml", "requirements.lock", ".ci")
 PACKAGE = ("LICENSE", "README.md", "catalogs", "designs", "docs", "ffplan")
 PAST_THE_DEMO = {
     "design fire-flyer-2 --format html": ("vl-convert", "vl-convert-python"),
-    "goodput fire-flyer-2 --model llama2-70b --simulate": ("SimPy", "simpy"),
+    "operate goodput fire-flyer-2 --model llama2-70b --simulate": ("SimPy", "simpy"),
     "sweep fire-flyer-2 --vary nodes.0.count=9,10 --points p.parquet": ("pyarrow", "pyarrow"),
     "sweep fire-flyer-2 --vary nodes.0.count=9,10 --cluster local": ("Dask", "distributed"),
-    "accuracy training --leave-one-out source": ("SciPy", "scipy"),
-    "measure run --output run.json": ("PyTorch", "torch"),
+    "model accuracy training --leave-one-out source": ("SciPy", "scipy"),
+    "model measure run --output run.json": ("PyTorch", "torch"),
 }
 """Commands that need more than the demo: what they lack, and the package that brings it."""
 
