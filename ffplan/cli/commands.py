@@ -100,7 +100,7 @@ FORMER = {
 
 def current_names(words: list[str]) -> tuple[list[str], str | None]:
     """Return the words of a command line with today's name of its command, and what to say of a former name."""
-    if not words or words[0] not in FORMER or words[0] in TOP:
+    if not words or words[0] not in FORMER:
         return words, None
     group, name = FORMER[words[0]]
     note = f"ffplan: `ffplan {words[0]}` is now `ffplan {group} {name}`; the old name goes with the next release"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.report.document import Block, Body, Document, Grid, Lines, Matrix, Remarks, provenance
 from ffplan.report.first.choose import recommend_screen, sweep_screen
+from ffplan.report.recommended import broken_limits, left_out, limit_name, short_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -119,15 +120,10 @@ _HEADER = ("design", "GPUs", "days", "to buy", "over life", "M tokens", "peak")
 _SURE = ("design", "best in", "days, P10 to P90", "in time", "to buy", "recalled")
 
 
-def _short(design: RecommendedDesign, r: RecommendReport) -> str:
-    """Return the name of a design without the model's, which all share."""
-    return design.name.removeprefix(f"{r.model}-")
-
-
 def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            _short(design, r),
+            short_name(design, r),
             f"{design.accelerators:,}",
             number(design.days, 3),
             amount(design.capex),
@@ -142,7 +138,7 @@ def _rows(designs: tuple[RecommendedDesign, ...], r: RecommendReport) -> tuple[t
 def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
     return tuple(
         (
-            _short(design, r),
+            short_name(design, r),
             percent(design.best_share or 0.0),
             f"{number(design.days_p10, 3)} to {number(design.days_p90, 3)}",
             percent(design.in_time_share or 0.0),
@@ -151,16 +147,6 @@ def _chances(r: RecommendReport) -> tuple[tuple[str, ...], ...]:
         )
         for design in r.designs
     )
-
-
-def _limit_name(name: str, r: RecommendReport) -> str:
-    """Return the name of a limit: a sustained rate stands as days of a run, which nobody asked for."""
-    return "rate" if name == "days" and r.sustained_pflops is not None else name
-
-
-def _breaks(design: RecommendedDesign, r: RecommendReport) -> str:
-    """Return the limits that a design breaks, each with its figure over the limit."""
-    return listed([f"{_limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
 
 
 def _limit_words(price: LimitPrice, r: RecommendReport) -> str:
@@ -188,11 +174,11 @@ def _target(r: RecommendReport) -> str:
 
 def _headline(r: RecommendReport) -> str:
     if not r.designs:
-        opens = [_limit_name(limit.limit, r) for limit in r.limits if limit.name is not None]
+        opens = [limit_name(limit.limit, r) for limit in r.limits if limit.name is not None]
         days = "" if r.sustained_pflops is not None else f" in {number(r.days)} days"
         text = f"No design can {_target(r)}{days} within the limits."
         if r.near:
-            text += f" The nearest, {_short(r.near[0], r)}, breaks {_breaks(r.near[0], r)}."
+            text += f" The nearest, {short_name(r.near[0], r)}, breaks {broken_limits(r.near[0], r)}."
         return f"{text} The {listed(opens)} looser by a tenth would do." if len(opens) == 1 else text
     best = r.designs[0]
     days = "" if r.chance is None else f" within {number(r.days)} days with a chance of {percent(r.chance)}"
@@ -211,7 +197,7 @@ def _headline(r: RecommendReport) -> str:
         text += f" {percent(best.recalled_share)} of its price is recalled: ask for a quote."
     dearest = r.limits[0] if r.limits else None
     if dearest is not None and dearest.saving:
-        limit = _limit_name(dearest.limit, r)
+        limit = limit_name(dearest.limit, r)
         text += f" The costliest limit is {limit}: loosening it by a tenth saves {percent(dearest.saving)}."
     if best.purchases:
         text += _first_purchase(best, r.currency)
@@ -235,7 +221,7 @@ def _purchases(r: RecommendReport) -> list[Block]:
     """Return the purchases of each phase, design by design."""
     rows = tuple(
         (
-            _short(design, r) if place == 0 else "",
+            short_name(design, r) if place == 0 else "",
             number(now.order_month),
             number(now.ready_month, 3) if now.ready_month is not None else "-",
             f"{now.accelerators:,}",
@@ -261,7 +247,7 @@ def _designs(r: RecommendReport) -> list[Block]:
         return _on_paper(r)
     how = tuple(
         (
-            _short(design, r),
+            short_name(design, r),
             f"{design.switches:,} {design.switch}; {_space(design)}; {design.plan}"
             f"{_EDGE if design.memory_words else ''}; MFU {percent(design.mfu)}; {design.idea}",
         )
@@ -274,7 +260,7 @@ def _designs(r: RecommendReport) -> list[Block]:
         Lines("How", how),
     ]
     alternatives = tuple(
-        (_short(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
+        (short_name(alternative, r), alternative.differs) for alternative in r.designs[1:] if alternative.differs
     )
     if alternatives:
         blocks.append(Lines("In place of the best one's", alternatives, name="differences"))
@@ -290,24 +276,20 @@ def _on_paper(r: RecommendReport) -> list[Block]:
 def _recommend_blocks(r: RecommendReport) -> list[Block]:
     blocks: list[Block] = [Remarks((_headline(r),)), *_designs(r)]
     if r.limits:
-        limits = tuple((_limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
+        limits = tuple((limit_name(limit.limit, r), _limit_words(limit, r)) for limit in r.limits)
         blocks.append(Lines("Each limit looser by a tenth", limits, name="limits"))
     if r.near:
         near = tuple(
             (
                 row[0],
-                _breaks(design, r),
+                broken_limits(design, r),
                 *row[1:],
             )
             for row, design in zip(_rows(r.near, r), r.near, strict=True)
         )
         blocks.append(Grid("Near", near, ("design", "breaks", *_HEADER[1:]), style="plain"))
     if r.left_out:
-        reasons: dict[str, list[str]] = {}
-        for refusal in r.left_out:
-            reasons.setdefault(refusal.reason, []).append(refusal.accelerator)
-        left = tuple(f"{listed(names)}: {reason}" for reason, names in reasons.items())
-        blocks.append(Lines("Left out", tuple(("", text) for text in left)))
+        blocks.append(Lines("Left out", tuple(("", text) for text in left_out(r))))
     files = [design.file for design in r.designs if design.file]
     if files:
         blocks.append(Remarks((f"Written: {', '.join(files)}. Next: ffplan compare {' '.join(files[:3])}",)))

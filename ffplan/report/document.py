@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.control_characters import inert, visible
+from ffplan.base.formatting import plural
 from ffplan.base.record import record
 from ffplan.report.chart import Extras
 
@@ -179,6 +180,12 @@ class Document:
 def provenance(tool: ToolInfo, design: DesignInfo) -> str:
     """Return the footer of a report on one design: the program that made it, and the file that it read."""
     return f"ffplan {tool.version}, design SHA-256 {design.sha256}"
+
+
+def recalled_count(unverified: Sequence[UnverifiedFigure]) -> str:
+    """Return how many figures are recalled, and in how many files; empty without any."""
+    parts = len({figure.part for figure in unverified})
+    return f"{plural(len(unverified), 'recalled figure')} in {parts} of the files read." if unverified else ""
 
 
 def recalled(unverified: Sequence[UnverifiedFigure]) -> list[Block]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, plural
+from ffplan.base.formatting import listed, number, plural
+from ffplan.report.changes import relative, value_words
 from ffplan.report.document import Body, Document, Grid, Lines, Remarks
 from ffplan.report.first.choose import difference_screen
 from ffplan.results.difference import UNKNOWN_CHANGES
@@ -100,32 +101,19 @@ def _value(text: str | None) -> str:
     return plain if len(plain) <= _LONGEST else f"{plain[: _LONGEST - 3]}..."
 
 
-def _number(row: FigureChange, value: float | None) -> str:
-    if value is None:
-        return "-"
-    return amount(value) if row.kind == "cost" else number(value, 5)
-
-
-def relative(row: FigureChange) -> str:
-    """Return the relative change of a figure, such as `+3.2 %`; empty without one."""
-    if row.relative is None:
-        return ""
-    return f"{100 * row.relative:+.3g} %" if abs(row.relative) >= 5e-5 else "0 %"
-
-
 def _delta(row: FigureChange) -> str:
     if row.before is None or row.after is None or (row.relative is None and row.before):
         return "-"
     change = row.after - row.before
-    return f"{'+' if change > 0 else ''}{_number(row, change)}"
+    return f"{'+' if change > 0 else ''}{value_words(row, change)}"
 
 
 def _figures(rows: tuple[FigureChange, ...]) -> Grid:
     cells = tuple(
         (
             f"{row.label}{f' [{row.unit}]' if row.unit else ''}",
-            _number(row, row.before),
-            _number(row, row.after),
+            value_words(row, row.before),
+            value_words(row, row.after),
             _delta(row),
             relative(row),
             row.verdict,
@@ -138,7 +126,7 @@ def _figures(rows: tuple[FigureChange, ...]) -> Grid:
 def _move(row: FigureChange) -> str:
     """Return the change of a figure, or that it came or went."""
     if row.before is None or row.after is None or row.relative is None:
-        ends = ("none" if value is None else _number(row, value) for value in (row.before, row.after))
+        ends = ("none" if value is None else value_words(row, value) for value in (row.before, row.after))
         return f"{row.label} {' -> '.join(ends)}{f' {row.unit}' if row.unit else ''}"
     unit = f" {row.unit}" if row.unit else ""
     return f"{row.label} {_delta(row)}{unit}{f' ({relative(row)})' if relative(row) else ''}"

@@ -265,6 +265,34 @@ FAR = 3.0
 """Factor from the likely value within which a break-even is named [1]."""
 
 
+SURE = 0.8
+"""Part of the draws from which a verdict is sure [1]."""
+
+
+@record
+class Cheaper:
+    """Which of two designs trains for less."""
+
+    cheap: str
+    """Its label."""
+    dear: str
+    """Label of the other."""
+    less: float
+    """Part of the other's cost that it saves [1]."""
+    share: float | None
+    """Share of the draws in which it is the cheaper [1]; null without draws."""
+
+
+def cheaper_of(difference: MoneyDifference) -> Cheaper | None:
+    """Return which side of a difference is cheaper; None if both cost the same."""
+    ratio, share = difference.ratio.likely, difference.cheaper_share
+    if abs(ratio - 1) < EVEN:
+        return None
+    if ratio < 1:
+        return Cheaper(difference.label, difference.against, 1 - ratio, share)
+    return Cheaper(difference.against, difference.label, 1 - 1 / ratio, None if share is None else 1 - share)
+
+
 @record
 class StepGap:
     """The part of a step that makes one of two designs slower than the other."""

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 RECALLED = "R"
 """Status of a figure that is recalled and unverified."""
+_EVEN = 0.005
+"""Part of a rent by which owning may differ and cost the same: no whole per cent [1]."""
 _LOOKED_AT = 8
 """Largest drivers of a figure among which recalled ones are named [1]."""
 
@@ -385,6 +387,17 @@ def benchmark(rows: Iterable[RentRow]) -> RentRow | None:
         rows: owning against every offer, the cheapest hour in use first.
     """
     return next((row for row in rows if row.signable), None)
+
+
+def owning_gap(row: RentRow) -> float:
+    """Return what an owned hour costs over a rented one, less one [1]; 0 where they cost the same."""
+    gap = row.owned_hour / row.hour - 1
+    return 0.0 if abs(gap) <= _EVEN else gap
+
+
+def cheaper_index(rows: Iterable[RentRow]) -> RentRow | None:
+    """Return an index of the market that stands below owning; None if none does."""
+    return next((row for row in rows if row.index and row.hour < row.owned_hour), None)
 
 
 def recalled_drivers(tornado: Iterable[SwingRow], inputs: Iterable[InputRow]) -> list[str]:

@@ -6,6 +6,9 @@ from ffplan.base.record import record
 from ffplan.results.design import ToolInfo
 from ffplan.results.result import Result
 
+MOST_RECALLED = 0.5
+"""Part of a bill that may be recalled for a design to be recommended unasked [1]."""
+
 
 @record
 class RecommendedPurchase:

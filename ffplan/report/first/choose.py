@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.report.changes import moves, relative, value_words
 from ffplan.report.document import FirstScreen
 from ffplan.report.plans import plan_words
+from ffplan.report.recommended import broken_limits, left_out, limit_name, short_name
+from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +23,6 @@ _ROWS = 8
 """Rows of a table that fit the screen [1]."""
 _PARTS = 5
 _METRICS = 3
-_RECALLED = 0.5
-_LEAST_CHANGE = 5e-5
-"""Relative change below which a figure counts as unchanged [1]."""
 
 
 # Training
@@ -101,7 +101,7 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
     dearest = report.limits[0] if report.limits else None
     looser = ""
     if dearest is not None and dearest.saving:
-        looser = f"{dearest.limit} a tenth looser saves {percent(dearest.saving)}"
+        looser = f"{limit_name(dearest.limit, report)} a tenth looser saves {percent(dearest.saving)}"
     files = [design.file for design in report.designs if design.file]
     return FirstScreen(
         head=f"{target} · prices {report.price_book}",
@@ -111,7 +111,7 @@ def recommend_screen(report: RecommendReport) -> FirstScreen:
         advice=(
             ("On paper", "; ".join(_paper(design, report) for design in report.unmeasured)),
             ("Limits", looser),
-            ("Why not", "; ".join(f"{listed(names)}: {why}" for why, names in _refused(report).items())),
+            ("Why not", "; ".join(left_out(report))),
             ("Next", f"ffplan compare {' '.join(files[:3])}" if len(files) > 1 else "--folder DIR writes the designs"),
         ),
         unverified=_estimated(report.designs),
@@ -137,14 +137,13 @@ def _nearest(report: RecommendReport) -> str:
     if not report.near:
         return ""
     nearest = report.near[0]
-    breaks = listed(f"{name} x {number(ratio, 3)}" for name, ratio in nearest.breaks.items())
-    return f" The nearest, {nearest.name.removeprefix(f'{report.model}-')}, breaks {breaks}."
+    return f" The nearest, {short_name(nearest, report)}, breaks {broken_limits(nearest, report)}."
 
 
 def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
     """Return a design that may be cheaper, and what nobody has seen of it."""
     lacks = ["no training run"] if design.estimated_from else []
-    if design.recalled_share > _RECALLED:
+    if design.recalled_share > MOST_RECALLED:
         lacks.append(f"{percent(design.recalled_share)} of its price recalled")
     price = f"{amount(design.capex, 3)} {report.currency}"
     return f"{design.accelerators:,} {design.accelerator} at {price} ({', '.join(lacks)})"
@@ -153,7 +152,7 @@ def _paper(design: RecommendedDesign, report: RecommendReport) -> str:
 def _design_row(place: int, design: RecommendedDesign, report: RecommendReport) -> tuple[str, ...]:
     return (
         f"{place}",
-        design.name.removeprefix(f"{report.model}-"),
+        short_name(design, report),
         f"{design.accelerators:,}",
         amount(design.capex, 3),
         ranged(design.days, design.days_p10, design.days_p90),
@@ -162,19 +161,12 @@ def _design_row(place: int, design: RecommendedDesign, report: RecommendReport) 
     )
 
 
-def _refused(report: RecommendReport) -> dict[str, list[str]]:
-    reasons: dict[str, list[str]] = {}
-    for refusal in report.left_out:
-        reasons.setdefault(refusal.reason, []).append(refusal.accelerator)
-    return reasons
-
-
 def _estimated(designs: Sequence[RecommendedDesign]) -> str:
     """Return which designs rest on no measured run, or on recalled prices."""
     guessed = sorted({design.accelerator for design in designs if design.estimated_from})
     said = [f"speed of {listed(guessed)} (no training run)"] if guessed else []
-    recalled = {design.accelerator: design.recalled_share for design in designs if design.recalled_share > 0.5}
-    said += [f"{percent(share)} of the price of {accelerator}" for accelerator, share in recalled.items()]
+    shares = {design.accelerator: design.recalled_share for design in designs}
+    said += [f"{percent(share)} of the price of {name}" for name, share in shares.items() if share > MOST_RECALLED]
     return f"{'; '.join(said)}." if said else ""
 
 
@@ -228,7 +220,7 @@ def _extremes(report: SweepReport, names: Sequence[str]) -> str:
 
 def difference_screen(report: DesignDifference) -> FirstScreen:
     """Return which figures move, and the changes that move them."""
-    moved = [row for row in report.figures if row.before != row.after and abs(row.relative or 1.0) >= _LEAST_CHANGE]
+    moved = [row for row in report.figures if moves(row)]
     worse, better = ([row.label for row in moved if row.verdict == kind] for kind in ("worse", "better"))
     sides = [f"{name}: {listed(labels)}" for name, labels in (("worse", worse), ("better", better)) if labels]
     changes = plural(len(report.changes), "change") if report.changes else "No change"
@@ -246,11 +238,5 @@ def difference_screen(report: DesignDifference) -> FirstScreen:
 
 
 def _moved(row: FigureChange) -> tuple[str, ...]:
-    def show(value: float | None) -> str:
-        if value is None:
-            return "-"
-        return amount(value) if row.kind == "cost" else number(value, 5)
-
-    change = f"{100 * row.relative:+.3g} %" if row.relative is not None else ""
     label = f"{row.label} [{row.unit}]" if row.unit else row.label
-    return (label, show(row.before), show(row.after), change, row.verdict)
+    return (label, value_words(row, row.before), value_words(row, row.after), relative(row), row.verdict)

@@ -8,7 +8,7 @@ from ffplan.base.formatting import amount, data_size, kilowatts, listed, number,
 from ffplan.base.input_values import input_value
 from ffplan.base.record import record
 from ffplan.report.document import FirstScreen
-from ffplan.results.comparison import EVEN, largest_gap, near_flips
+from ffplan.results.comparison import SURE, cheaper_of, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is told in place of a difference [1]."""
 _THOUSAND = 1000
 _FLIPS = 2
-_SURE = 0.8
-"""Part of the draws from which a verdict is sure [1]."""
 _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
 
@@ -98,15 +96,12 @@ def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
 
 def _cheaper(difference: MoneyDifference, model: str) -> str:
     """Return which of two designs trains a model for less, and how sure that is."""
-    ratio, share = difference.ratio.likely, difference.cheaper_share
-    if abs(ratio - 1) < EVEN:
+    side = cheaper_of(difference)
+    if side is None:
         return f"{difference.label} and {difference.against} train {model} at the same cost."
-    cheap, dear = (difference.label, difference.against) if ratio < 1 else (difference.against, difference.label)
-    share = 1 - share if share is not None and ratio > 1 else share
-    less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
-    sure = "" if share is None else f" ({percent(share)} sure)"
-    doubt = " Too close to call." if share is not None and share < _SURE else ""
-    return f"{cheap} trains {model} {percent(less)} cheaper per token than {dear}{sure}.{doubt}"
+    sure = "" if side.share is None else f" ({percent(side.share)} sure)"
+    doubt = " Too close to call." if side.share is not None and side.share < SURE else ""
+    return f"{side.cheap} trains {model} {percent(side.less)} cheaper per token than {side.dear}{sure}.{doubt}"
 
 
 def _row(label: str, figures: Sequence[tuple[str, float | None]], better: int = -1) -> _SideRow:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural, ranged
 from ffplan.base.input_values import input_value
 from ffplan.report.document import FirstScreen
-from ffplan.results.cost import benchmark, recalled_drivers
+from ffplan.results.cost import benchmark, owning_gap, recalled_drivers
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
@@ -50,9 +50,9 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     rent = benchmark(tco.rents)
     if rent is None:
         return ("Owning is set against no rent: none of 1 or 3 years is known for the accelerator.",)
-    gap = rent.owned_hour / rent.hour - 1
+    gap = owning_gap(rent)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per GPU-hour than"
-    if percent(abs(gap)) == "0 %":
+    if not gap:
         lead = "Owning costs as much per GPU-hour as"
     sure = ""
     if rent.owning_cheaper is not None:

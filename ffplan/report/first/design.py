@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
-from ffplan.report.document import FirstScreen
+from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
     from ffplan.results.design import Assessment
@@ -28,7 +28,7 @@ def design_screen(a: Assessment) -> FirstScreen:
             ("Look at", _worst(a)),
             ("Next", f"ffplan cost {a.design.file}"),
         ),
-        unverified=_unverified(a),
+        unverified=recalled_count(a.unverified),
     )
 
 
@@ -112,10 +112,3 @@ def _worst(a: Assessment) -> str:
             more = f" (and {len(rows) - 1} more)" if len(rows) > 1 else ""
             return f"{rows[0].message}{more}"
     return "" if a.fabric.spare_ports else "every leaf port is taken: no room for growth or repair"
-
-
-def _unverified(a: Assessment) -> str:
-    if not a.unverified:
-        return ""
-    parts = len({figure.part for figure in a.unverified})
-    return f"{plural(len(a.unverified), 'recalled figure')} in {parts} of the files read."

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, data_size, listed, number, percent, plural, span, stored
-from ffplan.report.document import FirstScreen
+from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from ffplan.results.acceptance import AcceptanceReport
-    from ffplan.results.design import UnverifiedFigure
     from ffplan.results.reliability import GoodputReport, LeverRow
     from ffplan.results.run import Band
     from ffplan.results.storage import StorageReport
@@ -21,11 +18,6 @@ _HOUR = 3_600.0
 _ROWS = 8
 """Rows of a table that fit the screen [1]."""
 _LEVERS = 2
-
-
-def _unverified(figures: Sequence[UnverifiedFigure]) -> str:
-    parts = len({figure.part for figure in figures})
-    return f"{plural(len(figures), 'recalled figure')} in {parts} of the files read." if figures else ""
 
 
 def _share(band: Band) -> str:
@@ -63,7 +55,7 @@ def goodput_screen(report: GoodputReport) -> FirstScreen:
             ("Helps", "; ".join(_lever(row, job.currency) for row in job.levers[:_LEVERS] if row.tokens > 0)),
             ("Next", f"ffplan operate goodput {report.design.file} --section sizes"),
         ),
-        unverified=_unverified(report.unverified),
+        unverified=recalled_count(report.unverified),
     )
 
 
@@ -111,7 +103,7 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         verdict=(f"{tier}{planned}",),
         figures=tuple(rows),
         advice=(("Next", f"ffplan operate storage {report.design.file} --model ID" if report.burst is None else ""),),
-        unverified=_unverified(report.unverified),
+        unverified=recalled_count(report.unverified),
     )
 
 

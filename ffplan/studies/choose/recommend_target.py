@@ -11,6 +11,7 @@ from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.figures.address import figure_at_address
 from ffplan.results.cost import CostStudy
+from ffplan.results.recommendation import MOST_RECALLED
 from ffplan.studies.choose.candidates import Built
 from ffplan.studies.train.default_job import TimedJob
 from ffplan.training.model_flops import sequence_flops
@@ -226,13 +227,9 @@ _HELD: dict[str, Callable[[SizedCluster], float]] = {
 }
 
 
-_MOST_RECALLED = 0.5
-"""Part of a bill that may be recalled for the design to be recommended unasked [1]."""
-
-
 def trusted(candidate: SizedCluster, target: Target) -> bool:
     """Return whether a design may win: its speed was measured, and most of its price was seen, or it was asked for."""
-    measured = candidate.timed.report.estimated_from is None and candidate.recalled_share <= _MOST_RECALLED
+    measured = candidate.timed.report.estimated_from is None and candidate.recalled_share <= MOST_RECALLED
     return measured or bool(target.allowed)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, number, percent, plural
 from ffplan.base.input_values import input_value
-from ffplan.results.comparison import EVEN, FAR, largest_gap, near_flips
+from ffplan.results.comparison import EVEN, FAR, SURE, cheaper_of, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 from ffplan.studies.cost.words import DRIVERS, memory_edge, money
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ffplan.results.cost import FlipRow
     from ffplan.results.training import TrainRow
 
-_SURE = 0.8
-"""Part of the draws from which a verdict is called likely [1]."""
 _FLIPS = 4
 """Break-evens that the headline names [1]."""
 
@@ -32,17 +30,12 @@ def _share_words(share: float | None) -> str:
 
 def _verdict(difference: MoneyDifference, currency: str) -> str:
     """Return which side is cheaper, by how much and how surely."""
-    ratio, base = difference.ratio.likely, difference.against
     gap = f"{money(abs(difference.difference.likely), currency)} for a million tokens"
-    if abs(ratio - 1) < EVEN:
-        return f"{difference.label} and {base} cost the same for a token."
-    cheap, dear = (difference.label, base) if ratio < 1 else (base, difference.label)
-    share = difference.cheaper_share
-    if share is not None and ratio > 1:
-        share = 1 - share
-    less = 1 - ratio if ratio < 1 else 1 - 1 / ratio
-    sure = ": the two are hard to tell apart" if share is not None and share < _SURE else ""
-    return f"{cheap} is {percent(less)} cheaper than {dear}, by {gap}{_share_words(share)}{sure}."
+    side = cheaper_of(difference)
+    if side is None:
+        return f"{difference.label} and {difference.against} cost the same for a token."
+    sure = ": the two are hard to tell apart" if side.share is not None and side.share < SURE else ""
+    return f"{side.cheap} is {percent(side.less)} cheaper than {side.dear}, by {gap}{_share_words(side.share)}{sure}."
 
 
 def _why(difference: MoneyDifference, steps: _Steps) -> str:

@@ -8,7 +8,7 @@ from ffplan.base.formatting import amount, listed, number, percent, plural, rang
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
-from ffplan.results.cost import benchmark, recalled_drivers
+from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,10 +93,10 @@ def _rent_words(tco: Tco) -> str:
         if not tco.rents:
             return ""
         return "No rent of a 1-year or 3-year term is known for the accelerator: owning is set against none."
-    gap = row.owned_hour / row.hour - 1
+    gap = owning_gap(row)
     price = money(row.hour, tco.currency)
     lead = f"Owning costs {percent(abs(gap))} {'less' if gap < 0 else 'more'} per accelerator-hour in use than"
-    if percent(abs(gap)) == "0 %":
+    if not gap:
         lead = "Owning costs the same per accelerator-hour in use as"
     lead = f"{lead} the cheapest {row.term} rent, {row.offer} at {price}"
     lead += _index_words(tco)
@@ -112,7 +112,7 @@ def _rent_words(tco: Tco) -> str:
 
 def _index_words(tco: Tco) -> str:
     """State that an index of the market lies below owning; empty if none does."""
-    row = next((row for row in tco.rents if row.index and row.hour < row.owned_hour), None)
+    row = cheaper_index(tco.rents)
     if row is None:
         return ""
     return f"; an index of the market, {row.offer}, stands lower at {money(row.hour, tco.currency)}"
