@@ -83,7 +83,7 @@ def acceptance(
     from ffplan.studies.basis.job_layout import fills_nodes, node_of
     from ffplan.studies.operate.acceptance import study_acceptance
 
-    part = parsed(lambda: parse_share(tolerance), "--tolerance", "acceptance")
+    part = parsed(lambda: parse_share(tolerance), "--tolerance", "fabric accept")
     if part >= 1:
         raise UsageError(f"ffplan fabric accept: --tolerance {tolerance}: it must be below 100 %")
     if save is not None:
@@ -98,7 +98,7 @@ def acceptance(
     if not design.accelerators:
         raise UsageError(f"ffplan fabric accept: `{design.spec.name}` has no accelerators")
     values = _read(measured or [])
-    job = requested_job("acceptance", design, parts, model, gpus)
+    job = requested_job("fabric accept", design, parts, model, gpus)
     report = study_acceptance(design, parts, part, values, job.report if job else None)
     if save is not None and date is not None:
         host = node_of(design)

@@ -98,7 +98,7 @@ def audit(
     if not inside.any():
         raise UsageError("ffplan fabric audit: the fabric has no such plane or zone")
     rules = read_map(read_text(names, MOST_BYTES), names) if names else []
-    built, planned = read_files(as_built, "audit"), designed(network, wired.names, inside)
+    built, planned = read_files(as_built, "fabric audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
         built = join_cards(built)  # the design has switches that are larger than any one found: chassis of cards
     built = split_adapters(built, planned.kinds.count("host"))

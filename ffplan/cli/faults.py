@@ -44,7 +44,7 @@ def faults(
     from ffplan.studies.fabric import faults as study
 
     choice(routing, ("adaptive", "static"), "--routing")
-    wired = wired_trees(file, catalog, "faults: losses are modelled on trees")
+    wired = wired_trees(file, catalog, "fabric faults: losses are modelled on trees")
     query = study.FaultRequest(tuple(lose or ()), routing, samples, seed)
     progress = Progress("losses")
     try:

@@ -45,7 +45,9 @@ def _with_options(
 
     changes: dict[str, object] = {}
     if interval is not None:
-        changes["checkpoint_interval"] = parsed(lambda: parse_quantity(interval, DURATION), "--interval", "goodput")
+        changes["checkpoint_interval"] = parsed(
+            lambda: parse_quantity(interval, DURATION), "--interval", "operate goodput"
+        )
         if not changes["checkpoint_interval"]:
             raise UsageError(f"ffplan operate goodput: --interval {interval}: it must be above 0")
     if checkpoints is not None:
@@ -89,8 +91,8 @@ def _simulated(study: GoodputStudy, days: float, runs: int, seed: int) -> Simula
     from ffplan.studies.goodput.simulation import SimulationRequest, expected_seconds, simulate
 
     request = SimulationRequest(days, runs, seed)
-    needs_simpy("goodput: --simulate")
-    announce("goodput: the simulation", expected_seconds(study.job, study.inputs, request))
+    needs_simpy("operate goodput: --simulate")
+    announce("operate goodput: the simulation", expected_seconds(study.job, study.inputs, request))
     progress = Progress("simulated runs")
     losses = _losses(study.basis.design)
     try:
@@ -138,7 +140,7 @@ def goodput(
 
     design, parts = resolved_design(file, catalog, profile)
     design = _with_options(design, interval, checkpoints, restart, spares)
-    job = requested_job("goodput", design, parts, model, gpus)
+    job = requested_job("operate goodput", design, parts, model, gpus)
     if job is None:
         raise UsageError("ffplan operate goodput: no job: name --model, or give the design a `workload`")
     try:

@@ -117,7 +117,7 @@ def import_ibnetdiscover(
     from ffplan.interop.asbuilt.model import as_built_report
     from ffplan.report.formats.data import to_json
 
-    built = read_files(file, "import ibnetdiscover", partial=True)
+    built = read_files(file, "fabric import ibnetdiscover", partial=True)
     write(to_json(as_built_report(built, file[0])), output)
     for remark in built.remarks:
         print(f"ffplan fabric import: {remark}", file=sys.stderr)

@@ -39,7 +39,7 @@ def storage(
     from ffplan.studies.operate.storage import NoStorageError, study_storage
 
     design, parts = resolved_design(file, catalog, profile)
-    job = requested_job("storage", design, parts, model, gpus)
+    job = requested_job("operate storage", design, parts, model, gpus)
     try:
         report = study_storage(design, parts, job, images)
     except NoStorageError as error:

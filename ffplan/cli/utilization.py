@@ -35,7 +35,7 @@ def _seconds(text: str, option: str) -> float:
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    return parsed(lambda: parse_quantity(text, DURATION), option, "utilization")
+    return parsed(lambda: parse_quantity(text, DURATION), option, "operate jobs")
 
 
 def _jobs(design: ResolvedDesign, parts: Catalog, jobs: str) -> tuple[JobMix | None, JobTable | None]:
@@ -130,7 +130,7 @@ def utilization(
         save_s=times["--save-time"],
         load_s=times["--load-time"],
     )
-    announce("utilization: this", expected_seconds(design, request))
+    announce("operate jobs: this", expected_seconds(design, request))
     progress = Progress("simulated runs")
     try:
         report = study_utilization(design, parts, request, progress.step)

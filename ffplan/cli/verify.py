@@ -67,7 +67,7 @@ def verify(
     wired = wired_design(file, catalog)
     with ended_in_order():
         if program is Program.OPENSM:
-            only_trees(wired, "verify: OpenSM's fat-tree routing is verified on trees")
+            only_trees(wired, "fabric verify: OpenSM's fat-tree routing is verified on trees")
             progress = Progress("OpenSM")
             try:
                 chosen = ENGINES if engine is Engine.ALL else ((engine or Engine.FTREE).value,)

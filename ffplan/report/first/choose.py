@@ -125,10 +125,13 @@ def _bought(report: RecommendReport) -> str:
     best = report.designs[0]
     days = ranged(best.days, best.days_p10, best.days_p90, "days")
     sure = f", {percent(best.in_time_share)} sure to be in time" if best.in_time_share is not None else ""
+    reached = f"done in {days}{sure}"
+    if report.sustained_pflops is not None:
+        reached = f"keeps up {number(best.sustained_pflops, 3)} PFLOP/s"
     edge = " Its plan is at the edge of memory." if best.memory_words else ""
     return (
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}: "
-        f"{amount(best.capex, 3)} {report.currency}, done in {days}{sure}.{edge}"
+        f"{amount(best.capex, 3)} {report.currency}, {reached}.{edge}"
     )
 
 

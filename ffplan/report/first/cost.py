@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural, ranged
 from ffplan.base.input_values import input_value
 from ffplan.report.document import FirstScreen
-from ffplan.results.cost import benchmark, owning_gap, recalled_drivers
+from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
@@ -29,6 +29,7 @@ def cost_screen(study: CostStudy) -> FirstScreen:
         figures=tuple(rows),
         advice=(
             ("Left out", listed(tco.partial) if tco else ""),
+            ("Index", _index(tco)),
             ("Memory", _memory(run)),
             ("Moves it", _drivers(study)),
             ("Level at", _levels(study)),
@@ -58,7 +59,7 @@ def _verdict(study: CostStudy) -> tuple[str, ...]:
     if rent.owning_cheaper is not None:
         cheaper = gap < 0
         share = rent.owning_cheaper if cheaper else 1 - rent.owning_cheaper
-        drawn = "every draw" if percent(share) == "100 %" else f"{percent(share)} of the draws"
+        drawn = "every draw" if share == 1 else f"{percent(share)} of the draws"
         sure = f" ({'owning' if cheaper else 'rent'} is cheaper in {drawn})"
     even = rent.break_even_months_from_order
     months = f" It breaks even {even:.0f} months after the order." if even is not None else ""
@@ -82,9 +83,8 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
         cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
         rows.append(("to commit", _band(tco.purchase, tco.currency), cash))
     rent = benchmark(tco.rents)
-    against = f"rent {rent.hour:,.2f} for {rent.term.removesuffix('-year')} years" if rent else ""
-    against = against.replace("for 1 years", "for a year")
-    rows.append(("GPU-hour in use", hour, against or f"at {percent(tco.utilisation)} utilisation"))
+    against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
+    rows.append(("GPU-hour in use", hour, against))
     wait = tco.waiting
     if wait.months:
         priced = f"the wait costs {_money(wait.value, tco.currency)}" if wait.value is not None else "no price for it"
@@ -110,6 +110,12 @@ def _memory(run: RunReport | None) -> str:
         return ""
     slower = f"; the fastest that fits beyond doubt takes {100 * run.sure.slower:.1f} % longer" if run.sure else ""
     return f"the plan is at the edge{slower}"
+
+
+def _index(tco: Tco | None) -> str:
+    """State that an index of the market, which nobody can sign, stands below owning."""
+    row = cheaper_index(tco.rents) if tco is not None else None
+    return f"the market stands lower, {row.offer} at {row.hour:,.2f} {tco.currency}" if row and tco else ""
 
 
 def _drivers(study: CostStudy) -> str:

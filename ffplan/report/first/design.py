@@ -46,7 +46,10 @@ def _verdict(a: Assessment) -> str:
 def _purchase(a: Assessment) -> tuple[str, ...]:
     site = a.site
     if site is None or site.purchase is None:
-        return ("purchase", "unknown", "the design names no price book")
+        if a.cost is None:
+            return ("purchase", "unknown", "the design names no price book")
+        partial = ", partial" if a.cost.missing else ""
+        return ("planned parts", f"{amount(a.cost.total, 3)} {a.cost.currency}{partial}", "")
     partial = ", partial" if site.left_out else ""
     each = f"{amount(site.per_accelerator, 3)} {site.currency} an accelerator" if site.per_accelerator else ""
     return ("purchase", f"{amount(site.purchase, 3)} {site.currency}{partial}", each)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from ffplan.inputs.design_files import shipped_designs
@@ -58,3 +60,19 @@ def test_an_unknown_section_names_the_nearest() -> None:
 def test_machines_get_everything() -> None:
     for form in ("json", "csv", "markdown"):
         assert ffplan("cost", POD, "-f", form).out == ffplan("cost", POD, "-f", form, "--full").out
+
+
+def test_an_index_below_owning_is_told_beside_the_rent_that_can_be_signed() -> None:
+    """As of `cost`'s JSON: the verdict alone would pass over the market."""
+    report = json.loads(ffplan("cost", POD, "-f", "json").out)
+    below = [row for row in report["tco"]["rents"] if row["index"] and row["hour"] < row["owned_hour"]]
+    assert below
+    assert (
+        f"  Index    the market stands lower, {below[0]['offer']} at {below[0]['hour']:.2f} USD"
+        in ffplan("cost", POD).out
+    )
+
+
+def test_a_sustained_rate_is_no_number_of_days() -> None:
+    out = ffplan("recommend --model llama3-8b -a h100-sxm-80gb --best 1 --sustained", "10 PFLOP/s").out
+    assert ("keeps up" in out, "done in" in out, "Limits  days" in out) == (True, False, False)
