@@ -167,6 +167,8 @@ def recommend(
         raise UsageError(f"{who}: model: `{model}` is no transformer, and its work is not counted in tokens")
     if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
         raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
+    if not 0 < limits.get("chance", 0.5) < 1:
+        raise UsageError(f"{who}: chance: {limits['chance']}; write a chance to be in time between 0 and 1")
     if limits.get("aim", "capex") not in AIMS:
         raise UsageError(f"{who}: aim: {limits['aim']}; write one of {', '.join(AIMS)}")
     for name in limits.get("excluded", ()):

@@ -91,6 +91,7 @@ AXIS = {"site.pue": [1.1, 1.2]}
         ("llama3-9b", {}, "did you mean"),
         ("llama3-8b", {"days": 0}, "tokens and days are above 0"),
         ("llama3-8b", {"tokens": -1}, "tokens and days are above 0"),
+        ("llama3-8b", {"chance": 1.5}, "between 0 and 1"),
         ("llama3-8b", {"pue": 0}, "pue and best at least 1"),
         ("llama3-8b", {"best": 0}, "pue and best at least 1"),
         ("llama3-8b", {"aim": "cheap"}, "write one of capex, tco"),
