@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffplan.base.formatting import ranged
 from ffplan.base.record import record
 from ffplan.results.plan import PlanRow, SurePlan
 
@@ -18,6 +19,11 @@ class Band:
     """Median of the draws."""
     p90: float
     """Ninetieth percentile of the draws."""
+
+
+def band_words(band: Band, unit: str = "") -> str:
+    """Return a figure as every sentence and table shows it: the likely value with P10 to P90."""
+    return ranged(band.likely, band.p10, band.p90, unit)
 
 
 @record
