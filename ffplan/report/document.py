@@ -168,6 +168,8 @@ class Document:
     _: KW_ONLY
     first: Callable[[Any], FirstScreen] | None = None
     """Makes the first screen; None where the whole report is short."""
+    folded: bool = False
+    """Markdown begins with the first screen and folds the rest: a comment on a pull request."""
     extras: Callable[[], Extras] | None = None
     """Makes the parts of a page that no other format has."""
 

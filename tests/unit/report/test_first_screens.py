@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import pytest
 
@@ -125,3 +126,16 @@ def test_cells_and_ratio_agree() -> None:
         ratio = float(rows[label].split()[-2])
         assert len(cells) == 2
         assert abs(100 * (cells[1] / cells[0] - 1) - ratio) < 2, rows[label]
+
+
+def test_the_catalogue_fits_by_kind() -> None:
+    """Every kind with its count; `--full` has every part."""
+    lines = ffplan("catalog list").out.splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= 80
+    parts = json.loads(ffplan("catalog list -f json").out)["parts"]
+    counts = Counter(part["kind"] for part in parts)
+    assert {line.split()[0]: int(line.split()[1]) for line in lines[1:-1]} == counts
+    assert lines[-1].startswith(f"{len(parts)} parts. More: ffplan catalog list KIND")
+    full = ffplan("catalog list --full").out
+    assert all(part["id"] in full for part in parts)
