@@ -138,6 +138,9 @@ class FirstScreen:
     """What binds, what to look at and what to do next, by label."""
     unverified: str = ""
     """Figures that nobody has verified."""
+    tiles: tuple[tuple[str, str, str], ...] = ()
+    """Figures that a page shows large: a label, the figure, and what stands beside it; the first of a table without a
+    header if empty."""
 
 
 @record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ffplan.base.formatting import ranged
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow, SurePlan
+from ffplan.results.plan import PlanRow, StepPart, SurePlan
 
 
 @record
@@ -50,6 +50,8 @@ class RunReport:
     """Floating-point operations of the model over these tokens, attention counted in full, recomputation not [FLOP]."""
     petaflop_days: float
     """The same in days of a petaFLOP/s kept up."""
+    parts: tuple[StepPart, ...]
+    """Parts of a step, in seconds; they sum to it."""
     step_s: float
     """Time of a step [s]."""
     tokens_s: float

@@ -43,6 +43,26 @@ def compare_screen(c: Comparison) -> FirstScreen:
         header=header,
         advice=_advice_on_many(c) if many else _advice(c),
         unverified=_unverified(c),
+        tiles=_tiles(c, rows),
+    )
+
+
+_LARGE = ("purchase", "GPU-hour in use", "facility peak", "days on")
+"""Beginnings of the labels that a page of two designs shows large."""
+
+
+def _tiles(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, str, str], ...]:
+    """Return the figures of the cheaper of two designs, each with the other's; none without a run in money."""
+    difference = _main(c.money)
+    if difference is None or len(c.labels) != _PAIR:
+        return ()
+    side = cheaper_of(difference)
+    place = c.labels.index(side.cheap if side else c.baseline)
+    cheap, other = c.labels[place], c.labels[1 - place]
+    return tuple(
+        (row.label, row.texts[place], f"{cheap}; {other} {row.texts[1 - place].partition(' (')[0]}")
+        for row in rows
+        if row.label.startswith(_LARGE)
     )
 
 

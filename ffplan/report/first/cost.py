@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
     from ffplan.results.run import RunReport
 
+_LARGE = ("to commit", "GPU-hour in use", "facility peak")
+"""Rows that a page shows large, beside the days of a run."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -37,6 +39,7 @@ def cost_screen(study: CostStudy) -> FirstScreen:
             ("Next", _next(study)),
         ),
         unverified=_unverified(study),
+        tiles=tuple(row for row in rows if row[0] in _LARGE or (run and row[0].startswith(f"{run.model}, "))),
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size, kilowatts, number, percent
 from ffplan.base.record import record
+from ffplan.base.tracked import split_marks
 from ffplan.results.design import purchase_words
 from ffplan.results.run import band_words
 
@@ -120,4 +121,4 @@ def _peak(a: Assessment, share: int) -> tuple[str, float | None]:
 def side_rows(c: Comparison) -> list[SideRow]:
     """Return the figures that differ between designs: the job, the run in money, and what is bought."""
     rows = (*_job_rows(c), *_money_rows(c), *_cluster_rows(c))
-    return [row for row in rows if len(set(row.texts)) > 1]
+    return [row for row in rows if len({split_marks(text)[0] for text in row.texts}) > 1]
