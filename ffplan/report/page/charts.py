@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.report.chart import Chart, MeasuredCurve, Point
@@ -141,7 +142,7 @@ def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart 
 def design_charts(assessment: Assessment, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a design."""
     named = ((assessment.design.name, assessment),)
-    bounds = [_bound(assessment.design.name, report) for report in assessment.communication]
+    bounds = [replace(_bound(assessment.design.name, report), lead=True) for report in assessment.communication]
     return [scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
