@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import typer.main
@@ -16,11 +15,12 @@ from ffplan.cli.app import build
 from ffplan.report.accuracy import scatter
 from ffplan.report.calibrate import PLURALS
 from ffplan.report.formats.data import to_json
+from ffplan.schema.json_paths import OUTPUTS, path_rows
 from ffplan.schema.json_schema import json_schema
 from ffplan.validation.replay import case_files, replay_files
 from tests.figures import marked_pages, with_figures
 from tests.left_out import KINDS, stored
-from tests.support import ROOT, invoked
+from tests.support import ROOT
 from tests.tutorials import PAGES as TUTORIALS
 from tests.tutorials import played
 
@@ -138,39 +138,6 @@ def rules_page() -> str:
     )
 
 
-def _type(node: dict[str, Any]) -> str:
-    if "anyOf" in node:
-        return " or ".join(dict.fromkeys(_type(option) for option in node["anyOf"]))
-    if "enum" in node or "const" in node:
-        return "text"
-    if node.get("type") == "object" and "additionalProperties" in node:
-        return f"mapping of {_type(node['additionalProperties'])}"
-    return {"string": "text", "array": "list", "number": "number", "integer": "integer", "null": "null"}.get(
-        str(node.get("type")), "object"
-    )
-
-
-def _paths(schema: dict[str, Any], node: dict[str, Any], path: str) -> list[tuple[str, str, str]]:
-    """Return (path, type, meaning) of everything below a node of a schema."""
-    node = schema["$defs"][node["$ref"].rsplit("/", 1)[1]] if "$ref" in node else node
-    rows = []
-    for option in node.get("anyOf", []):
-        rows += _paths(schema, option, path)
-    if node.get("type") == "array":
-        rows += _paths(schema, node.get("items", {}), f"{path}[]")
-    if isinstance(node.get("additionalProperties"), dict):
-        rows += _paths(schema, node["additionalProperties"], f"{path}.<name>")
-    for name, child in node.get("properties", {}).items():
-        full = f"{path}.{name}" if path else name
-        rows.append((full, _type(child), child.get("description", "")))
-        rows += _paths(schema, child, full)
-    kept: dict[str, tuple[str, str, str]] = {}
-    for full, words, meaning in rows:
-        before = kept.get(full, (full, words, meaning))
-        kept[full] = (full, words, meaning if meaning == before[2] else f"{before[2]} {meaning}")
-    return list(kept.values())
-
-
 def fields_page() -> str:
     """Return docs/catalog-fields.md: every field of every kind of part."""
     from ffplan.catalog.kinds import KINDS
@@ -224,65 +191,23 @@ def _addresses() -> list[str]:
 
 
 def paths_page() -> str:
-    """Return docs/paths.md: every path of the JSON outputs, and the addresses of figures."""
+    """Return the site's page of every path of the JSON outputs, and the addresses of figures."""
     blocks = [
         NOTE,
         "# JSON paths",
         "The contract of the machine-readable output. `[]` stands for any position of a list, `<name>` for any key. "
         "Units are in the names and descriptions. Removing or renaming a path raises the first number of "
-        "`schema_version` and is named in the changelog (`CHANGELOG.md`).",
+        "`schema_version` and is named in the changelog (`CHANGELOG.md`). `ffplan explain PATH` prints one.",
         *_addresses(),
     ]
-    for kind, title in (
-        ("assessment", "`ffplan design --format json`"),
-        ("findings", "`ffplan check --format json`"),
-        ("comparison", "`ffplan compare --format json`"),
-        ("cost", "`ffplan cost --format json`"),
-        ("goodput", "`ffplan operate goodput --format json`"),
-        ("storage", "`ffplan operate storage --format json`"),
-        ("utilization", "`ffplan operate jobs --format json`"),
-        ("sweep", "`ffplan sweep --format json`"),
-        ("recommendation", "`ffplan recommend --format json`"),
-        ("acceptance", "`ffplan fabric accept --format json`"),
-        ("train", "`ffplan train --format json`"),
-        ("collective", "`ffplan collective --format json`"),
-        ("accuracy", "`ffplan model accuracy communication --format json`"),
-        ("size", "`ffplan fabric size --format json`"),
-        ("route", "`ffplan fabric route --format json`"),
-        ("placement", "`ffplan fabric place --format json`"),
-        ("faults", "`ffplan fabric faults --format json`"),
-        ("cabling", "`ffplan fabric cables --format json`"),
-        ("verify", "`ffplan fabric verify --format json`"),
-        ("audit", "`ffplan fabric audit --format json`"),
-        ("diff", "`ffplan diff --format json`"),
-        ("as-built", "`ffplan fabric import ibnetdiscover`"),
-        ("slurm-topology", "`ffplan fabric import slurm`"),
-        ("reproduction", "`ffplan model reproduce --format json`"),
-    ):
-        schema = json_schema(kind)
-        rows = _paths(schema, schema, "")
+    for kind, command in OUTPUTS.items():
+        blocks.append(f"## `{command}`")
         if kind == "comparison":
-            rows = [row for row in rows if not row[0].startswith("designs[].")]
-            blocks += [f"## {title}", "Each of `designs[]` is an assessment as above."]
-        else:
-            blocks.append(f"## {title}")
+            blocks.append("Each of `designs[]` is an assessment as above.")
         lines = ["| path | type | meaning |", "| --- | --- | --- |"]
-        lines += [f"| `{path}` | {kind_} | {meaning.replace('|', '/')} |" for path, kind_, meaning in rows]
+        lines += [f"| `{path}` | {words} | {meaning.replace('|', '/')} |" for path, words, meaning in path_rows(kind)]
         blocks.append("\n".join(lines))
     return "\n\n".join(blocks) + "\n"
-
-
-def readme() -> str:
-    """Return README.md with the output of its example command brought up to date."""
-    text = (ROOT / "README.md").read_text()
-    pattern = re.compile(r"(<!-- output of: ffplan (.+?) -->\n```text\n).*?(```)", re.DOTALL)
-
-    def run(match: re.Match[str]) -> str:
-        words = match[2].split()
-        result = invoked(*words)
-        return f"{match[1]}{result.stdout}{match[3]}"
-
-    return pattern.sub(run, text)
 
 
 def _left_out(kind: str) -> str:
@@ -338,7 +263,7 @@ def accuracy_pages() -> dict[Path, str]:
             NOTE,
             "# Accuracy",
             "`ffplan model accuracy communication` prints these tables, and with `--rows` every row. The error is "
-            "model over measured,\nless one. [Communication](model/communication.md) lists every fitted constant "
+            "model over measured,\nless one. [Communication](model/communication-fit.md) lists every fitted constant "
             "and the rows behind it. Rows to which a constant\nwas fitted are not predictions.",
             table("source", (*report.sources, report.total)),
             table("kind of rows", report.kinds),
@@ -350,7 +275,7 @@ def accuracy_pages() -> dict[Path, str]:
             "fitted: each source predicted by\nconstants that were fitted on all others "
             "(`--leave-one-out source`, and `stack`, `accelerator`, `chip`, `process`). Where nothing else ran on an\n"
             "accelerator, the constants of its nearest relative stand in; a stack left out is not named either. Rows "
-            "that\ntheir source computed count apart, as `arithmetic`. [Training](model/training.md) says what is "
+            "that\ntheir source computed count apart, as `arithmetic`. [Training](model/training-fit.md) says what is "
             "fitted.",
             *(_left_out(kind) for kind in KINDS),
             "The same rows, each source left out, by accelerator and software, for dense models and for experts:",
@@ -367,27 +292,26 @@ def accuracy_pages() -> dict[Path, str]:
 
 
 def code_pages() -> dict[Path, str]:
-    """Return the schemas, and the pages on rules, fields, paths and commands."""
+    """Return the schemas, and the pages on rules, fields and commands."""
     return {
         **{ROOT / "schema" / f"{name}.schema.json": to_json(json_schema(name)) for name in SCHEMAS},
         ROOT / "docs" / "rules.md": rules_page(),
         ROOT / "docs" / "catalog-fields.md": fields_page(),
-        ROOT / "docs" / "paths.md": paths_page(),
         ROOT / "docs" / "commands.md": commands_page(),
     }
 
 
 def figure_pages() -> dict[Path, str]:
-    """Return the pages with marked figures, and the README with its example."""
+    """Return the pages with marked figures, and the README with its commands played."""
     return {
         **{page: with_figures(page.read_text()) for page in marked_pages()},
-        ROOT / "README.md": with_figures(readme()),
+        ROOT / "README.md": with_figures(played(ROOT / "README.md")),
     }
 
 
 def tutorial_pages() -> dict[Path, str]:
     """Return the pages whose commands are played."""
-    return {ROOT / "docs" / name: played(name) for name in TUTORIALS}
+    return {page: played(page) for page in TUTORIALS}
 
 
 GENERATED = (code_pages, figure_pages, tutorial_pages, accuracy_pages)

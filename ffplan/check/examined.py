@@ -127,7 +127,7 @@ class Examined:
             return self.assessment.site, ""
         from ffplan.studies.cost.site import known_site
 
-        return known_site(self.study.design, self.catalog.fork())
+        return known_site(self.study.design, self.catalog.fork(), draws=0)
 
     @cached_property
     def storage(self) -> StorageSummary | None:

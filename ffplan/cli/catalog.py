@@ -56,14 +56,17 @@ def _kind(kind: str | None, command: str) -> str | None:
 
 @app.command("list")
 def list_parts(
-    kind: Annotated[str | None, typer.Argument(metavar="KIND", help="Kind of part, or rents; all if omitted.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(metavar="KIND", help="Kind of part, or rents; the kinds themselves if omitted.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="List the parts of every kind.")] = False,
     form: FormatOption = ListFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """List the parts of the catalogue.
+    """List the kinds of parts in the catalogue, or the parts of a kind.
 
-    Exit code 2 if a file is wrong; standard error names it, and the other parts are listed.
+    JSON has every part.     Exit code 2 if a file is wrong; standard error names it, and the other parts are listed.
     """
     from ffplan.catalog.store import Catalog
     from ffplan.report.catalog import offers_document, parts_document
@@ -73,7 +76,7 @@ def list_parts(
         emit(offers_document(offer_list(Catalog(catalog or ()))), form, output)
         return
     parts = part_list(Catalog(catalog or ()), _kind(kind, "list"))
-    emit(parts_document(parts), form, output)
+    emit(parts_document(parts, by_kind=kind is None and not full), form, output)
     for broken in parts.broken:
         typer.echo(broken.fault, err=True)
     if parts.broken:

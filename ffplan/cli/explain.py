@@ -31,7 +31,9 @@ def _glossary() -> dict[str, list[tuple[str, str]]]:
 
     rows: dict[str, list[tuple[str, str]]] = {}
     title = ""
-    for line in (data_folder("docs") / "nomenclature.md").read_text(encoding="utf-8").splitlines():
+    folder = data_folder("docs")
+    pages = [(folder / name).read_text(encoding="utf-8") for name in ("nomenclature.md", "symbols.md")]
+    for line in "\n".join(pages).splitlines():
         if line.startswith("## "):
             title = line.removeprefix("## ")
         cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("| ") else []
@@ -48,10 +50,10 @@ def _bare(name: str) -> str:
 
 
 def _word(name: str) -> str:
-    """Return the page of a rule, or the definitions of a term.
+    """Return the page of a rule, the definitions of a term, or the meaning of a path of the JSON outputs.
 
     Raises:
-        UsageError: if neither exists.
+        UsageError: if none exists.
     """
     from ffplan.check.team_rules import every_rule
     from ffplan.inputs.suggest import did_you_mean
@@ -63,8 +65,13 @@ def _word(name: str) -> str:
     key = name if name in terms else next((term for term in terms if _bare(term) == _bare(name)), None)
     if key is not None:
         return "".join(f"{row}\n({title})\n" for row, title in terms[key])
+    from ffplan.schema.json_paths import path_words
+
+    if words := path_words(name):
+        return words
     hint = did_you_mean(name, sorted([*rules, *terms]), what="rule or term")
-    raise UsageError(f"ffplan explain: no rule and no term `{name}`; {hint}; a design needs a PATH, such as cost.total")
+    fault = f"no rule, term or path `{name}`; {hint}; a design needs a PATH, such as cost.total"
+    raise UsageError(f"ffplan explain: {fault}")
 
 
 def _meaning(document: Any, path: str) -> str:
@@ -92,7 +99,9 @@ def _kept(report: TrainReport) -> Any:
 def explain(
     what: Annotated[
         str,
-        typer.Argument(metavar="DESIGN|WORD", help="A design, a rule or a term.", autocompletion=complete_design),
+        typer.Argument(
+            metavar="DESIGN|WORD", help="A design; a rule, a term or a path alone.", autocompletion=complete_design
+        ),
     ],
     path: Annotated[
         str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or train.step_s.")
@@ -116,7 +125,7 @@ def explain(
     """Derive one figure of a design: formula, values, sources, its limit, and the effect of a tenth of each input.
 
     PATH is a path of the JSON output, or communication.LIBRARY, train.step_s, train.tokens_s, train.mfu, run.cost,
-    run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule or term alone: its meaning.
+    run.cost_per_million_tokens, run.days, run.energy_mwh, run.carbon_t. A rule, a term or a path alone: its meaning.
     """
     if path is None:
         write(_word(what), output)

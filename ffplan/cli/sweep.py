@@ -41,7 +41,7 @@ VaryOption = Annotated[
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="PATH", help="A figure, such as run.days (docs/paths.md). May be repeated."),
+    typer.Option("--metric", metavar="PATH", help="A figure, such as run.days; `explain` has all. May be repeated."),
 ]
 ParetoOption = Annotated[
     str | None,

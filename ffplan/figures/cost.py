@@ -105,6 +105,7 @@ COST: Table = {
     RentRow: {
         "price": _offer(how="price of the rent book, in this currency"),
         "hour": _against("rented_hour"),
+        "month": _offer(how="rent of an accelerator-hour * accelerators * hours paid in a month"),
         "break_even_months": _against("break_even_months"),
         "break_even_months_from_order": _against("break_even_months"),
         "break_even_utilisation": _against("break_even_utilisation"),

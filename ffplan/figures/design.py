@@ -99,6 +99,7 @@ DESIGN: Table = {
     },
     SiteSummary: {
         "purchase": _price("purchase", "cost"),
+        **dict.fromkeys(("purchase_p10", "purchase_p90"), _PRICE),
         "per_accelerator": _price("purchase per accelerator", "cost"),
         "it_training_kw": _site_power("IT power of the site"),
         "facility_training_kw": _site_power("facility power, training", "power"),

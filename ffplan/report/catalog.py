@@ -68,9 +68,34 @@ def offers_document(offers: tuple[OfferRow, ...]) -> Document:
     return Document(offers, lambda _: Body("", (Grid("", rows, header, style="list"),)), lambda: offers)
 
 
-def parts_document(parts: PartList) -> Document:
-    """Return the report of `ffplan catalog list`."""
-    return Document(parts, lambda _: _list(parts), lambda: parts.parts)
+_WIDTH = 48
+"""Letters of the examples of a kind [1]."""
+
+
+def _kinds(parts: PartList) -> Body:
+    """Return the kinds of parts: how many of each, and the first ids."""
+    kinds: dict[str, list[str]] = {}
+    for row in sorted(parts.parts, key=lambda part: (part.kind, part.id)):
+        kinds.setdefault(row.kind, []).append(row.id)
+    rows = []
+    for kind, ids in kinds.items():
+        named = ids[:1]
+        for name in ids[1:]:
+            if len(", ".join((*named, name))) > _WIDTH:
+                break
+            named.append(name)
+        rows.append((kind, f"{len(ids):,}", ", ".join(named) + (" …" if len(ids) > len(named) else "")))
+    more = f"{plural(len(parts.parts), 'part')}. More: ffplan catalog list KIND, or rents; catalog show ID; --full"
+    return Body("", (Grid("", tuple(rows), ("kind", "parts", "such as"), style="list"), Remarks((more,))))
+
+
+def parts_document(parts: PartList, *, by_kind: bool = False) -> Document:
+    """Return the report of `ffplan catalog list`.
+
+    Args:
+        by_kind: show the kinds of parts in place of every part, in texts for people.
+    """
+    return Document(parts, lambda _: _kinds(parts) if by_kind else _list(parts), lambda: parts.parts)
 
 
 _MANY = ("undated", "recalled", "second-hand")

@@ -51,6 +51,8 @@ class Chart:
     """Title of the vertical axis of a heat map, whose unit belongs to its colours."""
     log: bool = False
     """The horizontal axis is logarithmic."""
+    lead: bool = False
+    """A page shows it before everything that is folded."""
 
 
 @record

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, ranged, short, times
+from ffplan.base.formatting import LARGE, amount, kilowatts, listed, number, percent, short, times
 from ffplan.base.input_values import input_value
 from ffplan.base.tracked import read_alike
 from ffplan.figures.address import COMPARED, figure_at_address, label_of, value_at_address
@@ -12,6 +12,7 @@ from ffplan.report.compare_rows import comparison_rows
 from ffplan.report.document import Body, Document, Grid, Matrix, Remarks
 from ffplan.report.first.compare import compare_screen
 from ffplan.report.plans import plan_words
+from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -263,8 +264,8 @@ def _cell(value: float | None, show: Callable[[float], str], ratio: float | None
 
 
 def _banded(label: str, bands: list[Band | None]) -> Row:
-    """Return a row of medians with P10 and P90, in the digits that the range deserves."""
-    return label, tuple("-" if band is None else ranged(band.p50, band.p10, band.p90) for band in bands)
+    """Return a row of likely values with P10 and P90, in the digits that the range deserves."""
+    return label, tuple("-" if band is None else band_words(band) for band in bands)
 
 
 def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
@@ -292,7 +293,7 @@ def _money(c: Comparison, money: MoneyComparison) -> list[Matrix | Grid]:
     ]
     if c.training is not None and _own_sizes_differ(c.training):
         rows.insert(4, ("days on all its GPUs", _days_on_all(money, c.training)))
-    blocks: list[Matrix | Grid] = [Matrix(f"Run, {unit}, P50 (P10 to P90)", tuple(c.labels), tuple(rows))]
+    blocks: list[Matrix | Grid] = [Matrix(f"Run, {unit}, likely (P10 to P90)", tuple(c.labels), tuple(rows))]
     for difference in money.differences:
         swings = tuple(
             (

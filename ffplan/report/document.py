@@ -138,6 +138,9 @@ class FirstScreen:
     """What binds, what to look at and what to do next, by label."""
     unverified: str = ""
     """Figures that nobody has verified."""
+    tiles: tuple[tuple[str, str, str], ...] = ()
+    """Figures that a page shows large: a label, the figure, and what stands beside it; the first of a table without a
+    header if empty."""
 
 
 @record
@@ -168,6 +171,8 @@ class Document:
     _: KW_ONLY
     first: Callable[[Any], FirstScreen] | None = None
     """Makes the first screen; None where the whole report is short."""
+    folded: bool = False
+    """Markdown begins with the first screen and folds the rest: a comment on a pull request."""
     extras: Callable[[], Extras] | None = None
     """Makes the parts of a page that no other format has."""
 

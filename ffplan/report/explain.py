@@ -168,4 +168,4 @@ def difference_document(report: DesignDifference) -> Document:
         title = f"{after.name}: {before.file} to {after.file}" if not same else f"{after.name}: {after.file}"
         return Body(title, blocks, intro=headline(report))
 
-    return Document(report, body, lambda: report.figures, first=difference_screen)
+    return Document(report, body, lambda: report.figures, first=difference_screen, folded=True)

@@ -11,7 +11,8 @@ from ffplan.report.first.choose import train_screen
 from ffplan.report.plans import plan_words, step_time, sure_words
 
 if TYPE_CHECKING:
-    from ffplan.results.training import StepPart, TrainReport, TrainRow
+    from ffplan.results.plan import StepPart
+    from ffplan.results.training import TrainReport, TrainRow
 
 COLUMNS = 5
 """Most plans side by side."""

@@ -102,6 +102,8 @@ class RentRow:
     """Rent of an accelerator-hour [currency]."""
     hour: float
     """The same for an hour in use [currency]."""
+    month: float
+    """Rent of the whole cluster [currency per month]."""
     owned_hour: float
     """An accelerator-hour in use, owned [currency]."""
     owning_cheaper: float | None
@@ -376,6 +378,13 @@ class CostStudy(Result):
     """Assumptions behind the figures."""
     unverified: tuple[UnverifiedFigure, ...]
     """Recalled figures in the files read."""
+
+
+def bridged(wait: Waiting, month: float) -> float:
+    """Return what has bridged the wait for the first job by a month after the order [currency]; 0 without a price."""
+    if not wait.value or not wait.months:
+        return 0.0
+    return wait.value * min(month / wait.months, 1.0)
 
 
 def benchmark(rows: Iterable[RentRow]) -> RentRow | None:

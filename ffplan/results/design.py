@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from ffplan.base.errors import Finding
+from ffplan.base.formatting import ranged
 from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice, NodePower
 from ffplan.base.record import record
 from ffplan.results.collective import CollectiveReport
@@ -184,6 +185,10 @@ class SiteSummary:
     """Currency of every amount."""
     purchase: float | None
     """Purchase: the whole bill of materials [currency]; null if the cluster is rented or has no prices."""
+    purchase_p10: float | None
+    """Its tenth percentile over the draws of `ffplan cost` [currency]; null without draws."""
+    purchase_p90: float | None
+    """Its ninetieth percentile [currency]."""
     per_accelerator: float | None
     """The same over accelerators [currency]."""
     planned: float | None
@@ -213,6 +218,19 @@ class SiteSummary:
     """Racks."""
     missing: tuple[MissingFigure, ...]
     """Powers that the sums lack."""
+
+
+def purchase_words(site: SiteSummary, unit: str = "", share: float = 1.0) -> str:
+    """Return the purchase with its range, such as `42.7 mn USD (36.8 to 49.8)`; a dash without one.
+
+    Args:
+        share: what it is divided by, such as accelerators.
+    """
+    if site.purchase is None:
+        return "-"
+    ends = (site.purchase if end is None else end for end in (site.purchase_p10, site.purchase_p90))
+    low, high = (end / share for end in ends)
+    return ranged(site.purchase / share, low, high, unit)
 
 
 @record

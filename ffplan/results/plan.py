@@ -95,3 +95,17 @@ class SurePlan:
     """What the step takes longer than the fastest plan's, over that [1]."""
     memory_gib: float
     """Memory that tensors take on the fullest stage [GiB]."""
+
+
+@record
+class StepPart:
+    """A part of a step; the parts sum to it."""
+
+    name: str
+    """Stable name."""
+    label: str
+    """For people."""
+    seconds: float
+    """Time [s]."""
+    share: float
+    """Fraction of the step [1]."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ffplan.base.formatting import ranged
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow, SurePlan
+from ffplan.results.plan import PlanRow, StepPart, SurePlan
 
 
 @record
@@ -18,6 +19,11 @@ class Band:
     """Median of the draws."""
     p90: float
     """Ninetieth percentile of the draws."""
+
+
+def band_words(band: Band, unit: str = "") -> str:
+    """Return a figure as every sentence and table shows it: the likely value with P10 to P90."""
+    return ranged(band.likely, band.p10, band.p90, unit)
 
 
 @record
@@ -44,6 +50,8 @@ class RunReport:
     """Floating-point operations of the model over these tokens, attention counted in full, recomputation not [FLOP]."""
     petaflop_days: float
     """The same in days of a petaFLOP/s kept up."""
+    parts: tuple[StepPart, ...]
+    """Parts of a step, in seconds; they sum to it."""
     step_s: float
     """Time of a step [s]."""
     tokens_s: float

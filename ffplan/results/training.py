@@ -4,23 +4,9 @@ from __future__ import annotations
 
 from ffplan.base.record import record
 from ffplan.results.design import CatalogFile
-from ffplan.results.plan import PlanRow, SurePlan
+from ffplan.results.plan import PlanRow, StepPart, SurePlan
 from ffplan.results.result import Result
 from ffplan.results.run import RunReport
-
-
-@record
-class StepPart:
-    """A part of a step; the parts sum to it."""
-
-    name: str
-    """Stable name."""
-    label: str
-    """For people."""
-    seconds: float
-    """Time [s]."""
-    share: float
-    """Fraction of the step [1]."""
 
 
 @record

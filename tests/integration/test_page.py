@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 from base64 import b64decode
 from pathlib import Path
@@ -90,8 +91,8 @@ def test_a_page_stands_alone(name: str, browser: Browser, made: Callable[[str], 
     assert target.stat().st_size < 1_500_000
     browser.open(target)
     quiet(browser)
-    assert browser.say("document.querySelectorAll('#charts figure svg').length") >= 3
-    marks = "[...document.querySelectorAll('#charts [role=graphics-symbol]:not(g)')]"
+    assert browser.say("document.querySelectorAll(':is(#charts, #more) figure svg').length") >= 3
+    marks = "[...document.querySelectorAll('svg [role=graphics-symbol]:not(g)')]"
     assert browser.say(f"{marks}.length") > 10
     assert browser.say(f"{marks}.filter(mark => !mark.querySelector('title')).length") == 0
     assert browser.say("document.querySelectorAll('#fabric img').length") >= 1
@@ -174,7 +175,7 @@ def column(browser: Browser, table: str, number: int) -> list[str]:
 
 def test_tables_sort_by_key_and_click(browser: Browser, made: Callable[[str], Path]) -> None:
     browser.open(made("cost"))
-    table = "#charts .chart:nth-of-type(2) table"
+    table = "#more .chart:nth-of-type(2) table"
     browser.say("document.querySelectorAll('details').forEach(item => item.open = true)")
     before = column(browser, table, 1)
     head = f"document.querySelector('{table}').querySelectorAll('thead button')"
@@ -217,12 +218,46 @@ def test_labels_of_rows_keep_their_words(browser: Browser, made: Callable[[str],
     assert max(heights) == 1
 
 
-def test_paper_takes_a_page(browser: Browser, made: Callable[[str], Path]) -> None:
-    browser.open(made("compare"))
-    pdf = b64decode(browser.call("Page.printToPDF", printBackground=True)["data"])
-    assert pdf.startswith(b"%PDF")
-    assert pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") >= 2
-    assert len(pdf) > 50_000
+@pytest.mark.parametrize("name", ["cost", "compare"])
+def test_paper_takes_a_page(name: str, browser: Browser, made: Callable[[str], Path]) -> None:
+    """At most four sheets of A4, with every heading unfolded."""
+    browser.open(made(name))
+    assert browser.say("document.querySelectorAll('.part:not([open])').length") > 5
+    paper = {"paperWidth": 8.27, "paperHeight": 11.69, "preferCSSPageSize": True}
+    pdf = b64decode(browser.call("Page.printToPDF", printBackground=True, **paper)["data"])
+    assert 2 <= len(re.findall(rb"/Type\s*/Page\b(?!s)", pdf)) <= 4
+    assert browser.say("document.querySelectorAll('.part:not([open])').length") == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_answer_comes_first(name: str, browser: Browser, made: Callable[[str], Path]) -> None:
+    """Verdict, tiles, one table, charts, drawings; the rest is folded. Sixty words before the first figure."""
+    browser.open(made(name))
+    order = "'h1, .verdict, .tiles, #figures, #charts, #fabric, #tables, #more, #provenance, #files'"
+    found = browser.say(f"[...document.querySelectorAll({order})].map(item => item.id || item.className || 'h1')")
+    wanted = ["h1", "verdict", "tiles", "figures", "charts", "fabric", "tables", "more", "provenance", "files"]
+    assert found == [part for part in wanted if part in found]
+    assert {"verdict", "figures", "charts", "fabric", "tables"} <= set(found)
+    words = browser.say("document.querySelector('.verdict').innerText.split(/\\s+/).length")
+    assert 3 < words <= 60
+    assert browser.say("[...document.querySelectorAll('#tables > :not(h2)')].every(item => item.matches('details'))")
+
+
+def test_cash_owned_crosses_cash_rented_where_the_page_says(made: Callable[[str], Path]) -> None:
+    """The lines of the chart, as its numbers have them."""
+    text = made("cost").read_text()
+    table = text.partition("Cash so far, owned against rented</h3>")[2].partition("</table>")[0]
+    rows = re.findall(r'<th scope="row">month ([0-9]+)</th><td>(.*?)</td><td>(.*?)</td>', table)
+    owned, rented = (
+        {int(month): float(value.replace(",", "")) for month, series, value in rows if (series == "owned") is own}
+        for own in (True, False)
+    )
+    even = re.search(r"Even ([0-9]+) months after the order", text)
+    assert even is not None
+    assert len(owned) == len(rented) > 10
+    for month, cash in owned.items():
+        if month > 12 and abs(month - int(even[1])) > 1:
+            assert (cash > rented[month]) is (month < int(even[1])), month
 
 
 def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
@@ -247,10 +282,10 @@ def test_hostile_text_stays_text(browser: Browser, tmp_path: Path) -> None:
     assert (
         browser.say("[...document.images].every(image => image.src.startsWith('data:image/svg+xml;base64,'))") is True
     )
-    assert "<script>window.hit=1</script>" in browser.say("document.querySelector('.verdict').textContent")
+    assert "<script>window.hit=1</script>" in browser.say("document.querySelector('.words').textContent")
     assert "\u202e" not in browser.say("document.documentElement.outerHTML")
     browser.open(page(tmp_path, "design", "superpod-h100-4su", "--catalog", str(parts)))
-    assert "</title>\\u202e<img" in browser.say("document.querySelector('#charts svg').textContent")
+    assert "</title>\\u202e<img" in browser.say("document.querySelector('#more').textContent")
     assert "\u202e" not in browser.say("document.documentElement.outerHTML")  # tooltips of charts too
     assert browser.say("window.hit === undefined") is True
     blocked = "new Promise(done => { const s = document.createElement('script'); s.textContent = 'window.hit=2';"

@@ -22,4 +22,15 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr
     pages = {path.relative_to(tmp_path / "site").as_posix() for path in (tmp_path / "site").rglob("*.html")}
-    assert {"index.html", "tutorial.html", "purchase.html", "ci.html", "rules.html", "model/cost.html"} <= pages
+    search = (tmp_path / "site" / "search" / "search_index.json").read_text()
+    assert '"location":"paths.html' in search.replace(" ", "")
+    assert "tco.rents[].hour" in search
+    assert {
+        "paths.html",
+        "index.html",
+        "tutorial.html",
+        "purchase.html",
+        "ci.html",
+        "rules.html",
+        "model/cost.html",
+    } <= pages

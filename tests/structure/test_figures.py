@@ -7,7 +7,7 @@ import pytest
 from tests.figures import BEGIN, FigureError, computed, marked_pages, shown, value_at, with_figures
 
 PAGE = "a cluster of <!-- figure: design fire-flyer-2; {}; , -->{}<!-- end --> switches"
-PAGES_WITH_FIGURES = {"README.md", "fire-flyer.md", "training.md"}
+PAGES_WITH_FIGURES = {"README.md", "fire-flyer.md", "training-fit.md"}
 
 
 def test_the_pages_that_quote_the_program_are_marked() -> None:

@@ -10,9 +10,9 @@ CASES = {
     ("--version",): {"typer", "pydantic", "yaml", "numpy", "networkx", "rich", "jinja2", "json", "dataclasses"},
     ("--help",): {"pydantic", "yaml", "numpy", "networkx", "rich", "jinja2", "ffplan.design", "ffplan.catalog.parts"},
     ("check", "fire-flyer-2"): {"numpy", "networkx", "rich", "jinja2", "ffplan.report"},
-    ("design", "fire-flyer-2", "--format", "json"): {"numpy", "networkx", "rich", "jinja2"},
-    ("design", "fire-flyer-2"): {"numpy", "networkx", "rich", "jinja2"},
-    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"numpy", "networkx", "rich", "jinja2"},
+    ("design", "fire-flyer-2", "--format", "json"): {"networkx", "rich", "jinja2"},
+    ("design", "fire-flyer-2"): {"networkx", "rich", "jinja2"},
+    ("compare", "fire-flyer-2", "dgx-a100-10k"): {"networkx", "rich", "jinja2"},
     ("cost", "fire-flyer-2"): {
         "networkx",
         "rich",

@@ -1,4 +1,4 @@
-"""Devices that are absent, unknown to the design, or in the place of another: a finding for each."""
+"""Devices that are unknown to the design, or in the place of another: a finding for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from ffplan.base.formatting import first_few, plural
 from ffplan.base.union_find import union_find
 from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
-from ffplan.interop.audit.cables import parts_not_found
+from ffplan.interop.audit.absent import SHARED, links_of
 from ffplan.interop.audit.effects import of_losses
 from ffplan.interop.audit.sides import compare, host_of, title_of
 from ffplan.results.as_built import AuditCause
@@ -123,84 +123,6 @@ def _closed(part: dict[int, int], fabrics: Sides) -> bool:
     return all(place in part or not fabrics.present[place] for place in part.values())
 
 
-def _links_of(fabrics: Sides, devices: set[int]) -> list[tuple[int, int]]:
-    """Return the links of the design at some devices."""
-    selected = np.zeros(len(fabrics.names), bool)
-    selected[list(devices)] = True
-    hit = selected[fabrics.ours[:, 0] // PORTS] | selected[fabrics.ours[:, 1] // PORTS]
-    return [(near, far) for near, far in fabrics.ours[hit].tolist()]
-
-
-def absent(fabrics: Sides, have: Capacity) -> Iterator[AuditCause]:
-    """Yield a finding for switches and nodes that are not there; nodes below an absent leaf go with it."""
-    gone = set(np.flatnonzero(~fabrics.present).tolist()) & set(np.unique(fabrics.ours // PORTS).tolist())
-    if not gone:
-        return
-    explained: set[int] = set()
-    for part in parts_not_found(fabrics, gone):
-        explained |= part
-        yield _absent_part(fabrics, have, part)
-    switches = sorted(device for device in gone - explained if fabrics.roles[device])
-    for switch in switches:
-        near = _links_of(fabrics, {switch})
-        below = {end // PORTS for pair in near for end in pair} & gone - {switch}
-        endpoints = {device for device in below if not fabrics.roles[device]}
-        explained |= endpoints
-        name = fabrics.names[switch]
-        nodes = {host_of(fabrics.names[device]) for device in endpoints}
-        with_it = (
-            f", with {plural(len(endpoints), 'endpoint')} of {plural(len(nodes), 'node')} below it" if endpoints else ""
-        )
-        yield AuditCause(
-            kind="absent-switch",
-            what=f"switch {name} was not found{with_it}",
-            where=(name,),
-            do=(f"check power, boot and the cables of {name}; then its place in the files",),
-            effect=of_losses(have, [(pair, 1.0) for pair in near if fabrics.lower(pair) != switch]),
-            links=len(near),
-            severity="error",
-        )
-    hosts: dict[str, list[int]] = {}
-    for device in sorted(gone - explained - set(switches)):
-        hosts.setdefault(host_of(fabrics.names[device]), []).append(device)
-    for host, ends in hosts.items():
-        yield _absent_host(fabrics, have, host, ends)
-
-
-def _absent_part(fabrics: Sides, have: Capacity, part: set[int]) -> AuditCause:
-    """Return the finding of a part of the fabric that is not in the files at all."""
-    names = [fabrics.names[device] for device in sorted(part) if fabrics.roles[device]]
-    near = _links_of(fabrics, part)
-    return AuditCause(
-        kind="absent-part",
-        severity="error",
-        what=f"{plural(len(names), 'switch', 'switches')} of one connected part not found "
-        f"({first_few(names)}), with {plural(len(part) - len(names), 'endpoint')}: a plane, a zone, or a pod",
-        where=tuple(names),
-        do=("give the files of every plane and zone, or compare one (--plane, --zone)",),
-        effect=of_losses(have, [(p, 1.0) for p in near if (d := fabrics.lower(p)) not in part or not fabrics.roles[d]]),
-        links=len(near),
-    )
-
-
-def _absent_host(fabrics: Sides, have: Capacity, host: str, adapters: list[int]) -> AuditCause:
-    """Return the finding of a node without some or all of its NICs."""
-    near = _links_of(fabrics, set(adapters))
-    every = have.ends[host]
-    down = not fabrics.present[every].any() and bool(np.isin(every, fabrics.ours // PORTS).all())
-    names = tuple(fabrics.names[device] for device in adapters)
-    ports = first_few(fabrics.port(max(pair, key=lambda end: fabrics.roles[end // PORTS])) for pair in near)
-    return AuditCause(
-        kind="absent-node" if down else "absent-nic",
-        what=f"node {host} was not found" if down else f"{first_few(names)} of node {host} was not found",
-        where=(host,) if down else names,
-        do=(f"check power and drivers of {host}, and its cables at {ports}",),
-        effect=f"{host} is off the fabric" if down else of_losses(have, [(pair, 1.0) for pair in near]),
-        links=len(near),
-        severity="error",
-    )
-
-
 def ports_used(fabrics: Sides) -> Ints:
     """Return every device's highest port in the design; 0 for a device outside it."""
     used = np.zeros(len(fabrics.names), np.int64)
@@ -220,7 +142,7 @@ def other_models(fabrics: Sides, have: Capacity, small: dict[int, int], slow: li
     for device, count in small.items():
         beyond = [
             pair
-            for pair in _links_of(fabrics, {device})
+            for pair in links_of(fabrics, {device})
             if any(end > device * PORTS + count for end in pair if end // PORTS == device)
         ]
         slower = [link for link in slow if device in (link.ends[0] // PORTS, link.ends[1] // PORTS)]
@@ -247,19 +169,37 @@ def unknown(fabrics: Sides, placed: set[int]) -> Iterator[AuditCause]:
     hosts: dict[str, list[int]] = {}
     for device in sorted(set(range(fabrics.devices, len(fabrics.names))) - placed):
         hosts.setdefault(title_of(fabrics, device), []).append(device)
-    for host, devices in hosts.items():
+    for titles, devices in _at_the_same_switches(fabrics, hosts):
         links = int(np.isin(ends, devices).any(axis=1).sum())
-        name = fabrics.names[devices[0]] if len(devices) == 1 else f"{host} with {plural(len(devices), 'adapter')}"
+        name = fabrics.names[devices[0]]
+        if len(titles) > 1:
+            name = f"{len(titles):,} devices with {plural(len(devices), 'adapter')}, {first_few(titles)},"
+        elif len(devices) > 1:
+            name = f"{titles[0]} with {plural(len(devices), 'adapter')}"
+        them = "it" if len(titles) == 1 else "them"
         where = " at " + first_few(_far_ends(fabrics, devices)) if links else ", wired to nothing"
         yield AuditCause(
             kind="unknown-device",
-            what=f"{name} is not in the design{where}",
+            what=f"{name} {'is' if len(titles) == 1 else 'are'} not in the design{where}",
             where=tuple(fabrics.names[device] for device in devices),
-            do=("add it to the design, name it by a map (--map), or unplug it",),
+            do=(f"add {them} to the design, name {them} by a map (--map), or unplug {them}",),
             effect="it takes ports that the design leaves free" if links else "none",
             links=links,
             severity="warning",
         )
+
+
+def _at_the_same_switches(fabrics: Sides, hosts: dict[str, list[int]]) -> list[tuple[list[str], list[int]]]:
+    """Group unknown hosts that are wired to the same switches, with their adapters; few of them stay apart."""
+    groups: dict[object, list[str]] = {}
+    for host, devices in hosts.items():
+        rows = fabrics.theirs[np.isin(fabrics.theirs // PORTS, devices).any(axis=1)] // PORTS
+        switches = frozenset(rows.ravel().tolist()) - set(devices)
+        groups.setdefault(switches or host, []).append(host)
+    parted: list[list[str]] = []
+    for titles in groups.values():
+        parted += [titles] if len(titles) >= SHARED else [[title] for title in titles]
+    return [(titles, [device for title in titles for device in hosts[title]]) for titles in parted]
 
 
 def _far_ends(fabrics: Sides, devices: list[int]) -> list[str]:
@@ -302,7 +242,7 @@ def _row(fabrics: Sides, have: Capacity, row: list[str], moves: tuple[int, list[
     """Report a row of devices, each in the place of the next; the first one's place stays empty."""
     links, devices, moved = moves
     left = [device for device in devices if device < fabrics.devices and device not in moved.values()]
-    lost = [(pair, 1.0) for pair in _links_of(fabrics, set(left))] if left else []
+    lost = [(pair, 1.0) for pair in links_of(fabrics, set(left))] if left else []
     single = len(row) == 2
     what = f"{row[0]} is in the place of {row[1]}"
     if not single:

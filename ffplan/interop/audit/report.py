@@ -12,13 +12,14 @@ from ffplan.base.record import record
 from ffplan.interop.asbuilt.matching import matched
 from ffplan.interop.asbuilt.model import PORTS, both_ways, peer_of
 from ffplan.interop.asbuilt.names import named, together
+from ffplan.interop.audit.absent import absent
 from ffplan.interop.audit.cable_causes import cable_faults, slow_cables, without_cable
 from ffplan.interop.audit.cables import (
     CableGroup,
     pairs_apart_from,
 )
 from ffplan.interop.audit.effects import capacity, of_losses
-from ffplan.interop.audit.places import absent, exchanged, exchanges, other_models, ports_used, shared_names, unknown
+from ffplan.interop.audit.places import exchanged, exchanges, other_models, ports_used, shared_names, unknown
 from ffplan.interop.audit.sides import Differences, Sides, compare, sides, simulated, slow_links
 from ffplan.results.as_built import AuditCause, DiffReport, Miswired, Renamed, SlowLink
 from ffplan.results.design import SCHEMA_VERSION

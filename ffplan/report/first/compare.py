@@ -2,85 +2,158 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, data_size, kilowatts, listed, number, percent, plural, ranged
+from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.base.input_values import input_value
-from ffplan.base.record import record
 from ffplan.report.document import FirstScreen
+from ffplan.report.first.side_rows import SideRow, job_size, side_rows
 from ffplan.results.comparison import SURE, cheaper_of, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ffplan.results.comparison import Comparison, JobSize, MoneyComparison, MoneyDifference, TrainingComparison
-    from ffplan.results.design import Assessment
-    from ffplan.results.run import Band
+    from ffplan.results.comparison import Comparison, MoneyComparison, MoneyDifference
 
 _COLUMNS = 4
-"""Designs that stand side by side in 80 columns [1]."""
+"""Designs that stand side by side in 80 columns; more stand below each other [1]."""
+_WIDTH = 80
+"""Letters of a line that a table of designs by rows fits [1]."""
+_MOST_ROWS = 10
+"""Designs that stand below each other [1]."""
 _PAIR = 2
 _HALF = 0.5
 """Ratio below which, or above whose inverse, a factor is told in place of a difference [1]."""
-_THOUSAND = 1000
 _FLIPS = 2
 _WORDS = 2
 """Sentences of a comparison without a price that fit the screen [1]."""
 
 
-@record
-class _SideRow:
-    """A figure of every design."""
-
-    label: str
-    texts: tuple[str, ...]
-    values: tuple[float | None, ...]
-    """Figures for ratios; None where they cannot be compared."""
-    better: int
-    """1 if more of it is better, -1 if less is."""
-
-
 def compare_screen(c: Comparison) -> FirstScreen:
     """Return who wins at what job, how sure that is, and the figures that decide."""
-    shown = c.labels[:_COLUMNS]
-    rows = (*_job_rows(c), *_money_rows(c), *_cluster_rows(c))
-    figures = tuple(_cells(c, row) for row in rows if len(set(row.texts)) > 1)
-    rest = f"{plural(len(c.labels) - len(shown), 'further design')} in --full" if len(c.labels) > len(shown) else ""
+    rows = side_rows(c)
+    many = len(c.labels) > _COLUMNS
+    header, figures = _by_rows(c, rows) if many else _side_by_side(c, rows)
     return FirstScreen(
-        head=" against ".join(c.labels) if len(c.labels) == 2 else f"{len(c.labels)} designs, ratios to {c.baseline}",
+        head=_head(c),
         verdict=_verdict(c, rows),
         figures=figures,
-        header=("", *shown, *([""] if len(shown) == _PAIR else [])),
-        advice=(
-            ("Why", _why(c)),
-            ("Flips at", _flips(c)),
-            ("Memory", _memory(c)),
-            ("Left out", _left_out(c)),
-            ("No ratio", c.incomparable[0] if c.incomparable else ""),
-            ("Next", _next(c)),
-            ("More", rest),
-        ),
+        header=header,
+        advice=_advice_on_many(c) if many else _advice(c),
         unverified=_unverified(c),
+        tiles=_tiles(c, rows),
     )
 
 
+_LARGE = ("purchase", "GPU-hour in use", "facility peak", "days on")
+"""Beginnings of the labels that a page of two designs shows large."""
+
+
+def _tiles(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, str, str], ...]:
+    """Return the figures of the cheaper of two designs, each with the other's; none without a run in money."""
+    difference = _main(c.money)
+    if difference is None or len(c.labels) != _PAIR:
+        return ()
+    side = cheaper_of(difference)
+    place = c.labels.index(side.cheap if side else c.baseline)
+    cheap, other = c.labels[place], c.labels[1 - place]
+    return tuple(
+        (row.label, row.texts[place], f"{cheap}; {other} {row.texts[1 - place].partition(' (')[0]}")
+        for row in rows
+        if row.label.startswith(_LARGE)
+    )
+
+
+def _advice(c: Comparison) -> tuple[tuple[str, str], ...]:
+    return (
+        ("Why", _why(c)),
+        ("Flips at", _flips(c)),
+        ("Memory", _memory(c)),
+        ("Left out", _left_out(c)),
+        ("No ratio", c.incomparable[0] if c.incomparable else ""),
+        ("Next", _next(c)),
+    )
+
+
+def _advice_on_many(c: Comparison) -> tuple[tuple[str, str], ...]:
+    """Return advice in the lines that a table of many designs leaves."""
+    rest = len(c.labels) - _MOST_ROWS
+    if c.money is None:
+        following = f"the same with {'--tokens T' if c.training else '--model ID --batch N --tokens T'}"
+    else:
+        two = sorted(range(len(c.labels)), key=lambda place: _token_cost(c.money, place))[:2]
+        following = f"compare {listed(c.labels[place] for place in two)} alone: why, and what flips it"
+    return (
+        ("Left out", _left_out(c)),
+        ("Next", following),
+        ("Rows", f"{plural(rest, 'further design')} in --full" if rest > 0 else ""),
+    )
+
+
+def _head(c: Comparison) -> str:
+    if len(c.labels) == _PAIR:
+        return " against ".join(c.labels)
+    return f"{len(c.labels)} designs, {'the baseline is' if len(c.labels) > _COLUMNS else 'ratios to'} {c.baseline}"
+
+
+def _side_by_side(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return header and rows of a table with a column for each design, and of two designs one for their ratio."""
+    header = ("", *c.labels, *([""] if len(c.labels) == _PAIR else []))
+    return header, tuple(_cells(c, row) for row in rows)
+
+
+def _by_rows(c: Comparison, rows: Sequence[SideRow]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Return header and rows of a table with a row for each design, the best first, and the columns that fit a line."""
+    order = list(range(len(c.labels)))
+    if c.money is not None:
+        order = sorted(order, key=lambda place: _token_cost(c.money, place))
+    columns, width = [c.labels], 2 + max(map(len, c.labels))
+    header = [""]
+    for row in rows:
+        texts = row.texts
+        if row.label.startswith("purchase"):  # its range would take the place of a column
+            texts = tuple(text.partition(" (")[0] for text in texts)
+        need = 2 + max(map(len, (row.label, *texts)))
+        if width + need <= _WIDTH:
+            columns.append(texts)
+            header.append(row.label)
+            width += need
+    table = tuple(tuple(column[place] for column in columns) for place in order)
+    return tuple(header), table[:_MOST_ROWS]
+
+
+def _token_cost(money: MoneyComparison | None, place: int) -> float:
+    """Return the likely cost of a million tokens on a design; infinite if it has no run or no price."""
+    run = money.sides[place].run if money is not None else None
+    cost = run.cost_per_million_tokens if run is not None else None
+    return math.inf if cost is None else cost.likely
+
+
 def _main(money: MoneyComparison | None) -> MoneyDifference | None:
-    """Return the first design against the baseline in money; None without a run on both."""
-    return money.differences[0] if money is not None and money.differences else None
+    """Return the difference that decides: the cheapest design against the baseline, or the next against it.
+
+    None without a run on both.
+    """
+    if money is None or not money.differences:
+        return None
+    return min(money.differences, key=lambda difference: difference.ratio.likely)
 
 
-def _verdict(c: Comparison, rows: Sequence[_SideRow]) -> tuple[str, ...]:
+def _verdict(c: Comparison, rows: Sequence[SideRow]) -> tuple[str, ...]:
     if c.training is None:
         return (_leads(c.labels, rows),)
     if c.money is None:
         return tuple(c.verdicts[:_WORDS])
+    if len(c.labels) > _COLUMNS:
+        return _cheapest(c, c.money, c.training.model)
     said = [_cheaper(difference, c.training.model) for difference in c.money.differences]
     said += [f"{side.label}: no run: {side.refused}." for side in c.money.sides if side.refused]
     return tuple(said) or tuple(c.verdicts[:_WORDS])
 
 
-def _leads(labels: Sequence[str], rows: Sequence[_SideRow]) -> str:
+def _leads(labels: Sequence[str], rows: Sequence[SideRow]) -> str:
     """Return which design is ahead in which figure."""
     ahead: dict[str, list[str]] = {}
     for row in rows:
@@ -104,72 +177,24 @@ def _cheaper(difference: MoneyDifference, model: str) -> str:
     return f"{side.cheap} trains {model} {percent(side.less)} cheaper per token than {side.dear}{sure}.{doubt}"
 
 
-def _row(label: str, figures: Sequence[tuple[str, float | None]], better: int = -1) -> _SideRow:
-    """Return a row: the text of each design, and its figure for ratios."""
-    return _SideRow(label, tuple(text for text, _ in figures), tuple(value for _, value in figures), better)
+def _cheapest(c: Comparison, money: MoneyComparison, model: str) -> tuple[str, ...]:
+    """Return the cheapest of many designs against the next and the baseline, and which designs cannot run the job."""
+    refused = [side.label for side in money.sides if side.refused]
+    said = [f"No run on {first_few(refused)}: --full says why."] if refused else []
+    main = _main(money)
+    if main is None:
+        return (*said, *c.verdicts[:1])
+    best, second = sorted(range(len(c.labels)), key=lambda place: _token_cost(money, place))[:2]
+    less = 1 - _token_cost(money, best) / _token_cost(money, second)
+    verdict = f"{c.labels[best]} trains {model} cheapest per token: {percent(less)} below {c.labels[second]}, the next"
+    side = cheaper_of(main)
+    if side is not None and side.cheap == c.labels[best]:
+        sure = "" if side.share is None else f" ({percent(side.share)} sure)"
+        verdict += sure if side.dear == c.labels[second] else f", {percent(side.less)} below {side.dear}{sure}"
+    return (f"{verdict}.", *said)
 
 
-def _banded(label: str, bands: Sequence[Band | None]) -> _SideRow:
-    return _row(label, [("-", None) if b is None else (ranged(b.p50, b.p10, b.p90), b.likely) for b in bands])
-
-
-def _money_rows(c: Comparison) -> list[_SideRow]:
-    """Return the run in days and money."""
-    if c.money is None:
-        return []
-    sides, unit = c.money.sides, c.money.currency
-    runs = [side.run for side in sides]
-    return [
-        _banded(f"days on {c.money.gpus:,} GPUs", [run.days if run else None for run in runs]),
-        _banded(f"a million tokens, {unit}", [run.cost_per_million_tokens if run else None for run in runs]),
-        _banded(f"GPU-hour in use, {unit}", [side.hour for side in sides]),
-    ]
-
-
-def _job_rows(c: Comparison) -> list[_SideRow]:
-    """Return the speed of the job."""
-    if c.training is None or c.money is not None:
-        return []
-    sides = _size(c.training).sides
-    speeds = [("cannot run" if s.tokens_s is None else number(s.tokens_s), s.tokens_s) for s in sides]
-    shares = [("-" if s.mfu is None else percent(s.mfu), None) for s in sides]
-    return [_row(f"tokens/s on {c.training.gpus:,} GPUs", speeds, 1), _row("MFU", shares, 1)]
-
-
-def _size(job: TrainingComparison) -> JobSize:
-    return next(row for row in job.sizes if row.batch == job.batch)
-
-
-def _cluster_rows(c: Comparison) -> list[_SideRow]:
-    """Return what is bought; per accelerator where the designs have different numbers of them."""
-    counts = [a.accelerators for a in c.designs]
-    shares = counts if len(set(counts)) > 1 else [1] * len(counts)
-    each = " a GPU" if len(set(counts)) > 1 else ""
-    pairs = list(zip(c.designs, shares, strict=True))
-    rows = [
-        _row("GPUs", [(f"{count:,}", None) for count in counts]),
-        _row(f"purchase{each}", [_purchase(a, share, comparable=not c.incomparable) for a, share in pairs]),
-        _row(f"facility peak{each}", [_peak(a, share) for a, share in pairs]),
-        _row(f"switches{' a 1,000 GPUs' if each else ''}", [_switches(a, share) for a, share in pairs]),
-        _row(f"bisection{each}, GB/s", [_number(a.fabric.bisection_gbyte_s / share) for a, share in pairs], 1),
-    ]
-    timed = [a.communication[0] if a.communication else None for a in c.designs]
-    sizes = {report.message_bytes for report in timed if report}
-    if len(sizes) == 1:
-        rates = [_number(report.algbw_gbyte_s) if report else ("-", None) for report in timed]
-        rows.append(_row(f"allreduce {data_size(sizes.pop())}, GB/s", rates, 1))
-    return rows
-
-
-def _switches(a: Assessment, share: int) -> tuple[str, float]:
-    return _number(a.fabric.switches.total / share * (_THOUSAND if share > 1 else 1))
-
-
-def _number(value: float) -> tuple[str, float]:
-    return number(value, 3), value
-
-
-def _cells(c: Comparison, row: _SideRow) -> tuple[str, ...]:
+def _cells(c: Comparison, row: SideRow) -> tuple[str, ...]:
     """Return a row of the table: of two designs the ratio stands in a column of its own."""
     label, texts, values = row.label, row.texts, row.values
     place = c.labels.index(c.baseline)
@@ -179,7 +204,7 @@ def _cells(c: Comparison, row: _SideRow) -> tuple[str, ...]:
     if len(texts) == _PAIR:
         return (label, *texts, ratios[1 - place])
     cells = [f"{text} ({ratio})" if ratio else text for text, ratio in zip(texts, ratios, strict=True)]
-    return (label, *cells[:_COLUMNS])
+    return (label, *cells)
 
 
 def _ratio(figure: float | None, base: float | None) -> str:
@@ -190,26 +215,12 @@ def _ratio(figure: float | None, base: float | None) -> str:
     return f"{100 * (ratio - 1):+.0f} %" if _HALF < ratio < 1 / _HALF else f"{number(ratio, 2)}x"
 
 
-def _purchase(a: Assessment, share: int, *, comparable: bool) -> tuple[str, float | None]:
-    if a.site is None or a.site.purchase is None:
-        return "-", None
-    price = a.site.purchase / share
-    text = f"{amount(price, 3)} {a.site.currency}" + (", partial" if a.site.left_out else "")
-    return text, price if comparable else None
-
-
-def _peak(a: Assessment, share: int) -> tuple[str, float | None]:
-    if a.site is None:
-        return "-", None
-    return kilowatts(a.site.facility_peak_kw / share), a.site.facility_peak_kw / share
-
-
 def _why(c: Comparison) -> str:
     """Return the part of a step that makes one design slower than the other."""
     difference = _main(c.money)
     if difference is None or c.training is None:
         return ""
-    sides = dict(zip(c.labels, _size(c.training).sides, strict=True))
+    sides = dict(zip(c.labels, job_size(c.training).sides, strict=True))
     gap = largest_gap(sides[difference.label].parts, sides[difference.against].parts)
     if gap is None:
         return "their steps take the same time: the price of a GPU-hour decides"
@@ -236,7 +247,7 @@ def _flips(c: Comparison) -> str:
 
 def _memory(c: Comparison) -> str:
     edge = [side.label for side in c.money.sides if side.run and side.run.memory_words] if c.money else []
-    return f"the plan of {listed(edge)} is at the edge" if edge else ""
+    return f"the plan of {first_few(edge)} is at the edge" if edge else ""
 
 
 def _left_out(c: Comparison) -> str:
@@ -245,7 +256,7 @@ def _left_out(c: Comparison) -> str:
     for label, design in zip(c.labels, c.designs, strict=True):
         if design.site is not None and design.site.left_out:
             lacks.setdefault(tuple(design.site.left_out), []).append(label)
-    return "; ".join(f"{listed(parts)} of {listed(labels)}" for parts, labels in lacks.items())
+    return "; ".join(f"{listed(parts)} of {first_few(labels, 2)}" for parts, labels in lacks.items())
 
 
 def _next(c: Comparison) -> str:

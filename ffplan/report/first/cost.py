@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural, ranged
+from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.base.input_values import input_value
 from ffplan.report.document import FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
+from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
-    from ffplan.results.run import Band, RunReport
+    from ffplan.results.run import RunReport
 
+_LARGE = ("to commit", "GPU-hour in use", "facility peak")
+"""Rows that a page shows large, beside the days of a run."""
 _DRIVERS = 3
 """Inputs named as what moves the cost [1]."""
 
@@ -36,6 +39,7 @@ def cost_screen(study: CostStudy) -> FirstScreen:
             ("Next", _next(study)),
         ),
         unverified=_unverified(study),
+        tiles=tuple(row for row in rows if row[0] in _LARGE or (run and row[0].startswith(f"{run.model}, "))),
     )
 
 
@@ -71,17 +75,13 @@ def _money(value: float, currency: str) -> str:
     return f"{value:,.2f} {currency}" if abs(value) < 100 else f"{amount(value, 3)} {currency}"
 
 
-def _band(band: Band, unit: str) -> str:
-    return ranged(band.p50, band.p10, band.p90, unit)
-
-
 def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     """Return the cash, the hour and the wait."""
-    hour = _band(tco.per_accelerator_hour, tco.currency)
+    hour = band_words(tco.per_accelerator_hour, tco.currency)
     rows = []
     if tco.facility != "rented":
         cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
-        rows.append(("to commit", _band(tco.purchase, tco.currency), cash))
+        rows.append(("to commit", band_words(tco.purchase, tco.currency), cash))
     rent = benchmark(tco.rents)
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     rows.append(("GPU-hour in use", hour, against))
@@ -96,11 +96,11 @@ def _run(run: RunReport) -> list[tuple[str, str, str]]:
     """Return the run: days, money, and a million tokens."""
     tokens = f"{number(run.tokens / 1e12, 3)} T" if run.tokens >= 1e12 else f"{number(run.tokens / 1e9, 3)} bn"
     label = f"{run.model}, {tokens}"
-    rows = [(label, _band(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {percent(run.mfu)}")]
+    rows = [(label, band_words(run.days, "days"), f"on {run.gpus:,} GPUs, MFU {percent(run.mfu)}")]
     if run.cost is not None and run.cost_per_million_tokens is not None:
-        rows.append(("the run", _band(run.cost, run.currency), _band(run.carbon_t, "t CO2e")))
-        energy = _band(run.energy_mwh, "MWh") + (", partial" if run.missing_power else "")
-        rows.append(("a million tokens", _band(run.cost_per_million_tokens, run.currency), energy))
+        rows.append(("the run", band_words(run.cost, run.currency), band_words(run.carbon_t, "t CO2e")))
+        energy = band_words(run.energy_mwh, "MWh") + (", partial" if run.missing_power else "")
+        rows.append(("a million tokens", band_words(run.cost_per_million_tokens, run.currency), energy))
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
 from ffplan.report.document import FirstScreen, recalled_count
+from ffplan.results.design import purchase_words
 
 if TYPE_CHECKING:
     from ffplan.results.design import Assessment
@@ -50,9 +51,8 @@ def _purchase(a: Assessment) -> tuple[str, ...]:
             return ("purchase", "unknown", "the design names no price book")
         partial = ", partial" if a.cost.missing else ""
         return ("planned parts", f"{amount(a.cost.total, 3)} {a.cost.currency}{partial}", "")
-    partial = ", partial" if site.left_out else ""
     each = f"{amount(site.per_accelerator, 3)} {site.currency} an accelerator" if site.per_accelerator else ""
-    return ("purchase", f"{amount(site.purchase, 3)} {site.currency}{partial}", each)
+    return ("purchase", purchase_words(site, site.currency), each)
 
 
 def _power(a: Assessment) -> tuple[str, ...]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.report.document import Remarks, Table, laid_out
+from ffplan.base.formatting import plural
+from ffplan.report.document import Remarks, Table, laid_out, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ffplan.report.document import Block, Document
+    from ffplan.report.document import Block, Document, FirstScreen
 
 
 def escape(text: str) -> str:
@@ -37,8 +38,31 @@ def _markdown_block(block: Block) -> str:
     return table(layout.header, layout.rows) if isinstance(layout, Table) else _bullets(layout)
 
 
+_ROWS = 5
+"""Figures of a comment before its fold."""
+
+
+def _comment(screen: FirstScreen) -> str:
+    """Return a first screen in at most ten lines: head, verdict, figures, and what moves them."""
+    rows, more = screen.figures[:_ROWS], len(screen.figures) - _ROWS
+    last = [f"{label} {text}" for label, text in screen.advice[:1] if text]
+    last += [f"{plural(more, 'figure')} more below"] if more > 0 else []
+    parts = [f"### {escape(screen.head)}", *map(escape, screen.verdict[:1])]
+    parts += [table(screen.header, rows)] if rows else []
+    parts += [escape(f"{'; '.join(last)}.")] if last else []
+    return "\n\n".join(parts)
+
+
 def render_markdown(document: Document) -> str:
     """Return a document as Markdown."""
+    whole = _whole(document)
+    if not document.folded or document.first is None:
+        return whole
+    summary = "<details><summary>What changed, and what it did</summary>"
+    return f"{_comment(shown(document.first(document.value)))}\n\n{summary}\n\n{whole}\n</details>\n"
+
+
+def _whole(document: Document) -> str:
     body = document.body()
     parts = [f"# {escape(body.title)}"]
     if body.intro:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ffplan.report.chart import Chart, MeasuredCurve, Point
 from ffplan.report.page.scale_chart import scale_chart
 from ffplan.report.page.sweep_charts import sweep_charts
 from ffplan.results.comparison import Comparison
-from ffplan.results.cost import CostStudy
+from ffplan.results.cost import CostStudy, benchmark, bridged
 from ffplan.results.design import Assessment
 from ffplan.results.sweep import SweepReport
 from ffplan.results.training import TrainReport
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from ffplan.results.collective import CollectiveReport
-    from ffplan.results.cost import SwingRow
+    from ffplan.results.cost import RentRow, SwingRow, Waiting
+    from ffplan.results.plan import StepPart
     from ffplan.results.run import Band
-    from ffplan.results.training import StepPart
 
 MOST_TERMS = 8
 """Terms of a bound that a chart shows, the tightest first."""
@@ -66,6 +67,7 @@ def _power(named: Named) -> Chart:
         unit="kW",
         points=tuple(points),
         note="IT power in training, and what PUE adds.",
+        lead=True,
     )
 
 
@@ -87,7 +89,7 @@ def _bound(name: str, report: CollectiveReport) -> Chart:
 
 def _bands(title: str, unit: str, rows: Sequence[tuple[str, Band | None]], note: str) -> Chart | None:
     points = [Point(name, band.likely, low=band.p10, high=band.p90) for name, band in rows if band is not None]
-    return Chart(title=title, kind="bars", unit=unit, points=tuple(points), note=note) if points else None
+    return Chart(title=title, kind="bars", unit=unit, points=tuple(points), note=note, lead=True) if points else None
 
 
 def _swings(title: str, unit: str, base: float, rows: Sequence[SwingRow]) -> Chart | None:
@@ -105,7 +107,7 @@ def _parts(rows: Sequence[tuple[str, Sequence[StepPart]]]) -> Chart | None:
     if not points:
         return None
     note = "Parts sum to the step; hidden communication is not counted."
-    return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note)
+    return Chart(title="Where a step goes", kind="stack", unit="s", points=tuple(points), note=note, lead=True)
 
 
 def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart | None]:
@@ -140,7 +142,7 @@ def compare_charts(comparison: Comparison, measured: Curves = ()) -> list[Chart 
 def design_charts(assessment: Assessment, measured: Curves = ()) -> list[Chart | None]:
     """Return the charts of a design."""
     named = ((assessment.design.name, assessment),)
-    bounds = [_bound(assessment.design.name, report) for report in assessment.communication]
+    bounds = [replace(_bound(assessment.design.name, report), lead=True) for report in assessment.communication]
     return [scale_chart(named, measured), *bounds, _cost(named), _power(named)]
 
 
@@ -182,13 +184,13 @@ def cost_charts(study: CostStudy) -> list[Chart | None]:
         if band is not None:
             rows = [(study.design.name, band)]
             charts.append(_bands("A million tokens", study.currency, rows, "The line is P10 to P90."))
+        charts.append(_parts([(study.design.name, study.run.parts)]))
     if study.uncertainty is not None and study.tco is not None:
         token = study.run.cost_per_million_tokens if study.run else None
         base = (token or study.tco.per_accelerator_hour).likely
         what = "a million tokens" if token else "an accelerator-hour"
         charts.append(_swings(f"What decides {what}", study.currency, base, study.uncertainty.tornado))
-    charts += [_bill(study), _year(study), _cash(study), _site_power(study)]
-    return charts
+    return [_cash(study), *charts, _bill(study), _year(study), _site_power(study)]
 
 
 def _bill(study: CostStudy) -> Chart | None:
@@ -219,16 +221,39 @@ def _year(study: CostStudy) -> Chart | None:
 def _cash(study: CostStudy) -> Chart | None:
     if study.tco is None:
         return None
-    flow = study.tco.cash_flow
-    step = max(1, len(flow) // 24)
-    points = [Point(f"month {row.month}", row.cumulative, x=float(row.month)) for row in [*flow[:-1:step], flow[-1]]]
+    tco = study.tco
+    step, rent = max(1, len(tco.cash_flow) // 24), benchmark(tco.rents)
+    months = [*tco.cash_flow[:-1:step], tco.cash_flow[-1]]
+    points = [
+        Point(
+            f"month {row.month}", row.cumulative + bridged(tco.waiting, row.month), x=float(row.month), series="owned"
+        )
+        for row in months
+    ]
+    if rent is not None:
+        points += [
+            Point(f"month {row.month}", rent.month * row.month, x=float(row.month), series=f"rented: {rent.offer}")
+            for row in months
+        ]
     return Chart(
-        title="Money spent so far",
+        title="Cash so far, owned against rented" if rent else "Cash so far",
         kind="lines",
         unit=study.currency,
         points=tuple(points),
         x_title="months since the order",
+        note=_even(rent, tco.waiting),
+        lead=True,
     )
+
+
+def _even(rent: RentRow | None, wait: Waiting) -> str:
+    """Return where the lines of owning and renting cross."""
+    if rent is None:
+        return ""
+    bridge = " Owned includes what bridges the wait." if wait.value else ""
+    if rent.break_even_months_from_order is None:
+        return f"Owning never breaks even: {rent.why}.{bridge}" if rent.why else bridge.strip()
+    return f"Even {rent.break_even_months_from_order:.0f} months after the order.{bridge}"
 
 
 def _site_power(study: CostStudy) -> Chart:

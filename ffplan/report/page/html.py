@@ -16,7 +16,7 @@ from ffplan.base.formatting import number
 from ffplan.base.record import record
 from ffplan.base.version import __version__
 from ffplan.report.chart import Extras
-from ffplan.report.document import Remarks, Table, laid_out
+from ffplan.report.document import Grid, Lines, Remarks, Table, laid_out
 from ffplan.report.page.charts import charts_of
 from ffplan.report.page.notes import Notes, Said, read_marks, without_marks
 from ffplan.report.page.vega import to_svg
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ffplan.report.chart import Chart
-    from ffplan.report.document import Block, Document
+    from ffplan.report.document import Block, Document, FirstScreen
 
 LEAST = 0.85
 """Part of its width that a chart keeps on a narrow screen; below, it scrolls [1]."""
@@ -77,10 +77,33 @@ class PageBlock:
 
 
 @record
+class PageTile:
+    """A figure that the page shows large."""
+
+    label: PageCell
+    figure: PageCell
+    beside: PageCell
+    note: int = 0
+
+    @property
+    def lead(self) -> str:
+        """Return the figure without its range."""
+        return self.figure.text.partition(" (")[0]
+
+    @property
+    def range(self) -> str:
+        """Return the range of the figure; empty without one."""
+        return "".join(self.figure.text.partition(" (")[1:]).strip()
+
+
+@record
 class PageChart:
     """A chart as the page shows it."""
 
+    id: str
     title: str
+    lead: bool
+    """It stands before everything that is folded."""
     svg: Markup
     least: int
     """Width below which it scrolls [px]."""
@@ -138,6 +161,44 @@ def _block(block: Block, notes: Notes) -> PageBlock:
     return PageBlock(title, tuple(map(without_marks, layout.header)), tuple(rows))
 
 
+_TILES = 4
+"""Figures that a page shows large [1]."""
+
+
+def _tiles(screen: FirstScreen, notes: Notes) -> tuple[PageTile, ...]:
+    """Return the figures of a first screen that stand large above its table."""
+    tiles = []
+    for row in _large(screen):
+        cells, paths = zip(*map(read_marks, row), strict=True)
+        tips, note = notes.row(cells[0], paths)
+        label, figure, beside = map(PageCell, cells, tips)
+        tiles.append(PageTile(label, figure, beside, note))
+    return tuple(tiles)
+
+
+def _large(screen: FirstScreen) -> tuple[tuple[str, ...], ...]:
+    rows = screen.tiles or (() if screen.header else screen.figures[:_TILES])
+    return tuple(tuple((*row, "", "")[:3]) for row in rows)
+
+
+def _figures(screen: FirstScreen, notes: Notes) -> PageBlock:
+    """Return the other figures of a first screen, side by side."""
+    large = _large(screen)
+    rows = tuple(row for row in screen.figures if (*row, "", "")[:3] not in large)
+    return _block(Grid("Figures", rows, screen.header), notes)
+
+
+def _parts(blocks: Sequence[Block], notes: Notes) -> list[tuple[str, list[PageBlock]]]:
+    """Return the blocks under the titles that they are folded under."""
+    parts: list[tuple[str, list[PageBlock]]] = []
+    for block in blocks:
+        made = _block(block, notes)
+        if made.title or not parts:
+            parts.append((made.title, []))
+        parts[-1][1].append(made)
+    return parts
+
+
 def _own_ids(svg: str, prefix: str) -> str:
     """Return an SVG whose ids are its own, since a page holds several."""
 
@@ -152,7 +213,9 @@ def _figure(chart: Chart, index: int) -> PageChart:
     width = _WIDTH.search(svg)
     named = svg.replace("<svg ", f'<svg role="img" aria-label="{escape(visible(chart.title))}" ', 1)
     return PageChart(
+        id=f"chart-{index + 1}",
         title=chart.title,
+        lead=chart.lead,
         svg=Markup(named),
         least=round(LEAST * float(width[1])) if width else 0,
         note=chart.note,
@@ -205,17 +268,27 @@ def render(document: Document) -> str:
     extras = document.extras() if document.extras else Extras()
     body = document.made(document.value if extras.told is None else extras.told)
     blocks, notes = list(body.blocks), Notes(extras.origin)
-    verdict = [*([body.intro] if body.intro else []), *extras.verdict]
+    words = [*([body.intro] if body.intro else []), *extras.verdict]
     while blocks and isinstance(first := blocks[0], Remarks):
-        verdict += first.lines
+        words += first.lines
         blocks.pop(0)
+    screen = document.first(document.value if extras.told is None else extras.told) if document.first else None
+    verdict, words = (words, []) if screen is None else (list(screen.verdict), words)
+    charts = [_figure(chart, index) for index, chart in enumerate(charts_of(document.value, extras.measured))]
+    rows = tuple(row for row in screen.advice if row[1]) if screen else ()
     script = _asset("page.js")
     digest = b64encode(sha256(script.encode()).digest()).decode()
     page: dict[str, Any] = {
         "title": without_marks(body.title),
         "verdict": tuple(map(notes.sentence, verdict)),
-        "blocks": [_block(block, notes) for block in blocks],
-        "charts": [_figure(chart, index) for index, chart in enumerate(charts_of(document.value, extras.measured))],
+        "tiles": _tiles(screen, notes) if screen else (),
+        "figures": _figures(screen, notes) if screen else None,
+        "words": tuple(map(notes.sentence, words)),
+        "unverified": without_marks(screen.unverified) if screen else "",
+        "advice": _block(Lines("What binds, and what to do next", rows), notes) if rows else None,
+        "parts": _parts(blocks, notes),
+        "lead": [chart for chart in charts if chart.lead],
+        "more": [chart for chart in charts if not chart.lead],
         "extras": extras,
         "notes": notes.entries,
         "meanings": _meanings(extras),

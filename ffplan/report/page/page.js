@@ -35,7 +35,7 @@ for (const head of document.querySelectorAll('thead th')) {
 
 // Browsers break names such as superpod-h100-4su, and dates, after a hyphen, and part a number from its unit: these stay
 // whole. Longer paths may break, but only before a name of theirs.
-const WHOLE = /(\S+-\S+|\S{20,}|[0-9][0-9.,]* (?:%|mn|bn)(?!\w))/;
+const WHOLE = /(\S+-\S+|\S{20,}|[0-9][0-9.,]* (?:%|mn|bn|kW|MW)(?!\w))/;
 const LEFT_ALONE = 'svg, pre, script, .whole, .path, details:not([open]) > :not(summary)';
 const MOST = 28;
 const wrapped = part => {

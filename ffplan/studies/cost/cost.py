@@ -271,6 +271,7 @@ def run_report(ledger: Ledger, timed: TimedJob | None, account: _Accounted) -> R
         tokens=timed.job.tokens,
         operations=operations,
         petaflop_days=operations / PETAFLOP_DAY,
+        parts=row.parts,
         step_s=row.step_s,
         tokens_s=row.tokens_s,
         mfu=row.mfu,

@@ -200,6 +200,7 @@ def _rent_row(
         term=offer.term,
         price=price,
         hour=hour,
+        month=float(rent),
         owned_hour=float(year.hour),
         owning_cheaper=_cheaper(price, term, drawn),
         upfront=offer.upfront,

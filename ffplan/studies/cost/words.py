@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import amount, listed, number, percent, plural, ranged, short
+from ffplan.base.formatting import amount, listed, number, percent, plural, short
 from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
+from ffplan.results.run import band_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ffplan.catalog.ownership import OwnershipProfile
     from ffplan.results.cost import CostStudy, Tco, Uncertainty
-    from ffplan.results.run import Band, RunReport
+    from ffplan.results.run import RunReport
     from ffplan.studies.cost.ledger import Ledger
 
 DRIVERS = 3
@@ -41,23 +42,18 @@ def money(value: float, currency: str) -> str:
     return f"{amount(value, 3)} {currency}" if abs(value) >= 1e7 else f"{value:,.0f} {currency}"
 
 
-def _band_words(band: Band, unit: str) -> str:
-    """Return a figure for headlines: its median with P10 and P90; the likely value without draws."""
-    return ranged(band.p50, band.p10, band.p90, unit)
-
-
 def run_words(run: RunReport) -> str:
     """Return a run in a sentence."""
     parts = listed(f"`{part}`" for part in run.missing_power)
     without = f", without the power of {parts}, which is unknown" if parts else ""
     costs = ""
     if run.cost is not None and run.cost_per_million_tokens is not None:
-        per_million = _band_words(run.cost_per_million_tokens, run.currency)
-        costs = f", costs {_band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
+        per_million = band_words(run.cost_per_million_tokens, run.currency)
+        costs = f", costs {band_words(run.cost, run.currency)}, {per_million} for a million tokens,"
     return (
         f"{run.model} on {_tokens_words(run.tokens)} with {run.gpus:,} accelerators takes "
-        f"{_band_words(run.days, 'days')}{costs} and uses "
-        f"{_band_words(run.energy_mwh, 'MWh')} and {_band_words(run.carbon_t, 't CO2e')}{without}."
+        f"{band_words(run.days, 'days')}{costs} and uses "
+        f"{band_words(run.energy_mwh, 'MWh')} and {band_words(run.carbon_t, 't CO2e')}{without}."
     )
 
 
@@ -168,12 +164,12 @@ def headline(study: CostStudy) -> tuple[str, ...]:
     if tco.partial:
         partial = f"Partial: every cost below leaves out {listed(tco.partial)}, and nothing is set against rent."
         partial += _priced_elsewhere(study)
-    hour = _band_words(tco.per_accelerator_hour, currency)
+    hour = band_words(tco.per_accelerator_hour, currency)
     if tco.facility == "rented":
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
     else:
         base = (
-            f"The cluster costs {_band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
+            f"The cluster costs {band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
             f"in use, {money(tco.year, currency)} a year over {number(tco.years)} years."
         )
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""

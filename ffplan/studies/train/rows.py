@@ -9,8 +9,8 @@ import numpy as np
 
 from ffplan.base.formatting import GIB, gib, percent
 from ffplan.base.record import record
-from ffplan.results.plan import PlanRow
-from ffplan.results.training import Gain, StageMemory, StepPart, TrainRow
+from ffplan.results.plan import PlanRow, StepPart
+from ffplan.results.training import Gain, StageMemory, TrainRow
 from ffplan.studies.train.rooflines import plan_rooflines
 from ffplan.training.axes import AXES, NUMBERS, RECOMPUTE
 from ffplan.training.memory import PARTS as MEMORY_PARTS

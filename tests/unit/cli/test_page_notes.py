@@ -35,7 +35,7 @@ NAMED = (
     *("topology", "file system", "TF32 GEMM", "FP16 GEMM"),
 )
 """Rows whose digits are names of parts, models and plans."""
-WORDS = ("Assumptions", "Findings")
+WORDS = ("Assumptions", "Findings", "What binds, and what to do next")
 """Lists of sentences."""
 ROW = re.compile(r'aria-label="([^"]*)"><table>|<tr><th scope="row">(.*?)</th>(.*?)</tr>', re.DOTALL)
 CELL = re.compile(r'<td(?: title="([^"]*)")?>(.*?)</td>', re.DOTALL)
@@ -106,7 +106,7 @@ def test_a_cell_shows_the_value_that_its_note_has(name: str) -> None:
     """Notes are not one row, or one column, off: the value of the path is among the numbers of the cell."""
     seen = 0
     for table, row, tip, text in cells(page_of(name)):
-        if not tip or not amounts(text) or row in ("plan", "links") or table == "Why the others lost":
+        if not tip or not amounts(text) or row in ("plan", "links") or table in (*WORDS, "Why the others lost"):
             continue
         path, _, rest = tip.splitlines()[0].rpartition(" = ")
         if path.endswith("plan.gpus") or path.endswith("working_gib"):
@@ -157,11 +157,11 @@ def test_notes_of_priced_lines_name_the_entry_of_the_price_book() -> None:
     assert "cost.lines[1].quantity = 122" in lines["switches"]
 
 
-SENTENCE = re.compile(r'<p(?: title="([^"]*)")?>((?:(?!</p>).)*)</p>', re.DOTALL)
+SENTENCE = re.compile(r'<(?:p|li)(?: title="([^"]*)")?>(.*?)</(?:p|li)>', re.DOTALL)
 FIGURE = re.compile(r"(?<![\w./-])[0-9][0-9,]*(?:\.[0-9]+)?(?![\w-])")
 UNSAID = re.compile(
     r"`[^`]*`|NVIDIA [^)]* GB|10 % more of it|tp[0-9]+ [a-z0-9 ]*|of [0-9,]+ accelerators"
-    r"|costs [0-9]+ % (more|less) (than|per accelerator-hour)|owning never pays for itself: .*"
+    r"|costs [0-9]+ % (more|less) (than|per (accelerator|GPU)-hour)|owning never pays for itself: .*"
 )
 """What sentences say that is no figure of its own: commands, names of parts and plans, how much more of a resource is,
 the quotient of two figures that the note has, and the reason of a row."""
@@ -175,9 +175,10 @@ turned around."""
 
 
 def sentences(page: str) -> list[tuple[str, str]]:
-    """Return (what it says when pointed at, its text) of every sentence of the verdict."""
+    """Return (what it says when pointed at, its text) of every sentence of the verdict, and of the result in words."""
     verdict = page.partition('<div class="verdict">')[2].partition("</div>")[0]
-    plain = [(tip, re.sub("<sup>.*?</sup>", "", text)) for tip, text in SENTENCE.findall(verdict)]
+    words = page.partition('<ul class="words">')[2].partition("</ul>")[0]
+    plain = [(tip, re.sub("<sup>.*?</sup>", "", text)) for tip, text in SENTENCE.findall(verdict + words)]
     return [(unescape(tip), unescape(text.replace("<code>", "`").replace("</code>", "`"))) for tip, text in plain]
 
 

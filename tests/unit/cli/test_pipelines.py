@@ -135,7 +135,8 @@ def test_one_comment_is_made_then_updated(runner: Runner) -> None:
     done = runner.run("diff")
     assert done.returncode == 0, done.stderr
     assert "--method POST repos/o/r/issues/7/comments" in runner.text("gh.log")
-    assert runner.text("body").startswith("<!-- ffplan:report -->\n# fire")
+    assert runner.text("body").startswith("<!-- ffplan:report -->\n### fire")
+    assert runner.text("body").rstrip().endswith("</details>")
     assert "facility power" in runner.text("body")
     (runner.folder / "comments").write_text("42\n")
     assert runner.run("diff").returncode == 0

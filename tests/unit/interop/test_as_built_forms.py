@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ffplan.interop.asbuilt.model import AsBuilt
+    from ffplan.results.as_built import DiffReport
 
 POD = "mi355x-pod"
 """An Ethernet fabric."""
@@ -205,11 +206,15 @@ WHOLE: list[Callable[[Listing], str]] = [Listing.text, report, lst, db_csv, topo
 SINGLE: list[Callable[[Listing, str], Any]] = [lldp, lldp0, arista, nxos, config_db, minigraph]
 
 
-def findings(found: AsBuilt) -> list[str]:
-    """Return the kinds of findings of a fabric."""
+def audit_of(found: AsBuilt) -> DiffReport:
     own = wired(POD)
     wanted = designed(own.fabric.network, own.names, subnet(own.fabric.network, None, None))
-    return [cause.kind for cause in audit(wanted, found, placed(wanted, found), POD).causes]
+    return audit(wanted, found, placed(wanted, found), POD)
+
+
+def findings(found: AsBuilt) -> list[str]:
+    """Return the kinds of findings of a fabric."""
+    return [cause.kind for cause in audit_of(found).causes]
 
 
 def of_devices(built: Listing, form: Callable[[Listing, str], Any], names: list[str]) -> AsBuilt:
@@ -253,6 +258,35 @@ def test_some_devices_tell_of_their_own_links_alone() -> None:
     assert findings(of_devices(built, lldp, [leaf])) == []
     built.cut(leaf, built.down(leaf)[0])
     assert findings(of_devices(built, lldp, [leaf])) == ["absent-nic"]
+
+
+def test_hosts_that_do_not_speak_lldp_are_one_finding() -> None:
+    """A leaf that lists its spines alone: not a finding for each of its hosts, and each of them is named."""
+    built = pod()
+    leaves = built.of("leaf")
+    hosts = [built.links[leaf][port][0] for leaf in leaves[:2] for port in built.down(leaf)]
+    for leaf in leaves[:2]:
+        for port in built.down(leaf):
+            built.cut(leaf, port)
+    found = of_devices(built, lldp, leaves + built.of("spine"))
+    report = audit_of(found)
+    assert [(cause.kind, cause.links) for cause in report.causes] == [("silent-hosts", len(hosts))]
+    assert sorted(report.causes[0].where) == sorted(hosts)
+    assert len(hosts) > 8
+
+
+def test_strangers_at_one_switch_are_one_finding() -> None:
+    """Three of them, and two that stay apart."""
+    for count, kinds in ((3, ["unknown-device"]), (2, ["unknown-device", "unknown-device"])):
+        built = pod()
+        leaf = built.of("leaf")[0]
+        free = [port for port in range(1, 999) if port not in built.links[leaf]][:count]
+        for number, port in enumerate(free):
+            built.links[f"stranger-{number}/nic0"], built.ports[f"stranger-{number}/nic0"] = {}, 1
+            built.join(leaf, port, f"stranger-{number}/nic0", 1)
+        report = audit_of(of_devices(built, lldp, [leaf]))
+        assert [cause.kind for cause in report.causes] == kinds
+        assert sum(len(cause.where) for cause in report.causes) == count
 
 
 def test_a_folder_of_files(tmp_path: Path) -> None:

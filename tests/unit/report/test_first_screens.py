@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 
 import pytest
 
@@ -76,3 +78,64 @@ def test_an_index_below_owning_is_told_beside_the_rent_that_can_be_signed() -> N
 def test_a_sustained_rate_is_no_number_of_days() -> None:
     out = ffplan("recommend --model llama3-8b -a h100-sxm-80gb --best 1 --sustained", "10 PFLOP/s").out
     assert ("keeps up" in out, "done in" in out, "Limits  days" in out) == (True, False, False)
+
+
+MANY = (
+    *(POD, "superpod-b200-4su", FF2, DGX, "l40s-8-roce", "h100-1k-four-networks", "gb200-nvl72-16"),
+    *("dragonfly-a100", "hpn-dual-plane", "mi355x-pod"),
+)
+
+
+@pytest.mark.parametrize("count", [6, 10])
+@pytest.mark.parametrize("job", [(), ("--model", "llama3-70b"), ("--model", "llama3-70b", "--tokens", "2T")])
+def test_many_designs_fit_by_rows(count: int, job: tuple[str, ...]) -> None:
+    words = ("compare", *MANY[:count], *job, *(("--batch", "1024") if job else ()))
+    fits(*words)
+    lines = ffplan(*words).out.splitlines()
+    assert {line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in MANY} == set(MANY[:count])
+
+
+def test_the_cheapest_of_many_leads() -> None:
+    words = ("compare", *MANY[:6], "--model", "llama3-70b", "--tokens", "2T", "--batch", "1024")
+    sides = json.loads(ffplan(*words, "-f", "json").out)["money"]["sides"]
+    costs = {side["label"]: side["run"]["cost_per_million_tokens"]["likely"] for side in sides}
+    order = sorted(costs, key=costs.__getitem__)
+    lines = ffplan(*words).out.splitlines()
+    assert lines[1].startswith(f"{order[0]} trains llama3-70b cheapest per token")
+    assert [line.split()[0] for line in lines if line.startswith("  ") and line.split()[0] in costs] == order
+
+
+@pytest.mark.parametrize("design", [POD, FF2, "dgx-a100-10k"])
+def test_a_purchase_reads_the_same_on_every_screen(design: str) -> None:
+    """The likely value, then P10 to P90."""
+
+    def purchase(label: str, *words: str) -> str:
+        line = next(line for line in ffplan(*words).out.splitlines() if line.strip().startswith(label))
+        found = re.search(r"([0-9.,]+ mn)(?: USD)? (\([0-9.,]+ to [0-9.,]+\))", line)
+        assert found is not None
+        return " ".join(found.groups())
+
+    assert purchase("purchase", "design", design) == purchase("to commit", "cost", design)
+
+
+def test_cells_and_ratio_agree() -> None:
+    """The ratio of two cells is the one that stands beside them, to their digits."""
+    rows = {line[:25].strip(): line for line in ffplan(*SCREENS["compare"]).out.splitlines() if line.endswith(" %")}
+    for label in ("a million tokens, USD", "GPU-hour in use, USD", "purchase, USD"):
+        cells = [float(cell) for cell in re.findall(r"([0-9.]+)(?: mn)? \(", rows[label])]
+        ratio = float(rows[label].split()[-2])
+        assert len(cells) == 2
+        assert abs(100 * (cells[1] / cells[0] - 1) - ratio) < 2, rows[label]
+
+
+def test_the_catalogue_fits_by_kind() -> None:
+    """Every kind with its count; `--full` has every part."""
+    lines = ffplan("catalog list").out.splitlines()
+    assert len(lines) <= LINES
+    assert max(map(len, lines)) <= 80
+    parts = json.loads(ffplan("catalog list -f json").out)["parts"]
+    counts = Counter(part["kind"] for part in parts)
+    assert {line.split()[0]: int(line.split()[1]) for line in lines[1:-1]} == counts
+    assert lines[-1].startswith(f"{len(parts)} parts. More: ffplan catalog list KIND")
+    full = ffplan("catalog list --full").out
+    assert all(part["id"] in full for part in parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -156,8 +157,21 @@ def test_a_workload_is_timed_on_both(tmp_path: Path) -> None:
 
 def test_markdown_is_a_comment() -> None:
     done = ffplan("diff", FF2, "fire-flyer-2-nvlink", "--format", "markdown")
-    assert done.out.startswith("# ")
-    assert "| change | effect |" in done.out
+    comment, _, fold = done.out.partition("<details><summary>What changed, and what it did</summary>\n\n# ")
+    lines = [line for line in comment.splitlines() if line]
+    assert 5 < len(lines) <= 10
+    assert lines[0] == "### fire-flyer-2 to fire-flyer-2-nvlink"
+    assert "| change | effect |" not in comment
+    assert "| change | effect |" in fold
+    assert fold.endswith("\n</details>\n")
+    assert len({line.count("|") for line in lines if line.startswith("|")}) == 1
+
+
+def test_a_comment_says_how_many_figures_it_leaves_to_the_fold() -> None:
+    done = ffplan("diff", FF2, "superpod-h100-4su", "--format", "markdown")
+    comment = done.out.partition("<details>")[0]
+    assert len([line for line in comment.splitlines() if line]) <= 10
+    assert re.search(r"; [0-9]+ figures more below\.$", comment.strip())
 
 
 def test_changes_go_as_deep_as_both_sides_do() -> None:
