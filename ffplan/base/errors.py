@@ -88,7 +88,7 @@ class InputError(FfplanError):
     exit_code = EXIT_INVALID
 
     def __init__(self, *findings: Finding) -> None:
-        self.findings = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
+        self.findings: tuple[Finding, ...] = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
         shown = [str(finding) for finding in self.findings[:MOST_SHOWN]]
         if (more := len(self.findings) - MOST_SHOWN) > 0:
             shown.append(f"and {plural(more, 'more fault')}")

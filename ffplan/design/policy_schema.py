@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -36,7 +36,7 @@ class Regressions(Frozen):
     """Largest relative losses against the reference before `check --against` fails, by kind, or by the address of a
     figure, which counts before its kind."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Share]
 
     cost: Share = 0.05

@@ -263,7 +263,7 @@ class Limits(Frozen):
     """Limits of the design; `ffplan check` reports every exceeded one. A limit of a figure may also be written with the
     address of the figure in JSON output, such as `run.days`."""
 
-    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_limit_names))
+    model_config: ClassVar[ConfigDict] = ConfigDict(alias_generator=AliasGenerator(validation_alias=_limit_names))
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
