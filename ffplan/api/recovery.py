@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.api import views
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from ffplan.results.reliability import GoodputReport
     from ffplan.results.storage import StorageReport
     from ffplan.studies.operate.goodput_job import GoodputJob
-
-views.install()
 
 
 def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
