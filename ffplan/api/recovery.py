@@ -29,8 +29,7 @@ def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
     from ffplan.catalog.reliability import ReliabilityProfile
     from ffplan.design.resolved import profiled
 
-    part_of(loaded.catalog, ReliabilityProfile, profile, "profile")
-    return profiled(loaded.resolved, profile)
+    return profiled(loaded.resolved, part_of(loaded.catalog, ReliabilityProfile, profile, "profile").id)
 
 
 def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
@@ -43,7 +42,7 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
     from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     if model is not None:
-        part_of(parts, Model, model, f"{command}: model")
+        model = part_of(parts, Model, model, f"{command}: model").id
     try:
         return goodput_job(loaded.resolved, parts, model, gpus)
     except JobError as error:

@@ -19,6 +19,7 @@ from ffplan.results.sweep import SweepReport
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.choose.sweep_axes import Points
 
@@ -149,13 +150,33 @@ def sweep(
     )
 
 
-_PARTS = ("allowed", "switches", "excluded")
-"""Limits that name parts."""
-
-
 def _several(names: Any) -> tuple[str, ...]:
     """Return one name or several."""
     return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _with_ids(parts: Catalog, limits: LimitKeywords) -> dict[str, Any]:
+    """Return limits with the ids of the parts that they name.
+
+    Raises:
+        UsageError: for a part that the catalogue lacks.
+    """
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator, Switch
+    from ffplan.inputs.part_ids import id_of
+
+    who = "recommend"
+    allowed, switches = (_several(limits.get(name, ())) for name in ("allowed", "switches"))
+    excluded = tuple(id_of(name, parts.ids()) for name in _several(limits.get("excluded", ())))
+    for name in excluded:
+        if not parts.kind_of(name):
+            raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
+    return {
+        **limits,
+        "allowed": tuple(part_of(parts, Accelerator, name, f"{who}: allowed").id for name in allowed),
+        "switches": tuple(part_of(parts, Switch, name, f"{who}: switches").id for name in switches),
+        "excluded": excluded,
+    }
 
 
 def recommend(
@@ -190,7 +211,6 @@ def recommend(
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import recommend as search
@@ -202,7 +222,8 @@ def recommend(
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
     parts = Catalog([str(folder) for folder in folders])
     book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
-    if part_of(parts, Model, model, f"{who}: model").transformer is None:
+    part = part_of(parts, Model, model, f"{who}: model")
+    if part.transformer is None:
         raise UsageError(f"{who}: model: `{model}` is no transformer, and its work is not counted in tokens")
     if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
         raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
@@ -210,18 +231,9 @@ def recommend(
         raise UsageError(f"{who}: chance: {limits['chance']}; write a chance to be in time between 0 and 1")
     if limits.get("aim", "capex") not in AIMS:
         raise UsageError(f"{who}: aim: {limits['aim']}; write one of {', '.join(AIMS)}")
-    chosen_limits: dict[str, Any] = {
-        name: _several(value) if name in _PARTS else value for name, value in limits.items()
-    }
-    for name in chosen_limits.get("excluded", ()):
-        if not parts.kind_of(name):
-            raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
-    for name in chosen_limits.get("allowed", ()):
-        part_of(parts, Accelerator, name, f"{who}: allowed")
-    for name in chosen_limits.get("switches", ()):
-        part_of(parts, Switch, name, f"{who}: switches")
+    named = _with_ids(parts, limits)
     stages, last = stages_of(days, later, f"{who}: later")
-    target = Target(model=model, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **chosen_limits)
+    target = Target(model=part.id, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **named)
     answer = search(target, parts, lambda _: None)
     chosen = kept(answer, target, best)
     return recommendation(answer, target, parts, book.currency, chosen, [None] * len(chosen))

@@ -14,7 +14,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, complete_design, complete_part
+from ffplan.cli.options import CatalogOption, PricesOption, complete_design, complete_part
 from ffplan.cli.output import Progress, emit, write
 from ffplan.cli.series import MOST
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.first_designs import FirstDesign
     from ffplan.studies.choose.candidates import Built, Wishes
-
-DEFAULT_BOOK = "usd-2026"
 
 
 class PowerOf(StrEnum):
@@ -117,6 +115,7 @@ def _refuse(targets: list[Path]) -> None:
 
 
 def init(
+    *,
     gpus: Annotated[
         int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
     ] = None,
@@ -135,9 +134,7 @@ def init(
         str | None,
         typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model")),
     ] = None,
-    prices: Annotated[
-        str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
-    ] = DEFAULT_BOOK,
+    prices: PricesOption,
     pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
     start: Annotated[
         str | None,
@@ -194,23 +191,23 @@ def _wishes(
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, require_transformer
+    from ffplan.cli.cost_options import money_of, transformer_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes
 
     parts = Catalog(catalogs or ())
-    part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
+    accelerator = part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator").id
     book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
     if model is not None:
-        require_transformer(parts, model, "init")
+        model = transformer_of(parts, model, "init").id
     return Wishes(
         accelerator=accelerator,
         gpus=gpus,
         budget=money_of(budget, book, "--budget", "init"),
         watts=parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
         model=model,
-        book=prices,
+        book=book.id,
         pue=pue,
         power_of=power_of.value,
     )

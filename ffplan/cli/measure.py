@@ -237,9 +237,9 @@ def fit(
     from ffplan.report.calibrate import measured_document
 
     parts = Catalog(catalog or ())
-    part_of(parts, Accelerator, accelerator, "ffplan model measure fit: --accelerator")
+    accelerator = part_of(parts, Accelerator, accelerator, "ffplan model measure fit: --accelerator").id
     if stack is not None:
-        part_of(parts, SoftwareStack, stack, "ffplan model measure fit: --stack")
+        stack = part_of(parts, SoftwareStack, stack, "ffplan model measure fit: --stack").id
     request = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
     recording, document = read_recording(file)
     try:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.cli.project import project_catalogs, project_prices
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,7 +25,7 @@ def complete_part(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog
 
-        return [name for name in Catalog().ids_of(kind) if name.startswith(incomplete)]
+        return [name for name in Catalog(project_catalogs()).ids_of(kind) if name.startswith(incomplete)]
 
     return complete
 
@@ -34,6 +36,20 @@ CatalogOption = Annotated[
         "--catalog",
         metavar="DIR",
         help="Folder of your own parts, searched first. May be repeated.",
+        callback=project_catalogs,
+    ),
+]
+
+DEFAULT_BOOK = "usd-2026"
+PricesOption = Annotated[
+    str,
+    typer.Option(
+        "--prices",
+        metavar="ID",
+        help=f"Price book; the project's, or {DEFAULT_BOOK}, if omitted.",
+        autocompletion=complete_part("price-book"),
+        default_factory=lambda: project_prices() or DEFAULT_BOOK,
+        show_default=False,
     ),
 ]
 

@@ -14,7 +14,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_folder, read_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, OutputOption
+from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
 from ffplan.cli.output import Progress, emit, write
 from ffplan.cli.page import with_extras
 from ffplan.cli.recommend_options import (
@@ -32,7 +32,6 @@ from ffplan.cli.recommend_options import (
     LaterOption,
     ModelOption,
     PowerOption,
-    PricesOption,
     PueOption,
     RacksOption,
     ServeOption,
@@ -59,14 +58,16 @@ _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
     """Return the excluded parts, each checked against the catalogue."""
+    from ffplan.inputs.part_ids import id_of
     from ffplan.inputs.suggest import did_you_mean
 
     known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
-    for name in names or ():
+    excluded = tuple(id_of(name, known) for name in names or ())
+    for name in excluded:
         if name not in known:
             fault = "no accelerator, server, switch or link"
             raise UsageError(f"ffplan recommend: --exclude: {fault} `{name}`; {did_you_mean(name, known, what='part')}")
-    return tuple(names or ())
+    return excluded
 
 
 def _time(
@@ -183,6 +184,7 @@ def _leave(report: RecommendReport, refused: UsageError | None) -> None:
 
 def recommend(
     model: ModelOption,
+    prices: PricesOption,
     tokens: TokensOption = None,
     days: DaysOption = None,
     sustained: SustainedOption = None,
@@ -199,7 +201,6 @@ def recommend(
     later: LaterOption = None,
     slack: SlackOption = 0.1,
     chance: ChanceOption = 0.85,
-    prices: PricesOption = "usd-2026",
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
@@ -216,13 +217,13 @@ def recommend(
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, require_transformer
+    from ffplan.cli.cost_options import money_of, transformer_of
     from ffplan.report.choose import recommendation_document
     from ffplan.studies.choose.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
-    require_transformer(parts, model, "recommend")
+    model = transformer_of(parts, model, "recommend").id
     count, most_days, rate = _time(parts, model, tokens, days, sustained)
     stages, last_days = _stages(most_days, later, by_rate=rate is not None)
     target = Target(

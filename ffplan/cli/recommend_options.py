@@ -108,9 +108,6 @@ ChanceOption = Annotated[
 SlackOption = Annotated[
     float, typer.Option("--slack", min=0.0, max=10.0, help="How far above the best alternatives may lie.")
 ]
-PricesOption = Annotated[
-    str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
-]
 PueOption = Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")]
 BestOption = Annotated[int, typer.Option("--best", min=1, max=50, help="Designs to report.")]
 FolderOption = Annotated[

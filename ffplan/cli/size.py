@@ -12,6 +12,7 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
+from ffplan.cli.project import project_prices
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
 SwitchOption = Annotated[
@@ -34,7 +35,14 @@ CorePolicyOption = Annotated[
 ]
 PricesOption = Annotated[
     str | None,
-    typer.Option("--prices", metavar="BOOK", help="Price book.", autocompletion=complete_part("price-book")),
+    typer.Option(
+        "--prices",
+        metavar="BOOK",
+        help="Price book; the project's if omitted.",
+        autocompletion=complete_part("price-book"),
+        default_factory=project_prices,
+        show_default=False,
+    ),
 ]
 EndpointLinkOption = Annotated[
     str | None,
@@ -57,6 +65,7 @@ LinkOption = Annotated[
 
 
 def size(
+    *,
     endpoints: EndpointsOption,
     switch: SwitchOption,
     tiers: TiersOption = None,
@@ -65,7 +74,7 @@ def size(
     breakout: BreakoutOption = 1,
     oversubscription: OversubscriptionOption = "1:1",
     core_policy: CorePolicyOption = "equal-stripe",
-    prices: PricesOption = None,
+    prices: PricesOption,
     endpoint_link: EndpointLinkOption = None,
     link: LinkOption = None,
     form: FormatOption = ReportFormat.TABLE,

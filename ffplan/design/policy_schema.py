@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from ffplan.design.schema import Limits
 from ffplan.inputs.model import Frozen, Many, Text, names_of
+from ffplan.inputs.part_ids import PriceBookId
 from ffplan.inputs.quantities import Share
 from ffplan.inputs.suggest import did_you_mean
 
@@ -50,8 +51,13 @@ class Regressions(Frozen):
 
 
 class PolicyFields(Frozen):
-    """A team's policy for its designs."""
+    """A team's settings and policy for its designs."""
 
+    catalog: Many[Text] = ()
+    """Folders of your own parts, from the folder of this file; every command searches them, after those of
+    `--catalog`."""
+    prices: PriceBookId | None = None
+    """Catalogue id of the price book of commands that take `--prices`, which replaces it."""
     fail_on: Literal["info", "warning", "error", "never"] | None = None
     """Least severity that makes the exit code 1; `--fail-on` replaces it."""
     rules: dict[Text, Weight] = Field(default_factory=dict)
@@ -76,6 +82,8 @@ def _words(error: Any) -> tuple[str, str]:
         return f"unknown field `{where}`", did_you_mean(str(error["loc"][-1]), names_of(parent), what="field")
     if error["type"] == "missing":
         return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
+    if error["type"] == "tuple_type":
+        return f"`{where}` is no list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
     if error["type"].startswith("date"):
         return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
     return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"

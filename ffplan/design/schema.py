@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, AliasGenerator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, AliasGenerator, ConfigDict, Field
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
 from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.part_ids import LinkId, PriceBookId, ServerId, SwitchId
 from ffplan.inputs.quantities import (
     Bandwidth,
     Change,
@@ -25,7 +26,11 @@ from ffplan.inputs.quantities import (
 )
 
 Role = Literal["compute", "storage", "management"]
-Family = Literal["fat-tree", "rail-optimised", "top-of-rack", "rail-only", "dragonfly"]
+Family = Annotated[
+    Literal["fat-tree", "rail-optimised", "rail-optimized", "top-of-rack", "rail-only", "dragonfly"],
+    AfterValidator(lambda family: family.replace("optimized", "optimised")),
+]
+"""Topology; NVIDIA writes `rail-optimized`."""
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl", "rccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
@@ -41,7 +46,7 @@ class NodeGroup(Frozen):
 
     role: Role
     """Role of the nodes."""
-    server: Identifier
+    server: ServerId
     """Catalogue id of the server."""
     count: Count
     """Number of nodes."""
@@ -67,9 +72,9 @@ class InterZone(Frozen):
 class LinkChoice(Frozen):
     """Cables, or fibre with transceivers."""
 
-    endpoint: Identifier
+    endpoint: LinkId
     """Catalogue id of the link from a NIC to a leaf switch."""
-    inter_switch: Identifier | None = None
+    inter_switch: LinkId | None = None
     """Catalogue id of the links between switches; needed with more than one switch."""
 
 
@@ -90,7 +95,7 @@ class LeafTier(Frozen):
 class SpineTier(Frozen):
     """Spine switches."""
 
-    switch: Identifier | None = None
+    switch: SwitchId | None = None
     """Catalogue id of the spine switch; the leaf switch if omitted."""
     breakout: Split | None = None
     """Ports per split port of a spine; as for the leaves' uplinks if omitted."""
@@ -107,7 +112,7 @@ class SpineTier(Frozen):
 class CoreTier(Frozen):
     """Core switches."""
 
-    switch: Identifier | None = None
+    switch: SwitchId | None = None
     """Catalogue id of the core switch; the spine switch if omitted."""
     breakout: Split | None = None
     """Ports per split port of a core; as for the spines if omitted."""
@@ -122,7 +127,7 @@ class Fabric(Frozen):
     `rail-only` gives NIC r of all nodes a separate tree, without links between rails; with one tier, as many rails
     share a switch as its ports allow, the same number on each. `dragonfly` is balanced: groups of fully connected
     routers, with a link between every two groups; nodes fill group after group."""
-    switch: Identifier
+    switch: SwitchId
     """Catalogue id of the leaf switch, and the default for higher tiers."""
     link: LinkChoice
     """Links."""
@@ -225,7 +230,7 @@ class Site(Frozen):
 class Cost(Frozen):
     """Cost scope and price book."""
 
-    price_book: Identifier
+    price_book: PriceBookId
     """Catalogue id of the price book."""
     exclude: Many[CostCategory] = ()
     """Categories excluded from the cost; the report states them."""
@@ -327,7 +332,7 @@ class Floor(Frozen):
     """Length from a port up to the cable tray, at each end [m]."""
     slack: Length
     """Spare length of every cable [m]."""
-    links: Annotated[Many[Identifier], Field(min_length=1)]
+    links: Annotated[Many[LinkId], Field(min_length=1)]
     """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used."""
 
 
