@@ -69,7 +69,8 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
     money = parsed(lambda: parse_money(text), option, command)
     if money.currency != book.currency:
         fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
-        raise UsageError(f"ffplan {command}: {fault}")
+        remedy = f"no rate of exchange is known: give it in {book.currency}, or another book with --prices"
+        raise UsageError(f"ffplan {command}: {fault}; {remedy}")
     return money.amount
 
 

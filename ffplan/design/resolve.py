@@ -16,6 +16,7 @@ from ffplan.catalog.read import METHODS
 from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
+from ffplan.design.floor_defaults import floor_links, with_heights
 from ffplan.design.money_sections import money_sections, reliability_section, section_faults, workload_section
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
@@ -297,7 +298,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     Raises:
         InputError: with a located finding for every fault of schema, reference or currency.
     """
-    spec = _validated(document, catalog)
+    spec = with_heights(_validated(document, catalog))
     resolver = _Resolver(document, catalog)
     resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
@@ -310,11 +311,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)
     networks = [resolver.network(spec, position) for position in range(len(spec.networks))]
-    floor = spec.floor
-    choices = [
-        resolver.part(Link, name, ("floor", "links", position))
-        for position, name in enumerate(floor.links if floor else ())
-    ]
+    choices = [resolver.part(Link, name, path) for name, path in floor_links(spec)]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
     whole = _joined([group for group in groups if group is not None])

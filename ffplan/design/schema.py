@@ -57,7 +57,8 @@ class NodeGroup(Frozen):
     per_rack: SmallCount | None = None
     """Nodes per rack, required with `limits.power_per_rack`. If omitted, a `floor` fills each rack."""
     rack_units: SmallCount | None = None
-    """Height of one node in rack units, required with a `floor`."""
+    """Height of one node in rack units, with a `floor`; 8 of compute nodes, 2 of storage and 1 of management nodes if
+    omitted."""
 
 
 class InterZone(Frozen):
@@ -312,9 +313,9 @@ class Limits(Frozen):
 
 class Floor(Frozen):
     """Floor plan: equal rows, leaf switches in the middle of each, all other switches in separate rows in the middle
-    of the floor."""
+    of the floor. Every field has a default: `floor: {}` is a floor plan, and the report says what it assumes."""
 
-    racks_per_row: Annotated[int, Field(ge=1, le=1000)]
+    racks_per_row: Annotated[int, Field(ge=1, le=1000)] = 10
     """Racks of a row, including racks of switches."""
     switch_racks_per_row: Annotated[int, Field(ge=1, le=100)] = 1
     """Racks in the middle of each row that hold leaf switches."""
@@ -324,16 +325,17 @@ class Floor(Frozen):
     """Rack units of a switch, including the space for its cables."""
     power_per_rack: Power | None = None
     """Power limit of a rack, at the nodes' rated maximum where known [W]."""
-    rack_width: Length
+    rack_width: Length = 0.6
     """Distance from rack to rack along a row [m]."""
-    row_pitch: Length
+    row_pitch: Length = 3.0
     """Distance from row to row [m]."""
-    riser: Length
+    riser: Length = 1.5
     """Length from a port up to the cable tray, at each end [m]."""
-    slack: Length
+    slack: Length = 1.0
     """Spare length of every cable [m]."""
-    links: Annotated[Many[LinkId], Field(min_length=1)]
-    """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used."""
+    links: Many[LinkId] = ()
+    """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used. Those of
+    `fabric.link` if omitted."""
 
 
 class Phase(Frozen):
