@@ -30,6 +30,11 @@ def complete_part(kind: str) -> Callable[[str], list[str]]:
     return complete
 
 
+def by_comma(values: list[str] | None) -> list[str] | None:
+    """Return the values of an option that is repeated, or takes a list with commas."""
+    return None if values is None else [text.strip() for value in values for text in value.split(",")]
+
+
 CatalogOption = Annotated[
     list[str] | None,
     typer.Option(

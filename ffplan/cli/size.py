@@ -13,6 +13,7 @@ from ffplan.cli.loading import choice, parsed
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
 from ffplan.cli.project import project_prices
+from ffplan.cli.series import series
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
 SwitchOption = Annotated[
@@ -20,11 +21,12 @@ SwitchOption = Annotated[
     typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=complete_part("switch")),
 ]
 TiersOption = Annotated[
-    list[int] | None, typer.Option("--tiers", min=1, max=3, help="Tiers to consider; all if omitted.")
+    list[str] | None, typer.Option("--tiers", metavar="NUMBERS", help="Tiers to consider, such as 2,3; all if omitted.")
 ]
 RailsOption = Annotated[int, typer.Option("--rails", min=1, max=512, help="NICs of a node.")]
 PlanesOption = Annotated[
-    list[int] | None, typer.Option("--planes", min=2, max=64, help="Planes to consider; 2, 4 and 8 if omitted.")
+    list[str] | None,
+    typer.Option("--planes", metavar="NUMBERS", help="Planes to consider, such as 2,4; 2, 4 and 8 if omitted."),
 ]
 BreakoutOption = Annotated[int, typer.Option("--breakout", min=1, max=8, help="Ports that each port is split into.")]
 OversubscriptionOption = Annotated[
@@ -64,6 +66,11 @@ LinkOption = Annotated[
 ]
 
 
+def _counts(texts: list[str] | None, option: str) -> tuple[int, ...]:
+    """Return the numbers of an option that takes lists; none if it is omitted."""
+    return tuple(int(number) for number in series(",".join(texts), f"ffplan fabric size: {option}")) if texts else ()
+
+
 def size(
     *,
     endpoints: EndpointsOption,
@@ -101,8 +108,8 @@ def size(
         endpoints=endpoints,
         switch=part_of(parts, Switch, switch, "ffplan fabric size: --switch"),
         breakout=breakout,
-        tiers=tuple(tiers or (1, 2, 3)),
-        planes=tuple(planes or (2, 4, 8)),
+        tiers=_counts(tiers, "--tiers") or (1, 2, 3),
+        planes=_counts(planes, "--planes") or (2, 4, 8),
         rails=rails,
         oversubscription=ratio,
         core_policy=core_policy,

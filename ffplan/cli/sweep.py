@@ -14,7 +14,7 @@ from ffplan.base.files import is_file
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, by_comma
 from ffplan.cli.output import Progress, emit
 
 if TYPE_CHECKING:
@@ -41,7 +41,12 @@ VaryOption = Annotated[
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="PATH", help="A figure, such as run.days (docs/paths.md). May be repeated."),
+    typer.Option(
+        "--metric",
+        metavar="PATH",
+        help="Figures, such as run.days (docs/paths.md), with commas or repeated.",
+        callback=by_comma,
+    ),
 ]
 ParetoOption = Annotated[
     str | None,

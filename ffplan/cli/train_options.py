@@ -40,7 +40,7 @@ PlanOption = Annotated[
     ),
 ]
 GpusOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--gpus",
         "-g",
