@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.cli.completion import complete_figure
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
@@ -95,7 +96,10 @@ def explain(
         typer.Argument(metavar="DESIGN|WORD", help="A design, a rule or a term.", autocompletion=complete_design),
     ],
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or train.step_s.")
+        str | None,
+        typer.Argument(
+            metavar="PATH", help="Figure, such as cost.network or train.step_s.", autocompletion=complete_figure
+        ),
     ] = None,
     model: Annotated[
         str | None,

@@ -13,6 +13,7 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
+from ffplan.cli.completion import complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, by_comma
 from ffplan.cli.output import Progress, emit
@@ -37,6 +38,7 @@ VaryOption = Annotated[
         metavar="PATH=VALUES",
         help="What differs: `fabric.switch=qm9700,sn5600`, `nodes[0].count=64..1024:64` (in steps), `64..4096*2` (by a "
         "factor), `site.pue=1.1..1.4#7` (seven values). May be repeated.",
+        autocompletion=complete_varied,
     ),
 ]
 MetricOption = Annotated[

@@ -97,6 +97,12 @@ def _dotted(table: dict[str, Any], above: str = "") -> dict[str, Any]:
     return flat
 
 
+SCHEMAS = {
+    "project": (PolicyFields, "Settings and policy of a project, `ffplan.toml`"),
+}
+"""Files and outputs of this module, with their titles."""
+
+
 def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str | int, ...], str, str]]:
     """Return a policy, or every fault of it as (path, fault, remedy).
 

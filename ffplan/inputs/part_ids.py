@@ -12,8 +12,10 @@ from ffplan.inputs.suggest import did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pydantic import GetCoreSchemaHandler, ValidationInfo
+    from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 
+KINDS_KEY = "x-ffplan-kinds"
+"""Key of the kinds of a part's id in a JSON Schema that is being made."""
 MOST_NAMED = 6
 """Most ids that a message names for an ambiguous one."""
 
@@ -113,6 +115,10 @@ class PartId:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         """Replace an alias by its id before the id is validated."""
         return core_schema.with_info_before_validator_function(self._named, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler) -> Any:
+        """Return the schema of the id, with its kinds for whoever knows the ids of a catalogue."""
+        return {**handler(schema), KINDS_KEY: list(self.kinds)}
 
     def _named(self, value: Any, info: ValidationInfo) -> Any:
         """Return the id that a value stands for."""
