@@ -118,7 +118,7 @@ def test_editors_get_whole_lines_and_keys_of_json_schema_alone(kind: str) -> Non
 
 
 def test_a_schema_with_the_catalogue_knows_every_part(tmp_path: Path) -> None:
-    text = ffplan("catalog", "new", "switch", "--id", "sn9999", "--like", "sn5600").out
+    text = ffplan("catalog new switch --id sn9999 --like sn5600").out
     (tmp_path / "own.yaml").write_text(text)
     done = ffplan("catalog", "schema", "design", "--with-catalog", "--catalog", str(tmp_path))
     check = jsonschema.Draft202012Validator(json.loads(done.out))
