@@ -90,7 +90,7 @@ def calibrate(
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.cli.loading import choices
-    from ffplan.cli.output import Progress
+    from ffplan.cli.progress import Progress
     from ffplan.report.calibrate import calibrate_document
 
     parts = Catalog(catalog or ())

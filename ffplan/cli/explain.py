@@ -12,7 +12,8 @@ from ffplan.cli.completion import complete_figure
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.output import emit, write
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed
 from ffplan.cli.options import CatalogOption, PricesOption, complete_design, complete_part
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.output import emit, write
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:

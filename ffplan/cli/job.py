@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.options import complete_part
-from ffplan.cli.output import Progress
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:

@@ -11,8 +11,9 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
-from ffplan.cli.output import Progress, emit, refuse_target, write
+from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_folder, read_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.output import emit, write
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -130,13 +131,14 @@ def _space(power: str | None, racks: int | None, floor: str | None, area_per_rac
 
 def _found(
     parts: Catalog, target: Target, currency: str, best: int, folder: str | None
-) -> tuple[RecommendReport, UsageError | None]:
-    """Size the clusters, and write the best designs to a given folder; return why writing failed, if it did."""
+) -> tuple[RecommendReport, bool, UsageError | None]:
+    """Size the clusters, and write the best designs to a given folder; return whether it was interrupted, and why
+    writing failed, if it did."""
     from ffplan.studies.choose.recommend import recommend as search
     from ffplan.studies.choose.recommendation import kept, recommendation
 
     progress = Progress("sizing")
-    sized = search(target, parts, lambda text: progress.step(progress.done, progress.done + 1, text))
+    sized = search(target, parts, progress.now)
     progress.end()
     chosen = kept(sized, target, best)
     files: list[str | None] = [None] * len(chosen)
@@ -145,7 +147,8 @@ def _found(
         files = _written(chosen, folder)
     except UsageError as error:
         refused = error
-    return recommendation(sized, target, parts, currency, chosen, files), refused
+    report = recommendation(sized, target, parts, currency, chosen, files)
+    return report, sized.stopped, refused
 
 
 def _require_folder(folder: str | None) -> None:
@@ -174,10 +177,13 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
     return [str(file) for file in files]
 
 
-def _leave(report: RecommendReport, refused: UsageError | None) -> None:
-    """Exit with code 2 if the designs could not be written, 1 without designs."""
+def _leave(report: RecommendReport, stopped: bool, refused: UsageError | None) -> None:
+    """Exit with code 2 if the designs could not be written, 130 of a search that was interrupted, 1 without designs."""
     if refused is not None:
         raise refused
+    if stopped:
+        typer.echo("ffplan recommend: stopped; what was not sized is left out, and no limit has its price", err=True)
+        raise typer.Exit(EXIT_STOPPED)
     if not report.designs:
         raise typer.Exit(EXIT_FINDINGS)
 
@@ -245,6 +251,6 @@ def recommend(
         **_space(power, racks, floor, area_per_rack),
     )
     _require_folder(folder)
-    report, refused = _found(parts, target, book.currency, best, folder)
+    report, stopped, refused = _found(parts, target, book.currency, best, folder)
     emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
-    _leave(report, refused)
+    _leave(report, stopped, refused)

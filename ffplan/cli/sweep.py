@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.cli.completion import complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, by_comma
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.sweep_run import SweepJob
     from ffplan.studies.choose.sweep_total import Total
 
-EXIT_STOPPED = 130
 FEW_CHUNKS = 4
 """Most chunks for which one process is faster than several [1]."""
 
