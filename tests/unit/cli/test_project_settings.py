@@ -71,6 +71,24 @@ def test_a_wrong_policy_is_the_matter_of_check_alone(project: Path) -> None:
     assert run(*SIZE, "sn5600").code == 0
 
 
+def test_settings_stand_in_a_pyproject_too(project: Path) -> None:
+    (project / "ffplan.toml").unlink()
+    (project / "pyproject.toml").write_text('[tool.ffplan]\ncatalog = ["parts"]\n')
+    assert project_catalogs() == ["../parts"]
+    assert project_prices() is None
+
+
+def test_a_pyproject_of_others_has_none(project: Path) -> None:
+    (project / "ffplan.toml").unlink()
+    (project / "pyproject.toml").write_text('[project]\nname = "ffplan-designs"\n')
+    assert project_catalogs() == []
+
+
+def test_a_folder_that_is_gone_has_none(project: Path) -> None:
+    (project / "designs").rmdir()
+    assert project_catalogs(["mine"]) == ["mine"]
+
+
 def test_without_settings_nothing_is_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     _settings.cache_clear()
