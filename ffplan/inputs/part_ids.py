@@ -29,14 +29,16 @@ def meant(name: str, ids: Iterable[str]) -> list[str]:
     """Return the ids that a name stands for: the id itself up to case and `_`, else those that it abbreviates.
 
     An abbreviation has the first word of the id, and of the rest those words that it has, in their order; a number may
-    leave out its unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`.
+    leave out its unit: `h200` is `h200-sxm`, `a100-sxm-40` is `a100-sxm-40gb`. Ids that only begin so are then meant as
+    well, so that `llama` is not `llama-13b` alone.
     """
     query = folded(name)
     known = list(ids)
     if query in known:
         return [query]
     words = query.split("-")
-    return [known_id for known_id in known if _abbreviates(words, known_id.split("-"))]
+    short = [known_id for known_id in known if _abbreviates(words, known_id.split("-"))]
+    return [known_id for known_id in known if known_id in short or known_id.startswith(query)] if short else []
 
 
 def _abbreviates(words: list[str], parts: list[str]) -> bool:

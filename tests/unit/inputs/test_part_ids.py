@@ -18,7 +18,18 @@ from tests.support import vary_design
 if TYPE_CHECKING:
     from pathlib import Path
 
-IDS = ["h200-sxm", "gh200-96gb", "a100-pcie-40gb", "a100-sxm-40gb", "a100-sxm-80gb", "sn5600", "sn5600d", "400g-dr4"]
+IDS = [
+    "h200-sxm",
+    "gh200-96gb",
+    "a100-pcie-40gb",
+    "a100-sxm-40gb",
+    "a100-sxm-80gb",
+    "sn5600",
+    "sn5600d",
+    "400g-dr4",
+    "llama-13b",
+    "llama3-8b",
+]
 
 
 @pytest.mark.parametrize(
@@ -32,6 +43,8 @@ IDS = ["h200-sxm", "gh200-96gb", "a100-pcie-40gb", "a100-sxm-40gb", "a100-sxm-80
         ("a100-40-sxm", []),  # words in another order
         ("sn5600", ["sn5600"]),  # not sn5600d
         ("sn560", []),
+        ("llama", ["llama-13b", "llama3-8b"]),  # not the only one whose first word it is
+        ("llama-13b", ["llama-13b"]),
         ("40", []),
         ("200-96gb", []),
         ("", []),
