@@ -40,6 +40,7 @@ SCHEMAS = (
     "communication-cases",
     "training-cases",
     "training-plan",
+    "project",
     "train",
     "calibration",
     "leave-one-out",

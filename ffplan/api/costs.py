@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.api import views
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from ffplan.design.training import PlanFields
     from ffplan.results.cost import CostStudy
     from ffplan.studies.train.default_job import TimedJob
-
-views.install()
 
 
 def costs(

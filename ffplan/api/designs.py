@@ -37,7 +37,7 @@ class Design:
             InputError: for a wrong design, with every fault.
         """
         self.document = document
-        self.catalogs = tuple(str(folder) for folder in catalogs)
+        self.catalogs: tuple[str, ...] = tuple(str(folder) for folder in catalogs)
         self._catalog = Catalog(self.catalogs)
         self.resolved: ResolvedDesign = resolve(document, self._catalog)
         self._kept: tuple[ResolvedDesign, dict[str, Any]] = (self.resolved, {})

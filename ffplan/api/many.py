@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.api.designs import Design, load
 from ffplan.api.studies import assess
-from ffplan.api.views import pandas
+from ffplan.api.views import table
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.plain import numbers, plain
 from ffplan.studies.choose.design_grid import DesignGrid, design_grid
@@ -32,7 +32,10 @@ class ManyDesigns:
             feasible: which designs can be built.
             why: why each of the others cannot; empty texts elsewhere.
         """
-        self.axes, self.columns, self.feasible, self.why = axes, columns, feasible, why
+        self.axes: dict[str, Any] = axes
+        self.columns: dict[str, Any] = columns
+        self.feasible: Any = feasible
+        self.why: Any = why
 
     def __getitem__(self, path: str) -> Any:
         """Return a column of results."""
@@ -70,7 +73,7 @@ class ManyDesigns:
         Raises:
             ImportError: without pandas.
         """
-        return pandas().DataFrame({path: values.ravel() for path, values in self._table().items()})
+        return table(self.to_dict())
 
     def _repr_html_(self) -> str:
         """Return the first rows as HTML, for a notebook."""

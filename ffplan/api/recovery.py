@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.api import views
 from ffplan.api.designs import Design, load
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
@@ -18,8 +17,6 @@ if TYPE_CHECKING:
     from ffplan.results.storage import StorageReport
     from ffplan.studies.operate.goodput_job import GoodputJob
 
-views.install()
-
 
 def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
     """Return a design with another reliability profile; unchanged without one.
@@ -32,8 +29,7 @@ def _profiled(loaded: Design, profile: str | None) -> ResolvedDesign:
     from ffplan.catalog.reliability import ReliabilityProfile
     from ffplan.design.resolved import profiled
 
-    part_of(loaded.catalog, ReliabilityProfile, profile, "profile")
-    return profiled(loaded.resolved, profile)
+    return profiled(loaded.resolved, part_of(loaded.catalog, ReliabilityProfile, profile, "profile").id)
 
 
 def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, command: str) -> GoodputJob | None:
@@ -46,7 +42,7 @@ def _job(loaded: Design, parts: Catalog, model: str | None, gpus: int | None, co
     from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     if model is not None:
-        part_of(parts, Model, model, f"{command}: model")
+        model = part_of(parts, Model, model, f"{command}: model").id
     try:
         return goodput_job(loaded.resolved, parts, model, gpus)
     except JobError as error:

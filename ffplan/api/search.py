@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from ffplan.api.designs import Design, load, plain_value
+from ffplan.api.keywords import LimitKeywords, refuse_unknown
+from ffplan.api.views import html, table
 from ffplan.base.array_math import Floats
 from ffplan.base.errors import UsageError
+from ffplan.base.plain import plain
 from ffplan.base.record import record
+from ffplan.results.result import Result
 from ffplan.results.sweep import SweepReport
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from ffplan.catalog.store import Catalog
     from ffplan.results.recommendation import RecommendReport
     from ffplan.studies.choose.sweep_axes import Points
 
@@ -24,7 +29,7 @@ LEAST_SAMPLE = 2
 
 
 @record
-class Swept:
+class Swept(Result):
     """A sweep with all of its points."""
 
     report: SweepReport
@@ -35,6 +40,32 @@ class Swept:
     """Metrics at each point, NaN if missing, shape (points,)."""
     reason: list[str]
     """Reason why a point cannot be built; empty if it can."""
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return lists by path, a value for each point, as `--points` writes them; paths of axes begin with `axis.`."""
+        axes = {f"axis.{path}": [_number_or_text(value) for value in values] for path, values in self.axes.items()}
+        columns = {path: plain(column.tolist()) for path, column in self.columns.items()}
+        return {**axes, **columns, "reason": self.reason}
+
+    def to_frame(self) -> Any:
+        """Return a pandas data frame, a row for each point.
+
+        Raises:
+            ImportError: without pandas.
+        """
+        return table(self.to_dict())
+
+    def _repr_html_(self) -> str:
+        """Return the HTML of the report."""
+        return html(self.report)
+
+
+def _number_or_text(value: str) -> float | str:
+    """Return a value of an axis as a number, if it is one."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
 
 
 def _points(
@@ -119,6 +150,35 @@ def sweep(
     )
 
 
+def _several(names: Any) -> tuple[str, ...]:
+    """Return one name or several."""
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def _with_ids(parts: Catalog, limits: LimitKeywords) -> dict[str, Any]:
+    """Return limits with the ids of the parts that they name.
+
+    Raises:
+        UsageError: for a part that the catalogue lacks.
+    """
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator, Switch
+    from ffplan.inputs.part_ids import id_of
+
+    who = "recommend"
+    allowed, switches = (_several(limits.get(name, ())) for name in ("allowed", "switches"))
+    excluded = tuple(id_of(name, parts.ids()) for name in _several(limits.get("excluded", ())))
+    for name in excluded:
+        if not parts.kind_of(name):
+            raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
+    return {
+        **limits,
+        "allowed": tuple(part_of(parts, Accelerator, name, f"{who}: allowed").id for name in allowed),
+        "switches": tuple(part_of(parts, Switch, name, f"{who}: switches").id for name in switches),
+        "excluded": excluded,
+    }
+
+
 def recommend(
     model: str,
     *,
@@ -129,7 +189,7 @@ def recommend(
     best: int = 5,
     later: Sequence[tuple[float, float]] = (),
     catalogs: str | Path | Iterable[str | Path] = (),
-    **limits: Any,
+    **limits: Unpack[LimitKeywords],
 ) -> RecommendReport:
     """Find the best purchase that trains a model in a given time, as `ffplan recommend` does.
 
@@ -147,12 +207,10 @@ def recommend(
             `racks`, `floor`, `rack_area`, `allowed`, `switches`, `excluded`, `slack`, `chance`.
 
     Raises:
-        UsageError: for a model, part or price book that the catalogue lacks.
-        TypeError: for a limit that there is not.
+        UsageError: for a model, part or price book that the catalogue lacks, or an unknown limit.
     """
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.studies.choose.recommend import recommend as search
@@ -160,10 +218,12 @@ def recommend(
     from ffplan.studies.choose.recommend_target import AIMS, Target
     from ffplan.studies.choose.recommendation import kept, recommendation
 
+    refuse_unknown(recommend, LimitKeywords, limits)
     folders = (catalogs,) if isinstance(catalogs, str | Path) else tuple(catalogs)
     parts = Catalog([str(folder) for folder in folders])
     book, who = part_of(parts, PriceBook, prices, "recommend: prices"), "recommend"
-    if part_of(parts, Model, model, f"{who}: model").transformer is None:
+    part = part_of(parts, Model, model, f"{who}: model")
+    if part.transformer is None:
         raise UsageError(f"{who}: model: `{model}` is no transformer, and its work is not counted in tokens")
     if not (tokens > 0 and days > 0 and best >= 1 and pue >= 1):
         raise UsageError(f"{who}: tokens and days are above 0, pue and best at least 1")
@@ -171,15 +231,9 @@ def recommend(
         raise UsageError(f"{who}: chance: {limits['chance']}; write a chance to be in time between 0 and 1")
     if limits.get("aim", "capex") not in AIMS:
         raise UsageError(f"{who}: aim: {limits['aim']}; write one of {', '.join(AIMS)}")
-    for name in limits.get("excluded", ()):
-        if not parts.kind_of(name):
-            raise UsageError(f"{who}: excluded: the catalogue has no `{name}`")
-    for name in limits.get("allowed", ()):
-        part_of(parts, Accelerator, name, f"{who}: allowed")
-    for name in limits.get("switches", ()):
-        part_of(parts, Switch, name, f"{who}: switches")
+    named = _with_ids(parts, limits)
     stages, last = stages_of(days, later, f"{who}: later")
-    target = Target(model=model, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **limits)
+    target = Target(model=part.id, tokens=tokens, days=last, book=book.id, pue=pue, stages=stages, **named)
     answer = search(target, parts, lambda _: None)
     chosen = kept(answer, target, best)
     return recommendation(answer, target, parts, book.currency, chosen, [None] * len(chosen))

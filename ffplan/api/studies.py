@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
-from ffplan.api import views
 from ffplan.api.designs import Design, load, plain_value
+from ffplan.api.keywords import PlanKeywords, SizeKeywords, refuse_unknown
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 TOP = 5
 """Plans that a search returns."""
-
-views.install()
 
 
 def _numbers(value: Any, what: str, *, units: bool = True) -> tuple[float, ...]:
@@ -228,7 +226,7 @@ def collective(
 
 
 def _train_request(
-    design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: dict[str, Any]
+    design: str | Path | Design, model: str, gpus: Any, plan: str | Path | None, memory: Any, fields: PlanKeywords
 ) -> tuple[Design, Catalog, TrainRequest]:
     """Return the design, its parts, and the training request."""
     from ffplan.catalog.models import Model
@@ -278,7 +276,7 @@ def train(
     gpus: int | Iterable[int] | None = None,
     plan: str | Path | None = None,
     memory: float | str | None = None,
-    **fields: Any,
+    **fields: Unpack[PlanKeywords],
 ) -> TrainReport:
     """Return the step of a plan on one number of accelerators or several.
 
@@ -291,11 +289,12 @@ def train(
         **fields: fields of a training plan, which take precedence over the file: tensor, pipeline, batch, zero, ...
 
     Raises:
-        UsageError: if the plan cannot run, with the reason and a plan that can.
+        UsageError: if the plan cannot run, with the reason and a plan that can, or for an unknown field.
         InputError: if a file is wrong.
     """
     from ffplan.studies.train import train as study
 
+    refuse_unknown(train, PlanKeywords, fields)
     loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
     request = dataclasses.replace(request, machines=loaded.kept("machines", dict))
     return _answer(lambda: study.train(loaded.resolved, parts, request))
@@ -309,7 +308,7 @@ def search(
     top: int = TOP,
     plan: str | Path | None = None,
     memory: float | str | None = None,
-    **fields: Any,
+    **fields: Unpack[PlanKeywords],
 ) -> TrainReport:
     """Return the best plans of a model on some accelerators; given fields stay fixed.
 
@@ -323,11 +322,12 @@ def search(
         **fields: fields of a training plan.
 
     Raises:
-        UsageError: if no plan can run, with why.
+        UsageError: if no plan can run, with why, or for an unknown field.
         InputError: if a file is wrong.
     """
     from ffplan.studies.train import plan_search as study
 
+    refuse_unknown(search, PlanKeywords, fields)
     loaded, parts, request = _train_request(design, model, gpus, plan, memory, fields)
     if len(request.gpus) > 1:
         raise UsageError("search: give one number of accelerators")
@@ -342,7 +342,7 @@ def size(
     catalog: Catalog | None = None,
     prices: str | None = None,
     oversubscription: float | str = 1.0,
-    **fields: Any,
+    **fields: Unpack[SizeKeywords],
 ) -> SizeReport:
     """Return every family of networks that holds a number of endpoints.
 
@@ -363,9 +363,8 @@ def size(
     from ffplan.inputs.quantities import parse_ratio
     from ffplan.studies.choose import size as study
 
+    refuse_unknown(size, SizeKeywords, fields)
     parts = catalog or Catalog()
-    if unknown := set(fields) - {field.name for field in dataclasses.fields(study.SizeRequest)}:
-        raise UsageError(f"size: no field `{min(unknown)}`")
     try:
         ratio = parse_ratio(plain_value(oversubscription))
     except ValueError as error:

@@ -6,10 +6,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.extras import lacking
-from ffplan.base.plain import flat, leaves, plain
-from ffplan.results.result import VIEWS
+from ffplan.base.plain import flat, leaves, numbers, plain
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from ffplan.report.document import Document
     from ffplan.results.result import Result
 
@@ -20,9 +21,9 @@ def document_of(result: Result) -> Document:
     Raises:
         TypeError: for a kind of result without a document.
     """
-    from ffplan.report import collective, compare, cost, design, fabric, goodput, operate, train
+    from ffplan.report import choose, collective, compare, cost, design, fabric, goodput, operate, train
     from ffplan.results import collective as collectives
-    from ffplan.results import comparison, reliability, training
+    from ffplan.results import comparison, recommendation, reliability, sweep, training
     from ffplan.results import cost as costs
     from ffplan.results import design as designs
     from ffplan.results import fabric as fabrics
@@ -34,6 +35,8 @@ def document_of(result: Result) -> Document:
         costs.CostStudy: cost.cost_document,
         reliability.GoodputReport: goodput.goodput_document,
         storages.StorageReport: operate.storage_document,
+        recommendation.RecommendReport: choose.recommendation_document,
+        sweep.SweepReport: choose.sweep_document,
         collectives.CollectiveTable: collective.collective_document,
         training.TrainReport: train.train_document,
         fabrics.SizeReport: fabric.size_document,
@@ -60,17 +63,61 @@ def pandas() -> Any:
         raise ImportError(lacking("to_frame", "pandas", "pandas")) from None
 
 
-def frame(result: Result) -> Any:
-    """Return the main table of a result as a data frame; without one, a row for every path.
+def table(columns: Mapping[str, Sequence[Any]]) -> Any:
+    """Return columns as a data frame in which each has one plain type, so that pandas, Arrow and polars agree on it.
+
+    Numbers with gaps are floats with NaN; a column of several types is text.
 
     Raises:
         ImportError: without pandas.
     """
     pd = pandas()
+    series = {name: pd.Series(*_typed(list(values))) for name, values in columns.items()}
+    return pd.DataFrame(series)
+
+
+def _typed(values: list[Any]) -> tuple[list[Any], None, str]:
+    """Return the values of a column, no index, and its type in pandas."""
+    kinds = {type(value) for value in values if value is not None}
+    gaps = None in values
+    if kinds == {bool}:
+        return values, None, "boolean" if gaps else "bool"
+    if kinds == {int} and not gaps:
+        return values, None, "int64"
+    if kinds <= {int, float}:
+        return [float("nan") if value is None else float(value) for value in values], None, "float64"
+    return [None if value is None else str(value) for value in values], None, "string"
+
+
+def _text(value: Any) -> str | None:
+    """Return what is no number as text; None of an empty list or mapping."""
+    if value is None or value in ({}, []):
+        return None
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def frame(result: Result) -> Any:
+    """Return the main table of a result as a data frame; without one, a row for every path.
+
+    A row of a path has its number in `value`, and what is no number in `text`.
+
+    Raises:
+        ImportError: without pandas.
+    """
     document = document_of(result)
     if document.rows is None:
-        return pd.DataFrame(list(leaves(plain(document.value))), columns=["path", "value"])
-    return pd.DataFrame([flat(plain(row)) for row in document.rows()])
+        paths = list(leaves(plain(document.value)))
+        numeric = numbers(plain(document.value))
+        return table(
+            {
+                "path": [path for path, _ in paths],
+                "value": [None if path not in numeric else float(numeric[path]) for path, _ in paths],
+                "text": [None if path in numeric else _text(value) for path, value in paths],
+            }
+        )
+    rows = [flat(plain(row)) for row in document.rows()]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return table({name: [row.get(name) for row in rows] for name in names})
 
 
 def html(result: Result) -> str:
@@ -78,8 +125,3 @@ def html(result: Result) -> str:
     from ffplan.report.page.html import render_fragment
 
     return render_fragment(document_of(result))
-
-
-def install() -> None:
-    """Install these views on every result."""
-    VIEWS["frame"], VIEWS["html"] = frame, html

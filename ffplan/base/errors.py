@@ -16,6 +16,7 @@ EXIT_OK = 0
 EXIT_FINDINGS = 1
 EXIT_INVALID = 2
 EXIT_BUG = 70
+EXIT_STOPPED = 130
 EXIT_PIPE = 141
 
 
@@ -88,7 +89,7 @@ class InputError(FfplanError):
     exit_code = EXIT_INVALID
 
     def __init__(self, *findings: Finding) -> None:
-        self.findings = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
+        self.findings: tuple[Finding, ...] = tuple(sorted(set(findings), key=lambda finding: finding.sort_key))
         shown = [str(finding) for finding in self.findings[:MOST_SHOWN]]
         if (more := len(self.findings) - MOST_SHOWN) > 0:
             shown.append(f"and {plural(more, 'more fault')}")

@@ -1,12 +1,15 @@
-"""Parts named on the command line."""
+"""Parts by the names that people write: ids, and what stands for them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
 from ffplan.base.errors import UsageError
+from ffplan.inputs.part_ids import PartNaming, id_of, unknown_part
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ffplan.catalog.parts import Part
     from ffplan.catalog.store import Catalog
 
@@ -14,7 +17,7 @@ P = TypeVar("P", bound="Part")
 
 
 def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    """Return a part given on the command line.
+    """Return a part given on the command line, by its id or what stands for it.
 
     Args:
         catalog: catalogue to search.
@@ -23,18 +26,47 @@ def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
     """
-    from ffplan.inputs.suggest import did_you_mean
-
     name = str(name)
-
-    try:
-        part = catalog.entry(name).part
-    except KeyError:
-        what = kind.kind_words
-        near = did_you_mean(name, catalog.ids_of_model(kind), what=what)
-        raise UsageError(f"{option}: no {what} `{name}`; {near}") from None
+    if catalog.locate(name) is None:
+        known = catalog.ids_of_model(kind)
+        name = id_of(name, known)
+        if name not in known:
+            raise UsageError(f"{option}: {'; '.join(unknown_part(name, known, kind.kind_words))}")
+    part = catalog.entry(name).part
     if not isinstance(part, kind):
         from ffplan.base.formatting import article
 
         raise UsageError(f"{option}: `{name}` is {article(part.kind_words)}, not {article(kind.kind_words)}")
     return part
+
+
+class CatalogNames:
+    """Ids of the parts of a catalogue, as validation asks for them."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Take the catalogue."""
+        self.catalog = catalog
+
+    def _ids(self, kinds: Iterable[str]) -> list[str]:
+        return [name for kind in kinds for name in self.catalog.ids_of(kind)]
+
+    def id_of(self, name: str, kinds: Iterable[str]) -> str:
+        """Return the id that a name stands for; the name itself if it stands for none, or for several."""
+        return name if self.catalog.locate(name) is not None else id_of(name, self._ids(kinds))
+
+    def unknown(self, name: str, kinds: tuple[str, ...]) -> tuple[str, str] | None:
+        """Return what is wrong with a name as the id of a part, and the remedy; None of an id of a part."""
+        if self.catalog.locate(name) is not None:
+            return None
+        from ffplan.catalog.kinds import model_of
+
+        return unknown_part(name, self._ids(kinds), model_of(kinds[0]).kind_words)
+
+
+def naming(catalog: Catalog, *, strict: bool = False) -> PartNaming:
+    """Return how ids of parts are validated against a catalogue.
+
+    Args:
+        strict: unknown ids are faults of the schema.
+    """
+    return PartNaming(CatalogNames(catalog), strict=strict)

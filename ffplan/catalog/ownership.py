@@ -10,7 +10,8 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.evidence import Figure
 from ffplan.catalog.parts import Cooling, Part
 from ffplan.catalog.prices import Currency
-from ffplan.inputs.model import Frozen, Identifier
+from ffplan.inputs.model import Frozen
+from ffplan.inputs.part_ids import LinkId, PriceBookId, StorageServerId, SwitchId
 from ffplan.inputs.quantities import Area, Duration, Money, Power, Share, Years, money_per
 
 if TYPE_CHECKING:
@@ -286,13 +287,13 @@ class OwnershipFields(Frozen):
 class SideNetwork(Frozen):
     """A side network, sized from the design: one switch layer, or two if one switch is too small."""
 
-    switch: Identifier
+    switch: SwitchId
     """Catalogue id of the switch."""
     ports: Annotated[int, Field(ge=2, le=1024)]
     """Ports of a switch for hosts."""
     uplinks: Annotated[int, Field(ge=0, le=512)] = 0
     """Uplinks of a leaf switch to the second layer."""
-    link: Identifier
+    link: LinkId
     """Catalogue id of its cables."""
     per_node: Annotated[int, Field(ge=0, le=16)] = 0
     """Ports that a compute or management node takes."""
@@ -312,9 +313,9 @@ class OwnershipProfile(Part, OwnershipFields):
     kind: Literal["ownership"]
     currency: Currency
     """Currency of every amount."""
-    price_book: Identifier | None = None
+    price_book: PriceBookId | None = None
     """Catalogue id of the price book for storage and side networks missing in the design's own book."""
-    storage_server: Identifier | None = None
+    storage_server: StorageServerId | None = None
     """Catalogue id of the storage server for designs that plan no storage."""
     storage_network: SideNetwork | None = None
     """Storage network, if the fabric does not carry storage."""

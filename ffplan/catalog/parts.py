@@ -25,6 +25,7 @@ from ffplan.catalog.evidence import (
 from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM, StorageService
 from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.part_ids import AcceleratorId, NicId, ProcessorId
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -272,7 +273,7 @@ class Socket(Frozen):
 
     id: Identifier
     """Name of the socket within the server."""
-    cpu: Identifier
+    cpu: ProcessorId
     """Catalogue id of the CPU."""
     memory: SocketMemory
     """Its memory."""
@@ -294,7 +295,7 @@ class NicSlot(Frozen):
 
     id: Identifier
     """Name within the server."""
-    part: Identifier
+    part: NicId
     """Catalogue id of the NIC."""
     root_port: Identifier | None = None
     """Its root port; needed for fabric NICs of designs with `communication`."""
@@ -374,7 +375,7 @@ class Server(Part):
     kind: Literal["server"]
     sockets: Many[Socket] = ()
     """CPU sockets; left out for an appliance of unknown construction, without accelerators."""
-    accelerator: Identifier | None = None
+    accelerator: AcceleratorId | None = None
     """Catalogue id of the accelerators; all of one kind."""
     accelerators: Many[AcceleratorSlot] = ()
     """Attachment of each accelerator."""

@@ -17,6 +17,7 @@ from ffplan.catalog.kinds import KINDS
 from ffplan.catalog.parts import Part
 from ffplan.catalog.read import METHODS, Entry, read_part, recalled_paths
 from ffplan.inputs.document import Document, parse_document, read_bytes
+from ffplan.inputs.part_ids import unknown_part
 from ffplan.inputs.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -338,8 +339,7 @@ class Catalog:
 
     def _unknown(self, model: type[Part], name: str, document: Document, path: Iterable[str | int]) -> Finding:
         kind = model.kind_words
-        remedy = did_you_mean(name, self.ids_of_model(model), what=kind)
-        return document.finding("reference-unknown", path, f"no {kind} `{name}` in the catalogue", remedy)
+        return document.finding("reference-unknown", path, *unknown_part(name, self.ids_of_model(model), kind))
 
     def _other_kind(self, model: type[Part], part: Part, document: Document, path: Iterable[str | int]) -> Finding:
         words = model.kind_words

@@ -216,11 +216,11 @@ _ROWS = (
     ),
     (
         "design-floor",
-        "Nodes have no height for the floor plan, or a height and no floor",
-        "Racks cannot be filled.",
-        "floor: {...}  # nodes without `rack_units`",
-        "nodes: [{rack_units: 8, ...}]\nfloor: {...}",
-        "Add `rack_units` to the nodes, or remove it.",
+        "Nodes have a height and no floor, or lengths of cables are asked for and there is none",
+        "Racks cannot be filled, and cables have no lengths.",
+        "nodes: [{rack_units: 8, ...}]  # no `floor`",
+        "nodes: [{rack_units: 8, ...}]\nfloor: {}",
+        "Add a `floor`; every field of it has a default.",
     ),
     (
         "design-rent",

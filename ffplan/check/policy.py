@@ -27,6 +27,8 @@ UNWAIVABLE = ("waiver-invalid", "waiver-expired", "waiver-unused", "policy-inval
 """Rules about waivers themselves, which no waiver accepts."""
 _NAMES = ("ffplan.toml", "pyproject.toml")
 """Files of a policy, the first of a folder counts; the second only with `[tool.ffplan]`."""
+DEFAULTS = ("catalog", "prices")
+"""Settings that stand in for options of every command."""
 _RUN_CURRENCY = "cost_per_million_tokens"
 """Limit whose rule knows the currency of the run, which ownership or rent decides."""
 
@@ -167,6 +169,35 @@ def read_policy(path: Path, file: str) -> Policy:
     Raises:
         InputError: with a located finding for every fault.
     """
+    text, data = _settings(path, file)
+    fields = _fields(text, data, file)
+    wrong = [*_unknown_rules(fields, text, file), *_unknown_figures(fields, text, file)]
+    if wrong:
+        raise InputError(*wrong)
+    places = {position: _line_of(text, ("waivers", position)) for position in range(len(fields.waivers))}
+    return Policy(file=file, folder=path.parent, fields=fields, places=places)
+
+
+def read_defaults(path: Path, file: str) -> PolicyFields:
+    """Return the settings of a file that stand in for options; its policy is not read.
+
+    Args:
+        path: its place, as for `read_policy`.
+        file: its name in messages.
+
+    Raises:
+        InputError: with a located finding for every fault of these settings.
+    """
+    text, data = _settings(path, file)
+    return _fields(text, {name: value for name, value in data.items() if name in DEFAULTS}, file)
+
+
+def _settings(path: Path, file: str) -> tuple[str, dict[str, Any]]:
+    """Return the text and the table of a policy.
+
+    Raises:
+        InputError: if the file has none.
+    """
     text, data = _toml(path, file)
     if path.name == _NAMES[1]:
         tool = data.get("tool")
@@ -174,6 +205,15 @@ def read_policy(path: Path, file: str) -> Policy:
         if not isinstance(data, dict):
             line = _line_of(text, ("ffplan",))
             raise InputError(_fault(file, line, "`tool.ffplan` is no table", "write [tool.ffplan]"))
+    return text, data
+
+
+def _fields(text: str, data: dict[str, Any], file: str) -> PolicyFields:
+    """Return the fields of a policy.
+
+    Raises:
+        InputError: with a located finding for every fault of its schema.
+    """
     written = {name.replace("-", "_"): name for name in data}  # a message names a field as the file does
     fields = policy_fields({name.replace("-", "_"): value for name, value in data.items()})
     if not isinstance(fields, PolicyFields):
@@ -184,11 +224,7 @@ def read_policy(path: Path, file: str) -> Policy:
                 message, place = message.replace(f"`{place[0]}`", f"`{first}`"), (first, *place[1:])
             faults.append(_fault(file, _line_of(text, place), message, remedy))
         raise InputError(*faults)
-    wrong = [*_unknown_rules(fields, text, file), *_unknown_figures(fields, text, file)]
-    if wrong:
-        raise InputError(*wrong)
-    places = {position: _line_of(text, ("waivers", position)) for position in range(len(fields.waivers))}
-    return Policy(file=file, folder=path.parent, fields=fields, places=places)
+    return fields
 
 
 def with_limits(design: ResolvedDesign, policy: Policy) -> tuple[ResolvedDesign, tuple[Finding, ...]]:

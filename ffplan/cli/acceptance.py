@@ -12,8 +12,9 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import parsed, read_bytes, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
-from ffplan.cli.output import Progress, emit, refuse_target, write
+from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from ffplan.results.acceptance import Measured

@@ -117,7 +117,7 @@ def _leave_one_out(
     from ffplan.calibration.fit import FitError
     from ffplan.calibration.leave_one_out import leave_one_out
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.output import Progress
+    from ffplan.cli.progress import Progress
     from ffplan.report.calibrate import left_out_document
     from ffplan.validation.replay import case_files
 

@@ -13,6 +13,7 @@ import typer
 
 from ffplan.base.errors import EXIT_BUG, FfplanError, UsageError
 from ffplan.cli.commands import FORMER, PANELS, TOP, Command, current_names
+from ffplan.cli.progress import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -201,7 +202,9 @@ def run() -> int:
     try:
         whole = "--help-all" in words
         words = ["--help" if word == "--help-all" else word for word in words]
-        code = build(*_invoked(words), brief=not whole)(words, standalone_mode=False, prog_name="ffplan")
+        only, child = _invoked(words)
+        with LINE.waiting(" ".join(word for word in ("ffplan", only, child) if word)):
+            code = build(only, child, brief=not whole)(words, standalone_mode=False, prog_name="ffplan")
         return code if isinstance(code, int) else 0
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else 0

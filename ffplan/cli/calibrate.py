@@ -90,13 +90,13 @@ def calibrate(
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.cli.loading import choices
-    from ffplan.cli.output import Progress
+    from ffplan.cli.progress import Progress
     from ffplan.report.calibrate import calibrate_document
 
     parts = Catalog(catalog or ())
-    part_of(parts, Accelerator, accelerator, "ffplan model calibrate")
+    accelerator = part_of(parts, Accelerator, accelerator, "ffplan model calibrate").id
     if start is not None:
-        part_of(parts, Accelerator, start, "ffplan model calibrate: --start")
+        start = part_of(parts, Accelerator, start, "ffplan model calibrate: --start").id
     if only and launches:
         raise UsageError("ffplan model calibrate: --launches has no effect with --only; name launch,launch_step there")
     try:

@@ -92,13 +92,14 @@ def show_part(
 ) -> None:
     """Show one part: every figure with its unit, range, source, date, grade and status."""
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.part_ids import id_of
     from ffplan.inputs.suggest import did_you_mean
     from ffplan.report.catalog import part_document
     from ffplan.studies.explain.catalog import part_sheet
 
     store = Catalog(catalog or ())
     try:
-        sheet = part_sheet(store, name)
+        sheet = part_sheet(store, name if store.locate(name) else id_of(name, store.ids()))
     except KeyError:
         hint = did_you_mean(name, store.ids(), what="part")
         raise UsageError(f"ffplan catalog show: no part `{name}`; {hint}") from None
@@ -147,6 +148,7 @@ def new_part(
     from ffplan.catalog.store import Catalog
     from ffplan.cli.output import write
     from ffplan.inputs.model import IDENTIFIER
+    from ffplan.inputs.part_ids import id_of
     from ffplan.inputs.suggest import did_you_mean
     from ffplan.schema.part_template import part_template
 
@@ -155,6 +157,8 @@ def new_part(
     if not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan catalog new: --id `{name}`: use lower-case letters, digits, `.`, `+` and `-`")
     parts = Catalog(catalog or ())
-    if like is not None and like not in (own := parts.ids_of(known)):
+    own = parts.ids_of(known) if like is not None else []
+    like = id_of(like, own) if like is not None else None
+    if like is not None and like not in own:
         raise UsageError(f"ffplan catalog new: --like: no {known} `{like}`; {did_you_mean(like, own, what=known)}")
     write(part_template(known, name, parts, like), output)

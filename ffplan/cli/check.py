@@ -13,7 +13,8 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_INVALID, EXIT_OK, Severity, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.options import CatalogOption, OutputOption, ProfileOption, complete_design
-from ffplan.cli.output import Progress, terminal_width, write
+from ffplan.cli.output import terminal_width, write
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -96,7 +96,9 @@ def collective(
     operation = operation_name(operation)
     choice(operation, OPERATIONS, "--op")
     options = {"--tokens": tokens, "--hidden": hidden, "--top-k": top_k, "--experts": experts, "--max-nodes": max_nodes}
-    _refuse_idle(operation, {**options, "--sms": sms}, {"--size": size, "--protocol": protocol})
+    _refuse_idle(
+        operation, {**options, "--sms": sms}, {"--size": ",".join(size) if size else None, "--protocol": protocol}
+    )
     algorithm = choice(algorithm.lower(), NAMES, "--algorithm") if algorithm else None
     protocol = choice(protocol.lower(), PROTOCOLS, "--protocol") if protocol else None
     design, parts = resolved_design(file, catalog)
@@ -113,8 +115,8 @@ def collective(
         zones=zones,
         nic_gbyte_s=rate,
     )
-    sizes = series(size, "ffplan collective: --size", sizes=True) if size else (message_bytes(design),)
-    ranks = tuple(int(n) for n in series(gpus, "ffplan collective: --gpus", sizes=False)) if gpus else None
+    sizes = series(",".join(size), "ffplan collective: --size", sizes=True) if size else (message_bytes(design),)
+    ranks = tuple(int(n) for n in series(",".join(gpus), "ffplan collective: --gpus", sizes=False)) if gpus else None
     if len(ranks or (0,)) * len(sizes) * len(libraries) > MOST_POINTS:
         raise UsageError(f"ffplan collective: more than {MOST_POINTS:,} points; ask for fewer sizes or numbers")
     try:

@@ -9,7 +9,7 @@ import typer
 from ffplan.cli.series import MOST
 
 SizesOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--size",
         "-s",
@@ -18,7 +18,7 @@ SizesOption = Annotated[
     ),
 ]
 GpusOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--gpus", "-g", metavar="NUMBERS", help="Ranks, such as 16,32 or 16..1024 (doubling); all if omitted."
     ),
@@ -27,6 +27,7 @@ OperationOption = Annotated[
     str,
     typer.Option(
         "--op",
+        "--operation",
         help="allreduce, reduce-scatter, all-gather, broadcast, reduce, all-to-all, gather, scatter, sendrecv, "
         "dispatch or combine.",
     ),

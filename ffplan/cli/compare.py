@@ -15,8 +15,9 @@ from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, toke
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption, complete_part
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 from ffplan.cli.train_options import StackOption
 from ffplan.studies.cost.request import CostRequest

@@ -13,8 +13,9 @@ from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, toke
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption, complete_part
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:

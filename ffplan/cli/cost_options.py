@@ -10,6 +10,7 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.options import SeedOption
 
 if TYPE_CHECKING:
+    from ffplan.catalog.models import Model
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
 
@@ -68,12 +69,13 @@ def money_of(text: str | None, book: PriceBook, option: str, command: str) -> fl
     money = parsed(lambda: parse_money(text), option, command)
     if money.currency != book.currency:
         fault = f"{option} is in {money.currency}, the price book `{book.id}` in {book.currency}"
-        raise UsageError(f"ffplan {command}: {fault}")
+        remedy = f"no rate of exchange is known: give it in {book.currency}, or another book with --prices"
+        raise UsageError(f"ffplan {command}: {fault}; {remedy}")
     return money.amount
 
 
-def require_transformer(parts: Catalog, name: str, command: str) -> None:
-    """Refuse a model whose work is not counted in tokens.
+def transformer_of(parts: Catalog, name: str, command: str) -> Model:
+    """Return a model whose work is counted in tokens.
 
     Args:
         command: for messages.
@@ -84,5 +86,7 @@ def require_transformer(parts: Catalog, name: str, command: str) -> None:
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
 
-    if part_of(parts, Model, name, f"ffplan {command}: --model").transformer is None:
+    part = part_of(parts, Model, name, f"ffplan {command}: --model")
+    if part.transformer is None:
         raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")
+    return part

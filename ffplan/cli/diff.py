@@ -11,7 +11,8 @@ from ffplan.base.files import is_file
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:

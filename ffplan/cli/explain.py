@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.cli.completion import complete_figure
 from ffplan.cli.cost_options import TokensOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_design, complete_part
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.output import emit, write
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
@@ -104,7 +106,10 @@ def explain(
         ),
     ],
     path: Annotated[
-        str | None, typer.Argument(metavar="PATH", help="Figure, such as cost.network or train.step_s.")
+        str | None,
+        typer.Argument(
+            metavar="PATH", help="Figure, such as cost.network or train.step_s.", autocompletion=complete_figure
+        ),
     ] = None,
     model: Annotated[
         str | None,

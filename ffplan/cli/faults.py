@@ -10,7 +10,8 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, wired_trees
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
+from ffplan.cli.progress import Progress
 
 LoseOption = Annotated[
     list[str] | None,

@@ -13,8 +13,9 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
 from ffplan.cli.loading import choice, parsed, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 from ffplan.cli.simulated import announce, needs_simpy
 

@@ -13,17 +13,16 @@ from ffplan.base.control_characters import visible
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.files import is_file, is_folder
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, complete_design, complete_part
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.loading import choice, parsed
+from ffplan.cli.options import CatalogOption, PricesOption, complete_design, complete_part
+from ffplan.cli.output import emit, write
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.first_designs import FirstDesign
     from ffplan.studies.choose.candidates import Built, Wishes
-
-DEFAULT_BOOK = "usd-2026"
 
 
 class PowerOf(StrEnum):
@@ -35,6 +34,26 @@ class PowerOf(StrEnum):
     IT_TRAINING = "it-training"
 
 
+SwitchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--switch",
+        metavar="ID",
+        help="Switch of the fabric; the cheapest if omitted.",
+        autocompletion=complete_part("switch"),
+    ),
+]
+FAMILIES = ("rail-optimised", "rail-only", "fat-tree", "top-of-rack")
+"""Families that `init` builds."""
+FabricOption = Annotated[
+    str | None,
+    typer.Option(
+        "--fabric",
+        metavar="FAMILY",
+        help=f"{', '.join(FAMILIES[:-1])} or {FAMILIES[-1]}; rail-optimised and rail-only if omitted.",
+        autocompletion=lambda incomplete: [name for name in FAMILIES if name.startswith(incomplete)],
+    ),
+]
 PowerOption = Annotated[
     str | None,
     typer.Option(
@@ -104,19 +123,22 @@ def _copied(name: str, prefix: str | None, folder: str) -> None:
 
 
 def _refuse(targets: list[Path]) -> None:
-    """Refuse to replace files.
+    """Refuse to replace files; make their folder.
 
     Raises:
-        UsageError: for the first existing file, or a missing folder.
+        UsageError: for the first existing file, or a folder that cannot be made.
     """
     for target in targets:
-        if not is_folder(target.parent):
-            raise UsageError(f"ffplan init: --folder: there is no folder {target.parent}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UsageError(f"ffplan init: --folder: {target.parent} cannot be made: {error.strerror}") from None
         if is_file(target) or is_folder(target):
             raise UsageError(f"ffplan init: {target} exists already; choose another --name or --folder")
 
 
 def init(
+    *,
     gpus: Annotated[
         int | None, typer.Option("--gpus", "-g", min=1, max=MOST, help="Accelerators; the rest decides if omitted.")
     ] = None,
@@ -131,13 +153,13 @@ def init(
     ] = None,
     power: PowerOption = None,
     power_of: PowerOfOption = PowerOf.FACILITY_PEAK,
+    switch: SwitchOption = None,
+    fabric: FabricOption = None,
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model")),
     ] = None,
-    prices: Annotated[
-        str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
-    ] = DEFAULT_BOOK,
+    prices: PricesOption,
     pue: Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")] = 1.25,
     start: Annotated[
         str | None,
@@ -157,7 +179,7 @@ def init(
     if name is not None and not IDENTIFIER.fullmatch(name):
         raise UsageError(f"ffplan init: --name: `{name}` is no name; use lower-case letters, digits, `.`, `+` and `-`")
     if start is not None:
-        if gpus or accelerator or budget or power or model:
+        if gpus or accelerator or budget or power or model or switch or fabric:
             raise UsageError("ffplan init: --from copies a design as it is; drop the wishes, or --from")
         _copied(start, name, folder)
         return
@@ -169,6 +191,8 @@ def init(
         budget=budget,
         power=power,
         power_of=power_of,
+        switch=switch,
+        fabric=fabric,
         model=model,
         prices=prices,
         pue=pue,
@@ -184,6 +208,8 @@ def _wishes(
     budget: str | None,
     power: str | None,
     power_of: PowerOf,
+    switch: str | None,
+    fabric: str | None,
     model: str | None,
     prices: str,
     pue: float,
@@ -191,28 +217,30 @@ def _wishes(
 ) -> Wishes:
     """Return the wishes of the command line, with every name resolved."""
     from ffplan.catalog.named import part_of
-    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, require_transformer
+    from ffplan.cli.cost_options import money_of, transformer_of
     from ffplan.inputs.dimensions import POWER
     from ffplan.inputs.quantities import parse_quantity
     from ffplan.studies.choose.candidates import Wishes
 
     parts = Catalog(catalogs or ())
-    part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator")
+    accelerator = part_of(parts, Accelerator, accelerator, "ffplan init: --accelerator").id
     book = part_of(parts, PriceBook, prices, "ffplan init: --prices")
     if model is not None:
-        require_transformer(parts, model, "init")
+        model = transformer_of(parts, model, "init").id
     return Wishes(
         accelerator=accelerator,
         gpus=gpus,
         budget=money_of(budget, book, "--budget", "init"),
         watts=parsed(lambda: parse_quantity(power, POWER), "--power", "init") if power is not None else None,
         model=model,
-        book=prices,
+        book=book.id,
         pue=pue,
         power_of=power_of.value,
+        switches=() if switch is None else (part_of(parts, Switch, switch, "ffplan init: --switch").id,),
+        family=None if fabric is None else choice(fabric.replace("optimized", "optimised"), FAMILIES, "--fabric"),
     )
 
 

@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.cli.options import complete_part
-from ffplan.cli.output import Progress
+from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def requested_job(
             raise UsageError(f"ffplan {command}: --gpus has an effect with --model, or a `workload` in the design")
         return None
     name = design.stated_workload.model if model is None else model
-    part_of(parts, Model, name, f"ffplan {command}: --model")
+    name = part_of(parts, Model, name, f"ffplan {command}: --model").id
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:
-        return goodput_job(design, parts, model, gpus)
+        return goodput_job(design, parts, None if model is None else name, gpus)
     except JobError as error:
         option = f"--{error.field} " if error.field else ""
         raise UsageError(f"ffplan {command}: {option}{error}") from None

@@ -155,8 +155,7 @@ def with_profile(design: ResolvedDesign, catalog: Catalog, profile: str | None) 
     from ffplan.catalog.reliability import ReliabilityProfile
     from ffplan.design.resolved import profiled
 
-    part_of(catalog, ReliabilityProfile, profile, "ffplan: --profile")
-    return profiled(design, profile)
+    return profiled(design, part_of(catalog, ReliabilityProfile, profile, "ffplan: --profile").id)
 
 
 def wired_design(name: str, catalogs: list[str] | None) -> WiredDesign:

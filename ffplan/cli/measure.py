@@ -11,8 +11,9 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
-from ffplan.cli.output import Progress, emit, refuse_target, write
+from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,9 +238,9 @@ def fit(
     from ffplan.report.calibrate import measured_document
 
     parts = Catalog(catalog or ())
-    part_of(parts, Accelerator, accelerator, "ffplan model measure fit: --accelerator")
+    accelerator = part_of(parts, Accelerator, accelerator, "ffplan model measure fit: --accelerator").id
     if stack is not None:
-        part_of(parts, SoftwareStack, stack, "ffplan model measure fit: --stack")
+        stack = part_of(parts, SoftwareStack, stack, "ffplan model measure fit: --stack").id
     request = MeasuredRequest(accelerator=accelerator, only=_names(only, stack), stack=stack)
     recording, document = read_recording(file)
     try:

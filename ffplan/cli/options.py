@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ffplan.cli.project import project_catalogs, project_prices
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,9 +25,14 @@ def complete_part(kind: str) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         from ffplan.catalog.store import Catalog
 
-        return [name for name in Catalog().ids_of(kind) if name.startswith(incomplete)]
+        return [name for name in Catalog(project_catalogs()).ids_of(kind) if name.startswith(incomplete)]
 
     return complete
+
+
+def by_comma(values: list[str] | None) -> list[str] | None:
+    """Return the values of an option that is repeated, or takes a list with commas."""
+    return None if values is None else [text.strip() for value in values for text in value.split(",")]
 
 
 CatalogOption = Annotated[
@@ -34,6 +41,20 @@ CatalogOption = Annotated[
         "--catalog",
         metavar="DIR",
         help="Folder of your own parts, searched first. May be repeated.",
+        callback=project_catalogs,
+    ),
+]
+
+DEFAULT_BOOK = "usd-2026"
+PricesOption = Annotated[
+    str,
+    typer.Option(
+        "--prices",
+        metavar="ID",
+        help=f"Price book; the project's, or {DEFAULT_BOOK}, if omitted.",
+        autocompletion=complete_part("price-book"),
+        default_factory=lambda: project_prices() or DEFAULT_BOOK,
+        show_default=False,
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""Output of results: standard output or a file, in one of the formats; and progress of long work."""
+"""Output of results: standard output or a file, in one of the formats."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ffplan.base.control_characters import visible, visible_but_styles
+from ffplan.base.control_characters import visible_but_styles
 from ffplan.base.errors import EXIT_PIPE, UsageError
 from ffplan.base.files import is_file, is_folder, write_whole
+from ffplan.cli.progress import LINE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -44,6 +45,7 @@ def write(text: str | Iterable[str], output: str | None, *, option: str = "--out
     Raises:
         UsageError: if the file cannot be written, or would replace a YAML file.
     """
+    LINE.quiet()
     try:
         if output is None or output == "-":
             parts = [text] if isinstance(text, str) else text
@@ -107,36 +109,3 @@ def emit(document: Document, form: StrEnum, output: str | None) -> None:
         hint = did_you_mean(error.name, error.known, what="section")
         raise UsageError(f"ffplan: --section {error.name}: {hint}") from None
     write(text, output)
-
-
-class Progress:
-    """A progress line on standard error; silent unless that is a terminal."""
-
-    def __init__(self, what: str) -> None:
-        self.what = what
-        self.done = 0
-        self.shown = sys.stderr is not None and sys.stderr.isatty()
-
-    def _show(self, text: str) -> None:
-        """Replace the line on the terminal itself, since standard error escapes control characters."""
-        print(f"\r\x1b[K{visible(text)}", end="", file=getattr(sys.stderr, "stream", sys.stderr), flush=True)
-
-    def step(self, done: int, total: int, detail: str = "") -> None:
-        """Print the progress."""
-        if self.shown:
-            self._show(f"{self.what}: {done} of {total} {detail}")
-
-    def count(self, done: int) -> None:
-        """Print a count if the total is unknown."""
-        if self.shown:
-            self._show(f"{self.what}: {done} times")
-
-    def another(self, total: int) -> None:
-        """Print the number of calls out of the total."""
-        self.done += 1
-        self.step(self.done, total)
-
-    def end(self) -> None:
-        """Clear the line."""
-        if self.shown:
-            self._show("")

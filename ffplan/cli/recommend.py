@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_folder, read_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, OutputOption
-from ffplan.cli.output import Progress, emit, write
+from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
+from ffplan.cli.output import emit, write
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -32,7 +33,6 @@ from ffplan.cli.recommend_options import (
     LaterOption,
     ModelOption,
     PowerOption,
-    PricesOption,
     PueOption,
     RacksOption,
     ServeOption,
@@ -59,14 +59,16 @@ _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
     """Return the excluded parts, each checked against the catalogue."""
+    from ffplan.inputs.part_ids import id_of
     from ffplan.inputs.suggest import did_you_mean
 
     known = [name for kind in BOUGHT for name in parts.ids_of(kind)]
-    for name in names or ():
+    excluded = tuple(id_of(name, known) for name in names or ())
+    for name in excluded:
         if name not in known:
             fault = "no accelerator, server, switch or link"
             raise UsageError(f"ffplan recommend: --exclude: {fault} `{name}`; {did_you_mean(name, known, what='part')}")
-    return tuple(names or ())
+    return excluded
 
 
 def _time(
@@ -129,13 +131,14 @@ def _space(power: str | None, racks: int | None, floor: str | None, area_per_rac
 
 def _found(
     parts: Catalog, target: Target, currency: str, best: int, folder: str | None
-) -> tuple[RecommendReport, UsageError | None]:
-    """Size the clusters, and write the best designs to a given folder; return why writing failed, if it did."""
+) -> tuple[RecommendReport, bool, UsageError | None]:
+    """Size the clusters, and write the best designs to a given folder; return whether it was interrupted, and why
+    writing failed, if it did."""
     from ffplan.studies.choose.recommend import recommend as search
     from ffplan.studies.choose.recommendation import kept, recommendation
 
     progress = Progress("sizing")
-    sized = search(target, parts, lambda text: progress.step(progress.done, progress.done + 1, text))
+    sized = search(target, parts, progress.now)
     progress.end()
     chosen = kept(sized, target, best)
     files: list[str | None] = [None] * len(chosen)
@@ -144,7 +147,8 @@ def _found(
         files = _written(chosen, folder)
     except UsageError as error:
         refused = error
-    return recommendation(sized, target, parts, currency, chosen, files), refused
+    report = recommendation(sized, target, parts, currency, chosen, files)
+    return report, sized.stopped, refused
 
 
 def _require_folder(folder: str | None) -> None:
@@ -173,16 +177,20 @@ def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]
     return [str(file) for file in files]
 
 
-def _leave(report: RecommendReport, refused: UsageError | None) -> None:
-    """Exit with code 2 if the designs could not be written, 1 without designs."""
+def _leave(report: RecommendReport, stopped: bool, refused: UsageError | None) -> None:
+    """Exit with code 2 if the designs could not be written, 130 of a search that was interrupted, 1 without designs."""
     if refused is not None:
         raise refused
+    if stopped:
+        typer.echo("ffplan recommend: stopped; what was not sized is left out, and no limit has its price", err=True)
+        raise typer.Exit(EXIT_STOPPED)
     if not report.designs:
         raise typer.Exit(EXIT_FINDINGS)
 
 
 def recommend(
     model: ModelOption,
+    prices: PricesOption,
     tokens: TokensOption = None,
     days: DaysOption = None,
     sustained: SustainedOption = None,
@@ -199,7 +207,6 @@ def recommend(
     later: LaterOption = None,
     slack: SlackOption = 0.1,
     chance: ChanceOption = 0.85,
-    prices: PricesOption = "usd-2026",
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
@@ -216,13 +223,13 @@ def recommend(
     from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, require_transformer
+    from ffplan.cli.cost_options import money_of, transformer_of
     from ffplan.report.choose import recommendation_document
     from ffplan.studies.choose.recommend_target import Target
 
     parts, us = Catalog(catalog or ()), "ffplan recommend: "
     book = part_of(parts, PriceBook, prices, f"{us}--prices")
-    require_transformer(parts, model, "recommend")
+    model = transformer_of(parts, model, "recommend").id
     count, most_days, rate = _time(parts, model, tokens, days, sustained)
     stages, last_days = _stages(most_days, later, by_rate=rate is not None)
     target = Target(
@@ -244,6 +251,6 @@ def recommend(
         **_space(power, racks, floor, area_per_rack),
     )
     _require_folder(folder)
-    report, refused = _found(parts, target, book.currency, best, folder)
+    report, stopped, refused = _found(parts, target, book.currency, best, folder)
     emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
-    _leave(report, refused)
+    _leave(report, stopped, refused)

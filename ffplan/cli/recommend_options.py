@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ffplan.base.errors import UsageError
-from ffplan.cli.options import complete_part
+from ffplan.cli.options import by_comma, complete_part
 
 MOST_DAYS = 3650.0
 
@@ -40,7 +40,8 @@ AllowedOption = Annotated[
         "--accelerator",
         "-a",
         metavar="ID",
-        help="Accelerator to choose from; all with a price if omitted. May be repeated.",
+        help="Accelerators to choose from, with commas or repeated; all with a price if omitted.",
+        callback=by_comma,
         autocompletion=complete_part("accelerator"),
     ),
 ]
@@ -49,7 +50,8 @@ SwitchOption = Annotated[
     typer.Option(
         "--switch",
         metavar="ID",
-        help="Switch to choose from; all with a price if omitted. May be repeated.",
+        help="Switches to choose from, with commas or repeated; all with a price if omitted.",
+        callback=by_comma,
         autocompletion=complete_part("switch"),
     ),
 ]
@@ -100,16 +102,18 @@ AreaOption = Annotated[
 ]
 ExcludeOption = Annotated[
     list[str] | None,
-    typer.Option("--exclude", metavar="ID", help="Accelerator, server, switch or link to leave out. Repeatable."),
+    typer.Option(
+        "--exclude",
+        metavar="ID",
+        help="Accelerators, servers, switches and links to leave out, with commas or repeated.",
+        callback=by_comma,
+    ),
 ]
 ChanceOption = Annotated[
     float, typer.Option("--chance", min=0.01, max=0.99, help="Chance to be in time that clusters are sized for.")
 ]
 SlackOption = Annotated[
     float, typer.Option("--slack", min=0.0, max=10.0, help="How far above the best alternatives may lie.")
-]
-PricesOption = Annotated[
-    str, typer.Option("--prices", metavar="ID", help="Price book.", autocompletion=complete_part("price-book"))
 ]
 PueOption = Annotated[float, typer.Option("--pue", min=1.0, max=5.0, help="Facility over IT power.")]
 BestOption = Annotated[int, typer.Option("--best", min=1, max=50, help="Designs to report.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ffplan.cli.options import OutputOption
+from ffplan.cli.options import CatalogOption, OutputOption
 from ffplan.cli.output import write
 
 
@@ -23,6 +23,7 @@ class SchemaName(StrEnum):
     COMMUNICATION_CASES = "communication-cases"
     TRAINING_CASES = "training-cases"
     TRAINING_PLAN = "training-plan"
+    PROJECT = "project"
     COLLECTIVE = "collective"
     TRAIN = "train"
     CALIBRATION = "calibration"
@@ -54,10 +55,19 @@ class SchemaName(StrEnum):
 
 def schema(
     name: Annotated[SchemaName, typer.Argument(help="File or output to describe.")],
+    with_catalog: Annotated[
+        bool, typer.Option("--with-catalog", help="Offer the ids of all parts, those of --catalog too, as choices.")
+    ] = False,
     output: OutputOption = None,
+    catalog: CatalogOption = None,
 ) -> None:
-    """Print the JSON Schema of design files, catalogue files, or a JSON output."""
+    """Print the JSON Schema of design files, catalogue files, a project's `ffplan.toml`, or a JSON output.
+
+    With --with-catalog an editor completes ids of parts, and underlines an id that no part has.
+    """
+    from ffplan.catalog.store import Catalog
     from ffplan.report.formats.data import to_json
     from ffplan.schema.json_schema import json_schema
 
-    write(to_json(json_schema(name.value)), output)
+    ids_of = Catalog(catalog or ()).ids_of if with_catalog else None
+    write(to_json(json_schema(name.value, ids_of)), output)

@@ -16,7 +16,7 @@ MOST = 10_000_000
 def _whole(text: str, option: str) -> float:
     stripped = text.strip()
     if not stripped.isdecimal() or stripped.startswith("0"):
-        raise UsageError(f"{option}: `{stripped}` is no number of accelerators; write 16,32 or 16..512")
+        raise UsageError(f"{option}: `{stripped}` is no whole number; write 16,32 or 16..512")
     if len(stripped) > len(str(MOST)) or int(stripped) > MOST:
         raise UsageError(f"{option}: {stripped} are too many; take at most {MOST:,}")
     return float(int(text))
@@ -31,7 +31,7 @@ def _size(text: str, option: str) -> float:
     return parsed(lambda: parse_quantity(whole, DATA), option.rpartition(" ")[2])
 
 
-def series(text: str, option: str, *, sizes: bool) -> tuple[float, ...]:
+def series(text: str, option: str, *, sizes: bool = False) -> tuple[float, ...]:
     """Return the numbers of a list such as `16,32`, or of a doubling range such as `16..1024`.
 
     Raises:

@@ -12,6 +12,8 @@ from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choice, parsed
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
+from ffplan.cli.project import project_prices
+from ffplan.cli.series import series
 
 EndpointsOption = Annotated[int, typer.Option("--endpoints", "-n", min=2, max=100_000_000, help="Endpoints (NICs).")]
 SwitchOption = Annotated[
@@ -19,11 +21,12 @@ SwitchOption = Annotated[
     typer.Option("--switch", metavar="ID", help="Catalogue id of the switch.", autocompletion=complete_part("switch")),
 ]
 TiersOption = Annotated[
-    list[int] | None, typer.Option("--tiers", min=1, max=3, help="Tiers to consider; all if omitted.")
+    list[str] | None, typer.Option("--tiers", metavar="NUMBERS", help="Tiers to consider, such as 2,3; all if omitted.")
 ]
 RailsOption = Annotated[int, typer.Option("--rails", min=1, max=512, help="NICs of a node.")]
 PlanesOption = Annotated[
-    list[int] | None, typer.Option("--planes", min=2, max=64, help="Planes to consider; 2, 4 and 8 if omitted.")
+    list[str] | None,
+    typer.Option("--planes", metavar="NUMBERS", help="Planes to consider, such as 2,4; 2, 4 and 8 if omitted."),
 ]
 BreakoutOption = Annotated[int, typer.Option("--breakout", min=1, max=8, help="Ports that each port is split into.")]
 OversubscriptionOption = Annotated[
@@ -34,7 +37,14 @@ CorePolicyOption = Annotated[
 ]
 PricesOption = Annotated[
     str | None,
-    typer.Option("--prices", metavar="BOOK", help="Price book.", autocompletion=complete_part("price-book")),
+    typer.Option(
+        "--prices",
+        metavar="BOOK",
+        help="Price book; the project's if omitted.",
+        autocompletion=complete_part("price-book"),
+        default_factory=project_prices,
+        show_default=False,
+    ),
 ]
 EndpointLinkOption = Annotated[
     str | None,
@@ -56,7 +66,13 @@ LinkOption = Annotated[
 ]
 
 
+def _counts(texts: list[str] | None, option: str) -> tuple[int, ...]:
+    """Return the numbers of an option that takes lists; none if it is omitted."""
+    return tuple(int(number) for number in series(",".join(texts), f"ffplan fabric size: {option}")) if texts else ()
+
+
 def size(
+    *,
     endpoints: EndpointsOption,
     switch: SwitchOption,
     tiers: TiersOption = None,
@@ -65,7 +81,7 @@ def size(
     breakout: BreakoutOption = 1,
     oversubscription: OversubscriptionOption = "1:1",
     core_policy: CorePolicyOption = "equal-stripe",
-    prices: PricesOption = None,
+    prices: PricesOption,
     endpoint_link: EndpointLinkOption = None,
     link: LinkOption = None,
     form: FormatOption = ReportFormat.TABLE,
@@ -92,8 +108,8 @@ def size(
         endpoints=endpoints,
         switch=part_of(parts, Switch, switch, "ffplan fabric size: --switch"),
         breakout=breakout,
-        tiers=tuple(tiers or (1, 2, 3)),
-        planes=tuple(planes or (2, 4, 8)),
+        tiers=_counts(tiers, "--tiers") or (1, 2, 3),
+        planes=_counts(planes, "--planes") or (2, 4, 8),
         rails=rails,
         oversubscription=ratio,
         core_policy=core_policy,

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.base.files import is_file
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
+from ffplan.cli.completion import complete_varied
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption, by_comma
+from ffplan.cli.output import emit
+from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from ffplan.studies.choose.sweep_run import SweepJob
     from ffplan.studies.choose.sweep_total import Total
 
-EXIT_STOPPED = 130
 FEW_CHUNKS = 4
 """Most chunks for which one process is faster than several [1]."""
 
@@ -37,11 +38,17 @@ VaryOption = Annotated[
         metavar="PATH=VALUES",
         help="What differs: `fabric.switch=qm9700,sn5600`, `nodes[0].count=64..1024:64` (in steps), `64..4096*2` (by a "
         "factor), `site.pue=1.1..1.4#7` (seven values). May be repeated.",
+        autocompletion=complete_varied,
     ),
 ]
 MetricOption = Annotated[
     list[str] | None,
-    typer.Option("--metric", metavar="PATH", help="A figure, such as run.days; `explain` has all. May be repeated."),
+    typer.Option(
+        "--metric",
+        metavar="PATH",
+        help="Figures, such as run.days with commas or repeated; `explain` has all.",
+        callback=by_comma,
+    ),
 ]
 ParetoOption = Annotated[
     str | None,

@@ -114,7 +114,7 @@ class JobRequest:
     model: str
     plan: Any
     """Plan fields."""
-    gpus: str | None
+    gpus: list[str] | None
     tokens: float | None
     search: bool
     """Whether to search the fastest plan."""
@@ -145,7 +145,7 @@ def _own_job(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     return JobRequest(
         model=workload.model,
         plan=with_default_batch(plan, part, workload_gpus(design, workload)),
-        gpus=job.gpus or (str(workload.gpus) if workload.gpus else None),
+        gpus=job.gpus or ([str(workload.gpus)] if workload.gpus else None),
         tokens=tokens,
         search=job.search or (document is None and (workload.plan is None or workload.search)),
     )
@@ -209,7 +209,7 @@ def _refuse_options(save: str | None, top: int | None, *, search: bool) -> None:
         raise UsageError("ffplan train: --top has no effect without --search")
 
 
-def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
+def _numbers(gpus: list[str] | None, *, search: bool) -> tuple[int, ...]:
     """Return the requested numbers of accelerators; an empty tuple for as many as one job can span.
 
     Raises:
@@ -217,7 +217,7 @@ def _numbers(gpus: str | None, *, search: bool) -> tuple[int, ...]:
     """
     if gpus is None:
         return ()
-    numbers = tuple(int(number) for number in series(gpus, "ffplan train: --gpus", sizes=False))
+    numbers = tuple(int(number) for number in series(",".join(gpus), "ffplan train: --gpus", sizes=False))
     if search and len(numbers) > 1:
         raise UsageError("ffplan train: --search takes one number of accelerators")
     if len(numbers) > MOST_ROWS:
@@ -303,7 +303,7 @@ def train(
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
     read = resolved_design(file, catalog)
     wished = None if tokens is None else tokens_of(tokens, "train")
-    job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus, tokens=wished, search=search)
+    job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)
     _refuse_options(save, top, search=job.search)
     numbers, fixed = _numbers(job.gpus, search=job.search), frozenset(job.plan.model_fields_set)

@@ -40,7 +40,7 @@ PlanOption = Annotated[
     ),
 ]
 GpusOption = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--gpus",
         "-g",
@@ -80,7 +80,12 @@ RecomputeOption = Annotated[
 ]
 StackOption = Annotated[
     str | None,
-    typer.Option("--stack", metavar="ID", help="Software stack; what published stacks have in common if omitted."),
+    typer.Option(
+        "--stack",
+        metavar="ID",
+        help="Software stack; what published stacks have in common if omitted.",
+        autocompletion=complete_part("stack"),
+    ),
 ]
 AttentionOption = Annotated[
     str | None,

@@ -10,8 +10,9 @@ from ffplan.base.errors import UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import choices, parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, SeedOption
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
 from ffplan.cli.simulated import announce
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import only_trees, wired_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
-from ffplan.cli.output import Progress, emit
+from ffplan.cli.output import emit
+from ffplan.cli.progress import Progress
 
 
 class Program(StrEnum):

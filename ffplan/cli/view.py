@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ffplan.cli.options import by_comma
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -48,7 +50,8 @@ def _options(
     *,
     full: Annotated[bool, typer.Option("--full", help="Print the whole report.")] = False,
     section: Annotated[
-        list[str] | None, typer.Option("--section", metavar="NAME", help="Print one part. May be repeated.")
+        list[str] | None,
+        typer.Option("--section", metavar="NAME", help="Print one part, or several with commas.", callback=by_comma),
     ] = None,
 ) -> None:
     """Declare the options of `with_view`."""

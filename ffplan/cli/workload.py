@@ -38,7 +38,7 @@ def workload_of(
         if batch or gpus:
             raise UsageError(f"ffplan {command}: --batch and --gpus have an effect with --model only")
         return None
-    part_of(catalog, Model, model, f"ffplan {command}: --model")
+    model = part_of(catalog, Model, model, f"ffplan {command}: --model").id
     number = tokens_of(tokens, command) if tokens else None
     return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
 

@@ -43,13 +43,12 @@ def design_faults(spec: Design, document: Document) -> Iterator[Finding]:
     yield from _network_faults(spec, document)
     yield from phase_faults(spec, document)
     for position, group in enumerate(spec.nodes):
-        if (group.rack_units is None) == (spec.floor is not None):
-            lacks = group.rack_units is None
+        if group.rack_units is not None and spec.floor is None:
             yield document.finding(
                 "design-floor",
-                ("nodes", position) if lacks else ("nodes", position, "rack_units"),
-                f"the {group.role} nodes have {'no `rack_units`' if lacks else '`rack_units`, and there is no floor'}",
-                "add their height in rack units" if lacks else "add a `floor`, or remove `rack_units`",
+                ("nodes", position, "rack_units"),
+                f"the {group.role} nodes have `rack_units`, and there is no floor",
+                "add `floor: {}`, or remove `rack_units`",
             )
     if spec.communication:
         libraries = spec.communication.libraries

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
+from ffplan.design.schema import Design
+from ffplan.design.sections import Section
 from ffplan.inputs.validate import validate_section
 
 if TYPE_CHECKING:
@@ -13,12 +15,12 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.design.reliability_schema import Reliability
-    from ffplan.design.schema import Design
     from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
+    from ffplan.inputs.part_ids import PartNaming
 
 
-def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, Rent | None]:
+def money_sections(spec: Design, document: Document, naming: PartNaming) -> tuple[Ownership | None, Rent | None]:
     """Return the validated `ownership` and `rent` sections; None for a missing one.
 
     Raises:
@@ -31,11 +33,11 @@ def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, 
     faults: list[Finding] = []
     owned, rent = None, None
     try:
-        owned = validate_section(Ownership, document, "ownership") if spec.ownership is not None else None
+        owned = validate_section(Ownership, document, "ownership", naming) if spec.ownership is not None else None
     except InputError as error:
         faults += error.findings
     try:
-        rent = validate_section(Rent, document, "rent") if spec.rent is not None else None
+        rent = validate_section(Rent, document, "rent", naming) if spec.rent is not None else None
     except InputError as error:
         faults += error.findings
     if rent is not None:
@@ -45,7 +47,7 @@ def money_sections(spec: Design, document: Document) -> tuple[Ownership | None, 
     return owned, rent
 
 
-def workload_section(spec: Design, document: Document) -> Workload | None:
+def workload_section(spec: Design, document: Document, naming: PartNaming) -> Workload | None:
     """Return the validated `workload` section, if any.
 
     Raises:
@@ -55,10 +57,10 @@ def workload_section(spec: Design, document: Document) -> Workload | None:
         return None
     from ffplan.design.workload_schema import Workload
 
-    return validate_section(Workload, document, "workload")
+    return validate_section(Workload, document, "workload", naming)
 
 
-def reliability_section(spec: Design, document: Document) -> Reliability | None:
+def reliability_section(spec: Design, document: Document, naming: PartNaming) -> Reliability | None:
     """Return the validated `reliability` section, if any.
 
     Raises:
@@ -68,7 +70,19 @@ def reliability_section(spec: Design, document: Document) -> Reliability | None:
         return None
     from ffplan.design.reliability_schema import Reliability
 
-    return validate_section(Reliability, document, "reliability")
+    return validate_section(Reliability, document, "reliability", naming)
+
+
+def section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:
+    """Yield the faults of the sections of a document that is no design as a whole."""
+    for name, field in Design.model_fields.items():
+        section = next((marker for marker in field.metadata if isinstance(marker, Section)), None)
+        if section is None or not isinstance(document.data, dict) or document.data.get(name) is None:
+            continue
+        try:
+            validate_section(section.model(), document, name, naming)
+        except InputError as error:
+            yield from error.findings
 
 
 def _rent_faults(spec: Design, rent: Rent, document: Document) -> Iterator[Finding]:

@@ -9,19 +9,20 @@ from pydantic import Field
 from ffplan.catalog.ownership import OwnershipFields, PerHourEstimate, PerMonth, ShareEstimate
 from ffplan.catalog.prices import Term
 from ffplan.inputs.model import Frozen, Identifier
+from ffplan.inputs.part_ids import OwnershipId, RentBookId
 
 
 class Ownership(OwnershipFields):
     """Ownership of the cluster: a profile, and fields that override it."""
 
-    profile: Identifier = "owned-2026"
+    profile: OwnershipId = "owned-2026"
     """Catalogue id of the ownership profile."""
     facility: Literal["colocation", "racks", "own", "power"] = "colocation"
     """`colocation`: rent by kW plus energy. `racks`: rent by rack, times PUE, as in the Fire-Flyer paper. `own`:
     a building written off over its life. `power`: energy alone."""
     liquid: ShareEstimate | None = None
     """Share of the servers' heat removed by liquid, if missing in their files [1]."""
-    rents: Identifier = "rents-2026"
+    rents: RentBookId = "rents-2026"
     """Catalogue id of the rent book to compare ownership with."""
     delay: PerMonth | None = None
     """Cost of a month without the cluster; the rent of a replacement if omitted [currency per month]."""
@@ -30,7 +31,7 @@ class Ownership(OwnershipFields):
 class Rent(Frozen):
     """The cluster is rented: from an offer of a rent book, or at a stated price."""
 
-    book: Identifier = "rents-2026"
+    book: RentBookId = "rents-2026"
     """Catalogue id of the rent book."""
     offer: Identifier | None = None
     """Offer of the book."""

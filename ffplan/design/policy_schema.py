@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, ValidationError
 
 from ffplan.design.schema import Limits
 from ffplan.inputs.model import Frozen, Many, Text, names_of
+from ffplan.inputs.part_ids import PriceBookId
 from ffplan.inputs.quantities import Share
 from ffplan.inputs.suggest import did_you_mean
 
@@ -36,7 +37,7 @@ class Regressions(Frozen):
     """Largest relative losses against the reference before `check --against` fails, by kind, or by the address of a
     figure, which counts before its kind."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Share]
 
     cost: Share = 0.05
@@ -50,8 +51,13 @@ class Regressions(Frozen):
 
 
 class PolicyFields(Frozen):
-    """A team's policy for its designs."""
+    """A team's settings and policy for its designs."""
 
+    catalog: Many[Text] = ()
+    """Folders of your own parts, from the folder of this file; every command searches them, after those of
+    `--catalog`."""
+    prices: PriceBookId | None = None
+    """Catalogue id of the price book of commands that take `--prices`, which replaces it."""
     fail_on: Literal["info", "warning", "error", "never"] | None = None
     """Least severity that makes the exit code 1; `--fail-on` replaces it."""
     rules: dict[Text, Weight] = Field(default_factory=dict)
@@ -76,6 +82,8 @@ def _words(error: Any) -> tuple[str, str]:
         return f"unknown field `{where}`", did_you_mean(str(error["loc"][-1]), names_of(parent), what="field")
     if error["type"] == "missing":
         return f"`{where}` is missing", f"add `{error['loc'][-1]}`"
+    if error["type"] == "tuple_type":
+        return f"`{where}` is no list", f'write it in brackets: {error["loc"][-1]} = ["..."]'
     if error["type"].startswith("date"):
         return f"`{where}`: `{error['input']}` is no day", "write it as 2027-03-31"
     return f"`{where}`: {error['msg'][:1].lower()}{error['msg'][1:]}", "see docs/ci.md for the fields of a policy"
@@ -87,6 +95,12 @@ def _dotted(table: dict[str, Any], above: str = "") -> dict[str, Any]:
     for name, value in table.items():
         flat |= _dotted(value, f"{above}{name}.") if isinstance(value, dict) else {f"{above}{name}": value}
     return flat
+
+
+SCHEMAS = {
+    "project": (PolicyFields, "Settings and policy of a project, `ffplan.toml`"),
+}
+"""Files and outputs of this module, with their titles."""
 
 
 def policy_fields(data: dict[str, Any]) -> PolicyFields | list[tuple[tuple[str | int, ...], str, str]]:

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from ffplan.catalog.ownership import PlainEstimate, SecondsEstimate, ShareEstimate
 from ffplan.inputs.model import MOST_COUNT, Frozen, Identifier
+from ffplan.inputs.part_ids import ReliabilityId
 from ffplan.inputs.quantities import Duration
 
 Checkpointing = Literal["asynchronous", "synchronous", "in-memory"]
@@ -28,7 +29,7 @@ class PositiveEstimate(PlainEstimate):
 class Reliability(Frozen):
     """Expected failures of the cluster, and recovery of its jobs."""
 
-    profile: Identifier = "reliability-2026"
+    profile: ReliabilityId = "reliability-2026"
     """Catalogue id of the reliability profile."""
     fleet: PlainEstimate | None = None
     """Factor of this fleet on the hazards' rates, in place of the profile's [1]."""

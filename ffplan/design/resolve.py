@@ -9,13 +9,15 @@ from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.library import Library
+from ffplan.catalog.named import naming
 from ffplan.catalog.parts import Accelerator, Cpu, Link, Nic, Part, Server, StorageServer, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.catalog.read import METHODS
 from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
-from ffplan.design.money_sections import money_sections, reliability_section, workload_section
+from ffplan.design.floor_defaults import floor_links, with_heights
+from ffplan.design.money_sections import money_sections, reliability_section, section_faults, workload_section
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.inputs.document import Document
+    from ffplan.inputs.part_ids import PartNaming
 
 P = TypeVar("P", bound=Part)
 S = TypeVar("S")
@@ -42,6 +45,7 @@ class _Resolver:
     def __init__(self, document: Document, catalog: Catalog) -> None:
         self.document = document
         self.catalog = catalog
+        self.naming = naming(catalog)
         self.faults: list[Finding] = []
         self.apart = False
         """Whether storage nodes are on a separate network instead of the compute fabric."""
@@ -187,7 +191,7 @@ class _Resolver:
     def money(self, spec: Design) -> tuple[Ownership | None, Rent | None]:
         """Validate the sections on ownership and rent."""
         try:
-            return money_sections(spec, self.document)
+            return money_sections(spec, self.document, self.naming)
         except InputError as error:
             self.faults.extend(error.findings)
             return None, None
@@ -211,10 +215,10 @@ class _Resolver:
         value = float(profile.pue_by_cooling[cooling].value)
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
-    def section(self, read: Callable[[Design, Document], S | None], spec: Design) -> S | None:
+    def section(self, read: Callable[[Design, Document, PartNaming], S | None], spec: Design) -> S | None:
         """Validate a section of the design with its model."""
         try:
-            return read(spec, self.document)
+            return read(spec, self.document, self.naming)
         except InputError as error:
             self.faults.extend(error.findings)
             return None
@@ -270,13 +274,31 @@ def resolve_group(document: Document, catalog: Catalog, group: NodeGroup, path: 
     return resolved
 
 
+def _validated(document: Document, catalog: Catalog) -> Design:
+    """Return the fields of a design, aliases of parts as their ids.
+
+    Raises:
+        InputError: with every fault of the schema, of its sections too, and every unknown part.
+    """
+    try:
+        return validate(Design, document, naming=naming(catalog))
+    except InputError:
+        strict = naming(catalog, strict=True)
+        faults: list[Finding] = []
+        try:
+            validate(Design, document, naming=strict)
+        except InputError as error:
+            faults += error.findings
+        raise InputError(*faults, *section_faults(document, strict)) from None
+
+
 def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     """Resolve every id of the design in `document` against `catalog`.
 
     Raises:
         InputError: with a located finding for every fault of schema, reference or currency.
     """
-    spec = validate(Design, document)
+    spec = with_heights(_validated(document, catalog))
     resolver = _Resolver(document, catalog)
     resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
@@ -289,11 +311,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     groups = [resolver.group(position, group) for position, group in enumerate(spec.nodes)]
     parts = resolver.fabric(spec, document)
     networks = [resolver.network(spec, position) for position in range(len(spec.networks))]
-    floor = spec.floor
-    choices = [
-        resolver.part(Link, name, ("floor", "links", position))
-        for position, name in enumerate(floor.links if floor else ())
-    ]
+    choices = [resolver.part(Link, name, path) for name, path in floor_links(spec)]
     prices = resolver.part(PriceBook, spec.cost.price_book, ("cost", "price_book")) if spec.cost else None
     resolver.faults += currency_faults(spec, document, prices)
     whole = _joined([group for group in groups if group is not None])

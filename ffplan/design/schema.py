@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AliasChoices, AliasGenerator, ConfigDict, Field
+from pydantic import AfterValidator, AliasChoices, AliasGenerator, ConfigDict, Field
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
 from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
+from ffplan.inputs.part_ids import LinkId, PriceBookId, ServerId, SwitchId
 from ffplan.inputs.quantities import (
     Bandwidth,
     Change,
@@ -25,7 +26,11 @@ from ffplan.inputs.quantities import (
 )
 
 Role = Literal["compute", "storage", "management"]
-Family = Literal["fat-tree", "rail-optimised", "top-of-rack", "rail-only", "dragonfly"]
+Family = Annotated[
+    Literal["fat-tree", "rail-optimised", "rail-optimized", "top-of-rack", "rail-only", "dragonfly"],
+    AfterValidator(lambda family: family.replace("optimized", "optimised")),
+]
+"""Topology; NVIDIA writes `rail-optimized`."""
 Library = Literal["hfreduce", "hfreduce-nvlink", "nccl", "rccl"]
 CorePolicy = Literal["minimal", "per-rail-whole-pods", "equal-stripe"]
 CostCategory = Literal["servers", "storage", "switches", "endpoint-links", "inter-switch-links"]
@@ -41,7 +46,7 @@ class NodeGroup(Frozen):
 
     role: Role
     """Role of the nodes."""
-    server: Identifier
+    server: ServerId
     """Catalogue id of the server."""
     count: Count
     """Number of nodes."""
@@ -52,7 +57,8 @@ class NodeGroup(Frozen):
     per_rack: SmallCount | None = None
     """Nodes per rack, required with `limits.power_per_rack`. If omitted, a `floor` fills each rack."""
     rack_units: SmallCount | None = None
-    """Height of one node in rack units, required with a `floor`."""
+    """Height of one node in rack units, with a `floor`; 8 of compute nodes, 2 of storage and 1 of management nodes if
+    omitted."""
 
 
 class InterZone(Frozen):
@@ -67,9 +73,9 @@ class InterZone(Frozen):
 class LinkChoice(Frozen):
     """Cables, or fibre with transceivers."""
 
-    endpoint: Identifier
+    endpoint: LinkId
     """Catalogue id of the link from a NIC to a leaf switch."""
-    inter_switch: Identifier | None = None
+    inter_switch: LinkId | None = None
     """Catalogue id of the links between switches; needed with more than one switch."""
 
 
@@ -90,7 +96,7 @@ class LeafTier(Frozen):
 class SpineTier(Frozen):
     """Spine switches."""
 
-    switch: Identifier | None = None
+    switch: SwitchId | None = None
     """Catalogue id of the spine switch; the leaf switch if omitted."""
     breakout: Split | None = None
     """Ports per split port of a spine; as for the leaves' uplinks if omitted."""
@@ -107,7 +113,7 @@ class SpineTier(Frozen):
 class CoreTier(Frozen):
     """Core switches."""
 
-    switch: Identifier | None = None
+    switch: SwitchId | None = None
     """Catalogue id of the core switch; the spine switch if omitted."""
     breakout: Split | None = None
     """Ports per split port of a core; as for the spines if omitted."""
@@ -122,7 +128,7 @@ class Fabric(Frozen):
     `rail-only` gives NIC r of all nodes a separate tree, without links between rails; with one tier, as many rails
     share a switch as its ports allow, the same number on each. `dragonfly` is balanced: groups of fully connected
     routers, with a link between every two groups; nodes fill group after group."""
-    switch: Identifier
+    switch: SwitchId
     """Catalogue id of the leaf switch, and the default for higher tiers."""
     link: LinkChoice
     """Links."""
@@ -225,7 +231,7 @@ class Site(Frozen):
 class Cost(Frozen):
     """Cost scope and price book."""
 
-    price_book: Identifier
+    price_book: PriceBookId
     """Catalogue id of the price book."""
     exclude: Many[CostCategory] = ()
     """Categories excluded from the cost; the report states them."""
@@ -263,7 +269,7 @@ class Limits(Frozen):
     """Limits of the design; `ffplan check` reports every exceeded one. A limit of a figure may also be written with the
     address of the figure in JSON output, such as `run.days`."""
 
-    model_config = ConfigDict(alias_generator=AliasGenerator(validation_alias=_limit_names))
+    model_config: ClassVar[ConfigDict] = ConfigDict(alias_generator=AliasGenerator(validation_alias=_limit_names))
 
     replaced: ClassVar[dict[str, str]] = {
         "total_power": "write `it_power` for servers, network and storage, or `facility_peak` for the feed",
@@ -307,9 +313,9 @@ class Limits(Frozen):
 
 class Floor(Frozen):
     """Floor plan: equal rows, leaf switches in the middle of each, all other switches in separate rows in the middle
-    of the floor."""
+    of the floor. Every field has a default: `floor: {}` is a floor plan, and the report says what it assumes."""
 
-    racks_per_row: Annotated[int, Field(ge=1, le=1000)]
+    racks_per_row: Annotated[int, Field(ge=1, le=1000)] = 10
     """Racks of a row, including racks of switches."""
     switch_racks_per_row: Annotated[int, Field(ge=1, le=100)] = 1
     """Racks in the middle of each row that hold leaf switches."""
@@ -319,16 +325,17 @@ class Floor(Frozen):
     """Rack units of a switch, including the space for its cables."""
     power_per_rack: Power | None = None
     """Power limit of a rack, at the nodes' rated maximum where known [W]."""
-    rack_width: Length
+    rack_width: Length = 0.6
     """Distance from rack to rack along a row [m]."""
-    row_pitch: Length
+    row_pitch: Length = 3.0
     """Distance from row to row [m]."""
-    riser: Length
+    riser: Length = 1.5
     """Length from a port up to the cable tray, at each end [m]."""
-    slack: Length
+    slack: Length = 1.0
     """Spare length of every cable [m]."""
-    links: Annotated[Many[Identifier], Field(min_length=1)]
-    """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used."""
+    links: Many[LinkId] = ()
+    """Catalogue ids of the cables and optics to choose from; the cheapest with enough reach is used. Those of
+    `fabric.link` if omitted."""
 
 
 class Phase(Frozen):

@@ -10,6 +10,8 @@ from pydantic_core import core_schema
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 
+    from ffplan.inputs.model import Frozen
+
 
 class Section:
     """Marker of a field whose model is imported when the section is read."""
@@ -30,8 +32,12 @@ class Section:
         """Return the schema of the model."""
         from pydantic import TypeAdapter
 
-        model = getattr(import_module(self.home), self.name)
-        return handler(TypeAdapter(model).core_schema)
+        return handler(TypeAdapter(self.model()).core_schema)
+
+    def model(self) -> type[Frozen]:
+        """Return the model of the section."""
+        model: type[Frozen] = getattr(import_module(self.home), self.name)
+        return model
 
 
 OwnershipSection = Annotated[Any, Section("ownership_schema", "Ownership")]

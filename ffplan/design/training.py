@@ -9,7 +9,8 @@ from pydantic_core import PydanticCustomError
 
 from ffplan.catalog.stacks import Dispatcher, Routing
 from ffplan.design.presets import Preset
-from ffplan.inputs.model import Count, Frozen, Identifier, Many
+from ffplan.inputs.model import Count, Frozen, Many
+from ffplan.inputs.part_ids import StackId
 
 Precision = Literal["bf16", "fp16", "fp8", "tf32"]
 Recompute = Literal["none", "selective", "full", "keep-qkv", "keep-products", "every-second"]
@@ -87,7 +88,7 @@ class PlanFields(Frozen):
     attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"] = "fused"
     """Attention kernel: `unfused` passes the scores through memory, all others keep them on the chip: FlashAttention 1
     to 3, Triton's port of 1, cuDNN as first measured and 9.19; `fused` is the stack's kernel."""
-    stack: Identifier | None = None
+    stack: StackId | None = None
     """Catalogue id of the software stack; if omitted, the values common to published stacks, and for measured runs the
     stack named by their source, or the one of most published runs on the accelerator."""
     elementwise: Literal["fused", "eager"] = "fused"

@@ -5,14 +5,15 @@ from __future__ import annotations
 from pydantic import Field
 
 from ffplan.design.training import PlanFields
-from ffplan.inputs.model import Count, Frozen, Identifier
+from ffplan.inputs.model import Count, Frozen
+from ffplan.inputs.part_ids import ModelId
 from ffplan.inputs.tokens import Tokens
 
 
 class Workload(Frozen):
     """The job that the cluster is bought for."""
 
-    model: Identifier
+    model: ModelId
     """Catalogue id of the model, a transformer."""
     tokens: Tokens | None = None
     """Tokens to train on, required for days, cost and energy of the run [1]."""

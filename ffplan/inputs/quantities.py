@@ -14,7 +14,7 @@ Every quantity is converted to its canonical unit on reading:
 | duration | s | `6.6 us`, `1.5 ms` |
 | fraction | 1 | `40 %`, `0.4` |
 | ratio | 1 | `3:1`, `1.067:1` |
-| money | amount and currency | `$36,000`, `350 paper-unit`, `1.2 M USD` |
+| money | amount and currency | `$36,000`, `350 paper-unit`, `1.2 M USD`, `EUR 90M`, `USD 1.2 bn` |
 | price of a unit | money per kWh, kW-month, W, hour, year | `$0.08/kWh`, `$150/kW-month` |
 | share | 1, from 0 to 1 | `90 %` |
 | span | year | `4 years`, `18 months` |
@@ -54,10 +54,11 @@ _SPAN = re.compile(rf"({_NUMBER})\s*(years?|months?)")
 _PERCENT = re.compile(rf"({_NUMBER})\s*%")
 _SYMBOLS = {"$": "USD", "€": "EUR", "¥": "CNY", "£": "GBP"}
 _MONEY = re.compile(
-    rf"(?P<symbol>[$€¥£])?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|bn)?(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
+    rf"(?P<before>[$€¥£]|[A-Z]{{3}})?\s*(?P<amount>{_NUMBER})\s*(?P<scale>k|M|mn|bn)?"
+    r"(?:\s*(?P<code>[A-Za-z][A-Za-z-]+))?"
     r"(?:\s*/\s*(?P<per>[A-Za-z][A-Za-z-]*))?"
 )
-_AMOUNT_SHAPE = rf"[$€¥£]?\s*{_NUMBER}\s*(k|M|bn)?(\s*[A-Za-z][A-Za-z-]+)?"
+_AMOUNT_SHAPE = rf"([$€¥£]|[A-Z]{{3}})?\s*{_NUMBER}\s*(k|M|mn|bn)?(\s*[A-Za-z][A-Za-z-]+)?"
 LARGEST_AMOUNT = 1e15
 """Largest amount of money read, in any currency."""
 PER_EXAMPLES = {
@@ -70,7 +71,7 @@ PER_EXAMPLES = {
     "GB": "$0.05",
 }
 """Example prices by unit, as messages show them."""
-_SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "bn": 1e9}
+_SCALES = {None: 1.0, "k": 1e3, "M": 1e6, "mn": 1e6, "bn": 1e9}
 
 
 def printable(text: str) -> str:
@@ -244,22 +245,23 @@ def parse_money(value: Any, *, per: str | None = None) -> Money:
         if text.startswith("-") or "$-" in text:
             raise _fault("range", f"{describe(value)} is negative", remedy)
         raise _fault("unit", f"{describe(value)} is not an amount of money", remedy)
-    symbol, code = match["symbol"], match["code"]
+    before, code = match["before"], match["code"]
+    stated = _SYMBOLS.get(before, before)
     if match["per"] != per:
         expected = f"a price per {per}" if per else f"an amount, not a price per {match['per']},"
         raise _fault("unit", f"{describe(value)}: {expected} is wanted", remedy)
-    if not symbol and not code:
+    if not stated and not code:
         raise _fault("unit", f"{describe(value)} has no currency", remedy)
-    if symbol and code and _SYMBOLS[symbol] != code:
+    if stated and code and stated != code:
         raise _fault(
             "unit",
-            f"{describe(value)}: `{code}` does not go with `{symbol}`",
+            f"{describe(value)}: `{code}` does not go with `{before}`",
             "write k, M or bn for thousands, millions and thousand millions, as in `$15 M`",
         )
     amount = _number(match["amount"]) * _SCALES[match["scale"]]
     if amount > LARGEST_AMOUNT:
         raise _fault("range", f"{describe(value)} is out of range", f"write an amount of at most {LARGEST_AMOUNT:g}")
-    return Money(amount, code or _SYMBOLS[symbol])
+    return Money(amount, code or stated)
 
 
 def _quantity_type(dimension: Dimension) -> Callable[[Any], float]:

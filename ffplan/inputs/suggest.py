@@ -15,6 +15,9 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     names = sorted(set(known))
     folded = {candidate.lower().replace("_", "-"): candidate for candidate in names}
     query = name[:200].lower().replace("_", "-")
+    swapped = (query[:at] + query[at + 1] + query[at] + query[at + 2 :] for at in range(len(query) - 1))
+    if (exchanged := next((text for text in swapped if text in folded), None)) is not None:
+        return folded[exchanged]  # two letters exchanged, as `sn5060` for `sn5600`
     matches = get_close_matches(query, list(folded), n=1, cutoff=0.6)
     return folded[matches[0]] if matches else None
 

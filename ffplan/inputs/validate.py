@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from ffplan.inputs.document import Document
+    from ffplan.inputs.part_ids import PartNaming
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -205,20 +206,21 @@ class _Part:
         return self.document.finding(rule, (*self.under, *path), message, remedy, **options)
 
 
-def _validated(model: type[M], data: Any, place: Any) -> M:
+def _validated(model: type[M], data: Any, place: Any, naming: PartNaming | None) -> M:
     """Validate data as `model`; `place` locates the faults."""
     try:
-        return model.model_validate(data)
+        return model.model_validate(data, context=naming)
     except ValidationError as error:
         faults = error.errors(include_url=False)
         raise InputError(*{_fault(model, place, fault) for fault in faults if not _echo(fault, faults)}) from None
 
 
-def validate_section(model: type[M], document: Document, name: str) -> M:
+def validate_section(model: type[M], document: Document, name: str, naming: PartNaming | None = None) -> M:
     """Validate a section of a document as `model`.
 
     Args:
         document: the whole file, which has the section.
+        naming: how it names parts; ids alone if None.
 
     Raises:
         InputError: with one located finding for every fault in the section.
@@ -233,17 +235,18 @@ def validate_section(model: type[M], document: Document, name: str) -> M:
                 "write a mapping of fields",
             )
         )
-    return _validated(model, data, _Part(document, (name,)))
+    return _validated(model, data, _Part(document, (name,)), naming)
 
 
-def validate(model: type[M], document: Document, data: Any = None) -> M:
+def validate(model: type[M], document: Document, data: Any = None, naming: PartNaming | None = None) -> M:
     """Validate a document as `model`.
 
     Args:
         document: the file, which locates faults.
         data: its data merged with the file it extends; the document's if None.
+        naming: how it names parts; ids alone if None.
 
     Raises:
         InputError: with one located finding for every fault in the document.
     """
-    return _validated(model, document.data if data is None else data, document)
+    return _validated(model, document.data if data is None else data, document, naming)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.plain import plain
@@ -11,6 +12,13 @@ if TYPE_CHECKING:
 
 VIEWS: dict[str, Callable[[Any], Any]] = {}
 """Views of a result, `frame` and `html`; filled by `ffplan.api`, which knows the reports."""
+
+
+def _view(name: str) -> Callable[[Any], Any]:
+    """Return a view, also of a result that a process only unpickled."""
+    if name not in VIEWS:
+        import_module("ffplan.api")
+    return VIEWS[name]
 
 
 class Result:
@@ -29,8 +37,9 @@ class Result:
         Raises:
             ImportError: without pandas.
         """
-        return VIEWS["frame"](self)
+        return _view("frame")(self)
 
-    def _repr_html_(self) -> str | None:
+    def _repr_html_(self) -> str:
         """Return the HTML for a notebook."""
-        return VIEWS["html"](self) if "html" in VIEWS else None
+        html: str = _view("html")(self)
+        return html

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 import sys
 import textwrap
 from dataclasses import is_dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
 from ffplan.base.errors import Finding
 from ffplan.catalog import any_part
+from ffplan.design import policy_schema as policies
 from ffplan.design import schema as design
 from ffplan.design import training as plans
 from ffplan.inputs.model import Frozen, other_names
+from ffplan.inputs.part_ids import KINDS_KEY
 from ffplan.measuring import recording as recordings
 from ffplan.results import (
     acceptance,
@@ -44,8 +47,13 @@ from ffplan.results import training as trainings
 from ffplan.results import utilization as utilizations
 from ffplan.validation import communication_cases, training_cases
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 
+ADDRESSED = ("limits", "regressions")
+"""Tables of a project's settings whose keys may be addresses of figures."""
 OWNERS = (
     accuracies,
     design,
@@ -56,6 +64,7 @@ OWNERS = (
     communication_cases,
     training_cases,
     plans,
+    policies,
     tables,
     trainings,
     results,
@@ -131,11 +140,55 @@ def _describe(node: Any, known: dict[str, type]) -> None:
         _describe(definition, known)
 
 
-def json_schema(name: str) -> dict[str, Any]:
+def _tidied(node: Any, ids_of: Callable[[str], list[str]] | None) -> Any:
+    """Return a schema as editors read it: paragraphs in one line, keys of JSON Schema alone, ids of parts as choices.
+
+    Args:
+        ids_of: ids of a kind of part; None leaves their form.
+    """
+    if isinstance(node, list):
+        return [_tidied(inner, ids_of) for inner in node]
+    if not isinstance(node, dict):
+        return node
+    tidied = {key: _tidied(inner, ids_of) for key, inner in node.items()}
+    if isinstance(tidied.get("description"), str):
+        tidied["description"] = re.sub(r"(?<!\n)\n(?![\n|-])", " ", tidied["description"])
+    if "propertyName" in (tidied.get("discriminator") or ()):
+        del tidied["discriminator"]  # OpenAPI's, which validators of JSON Schema warn of
+    kinds = tidied.pop(KINDS_KEY, None)
+    if kinds is not None and ids_of is not None:
+        return {"type": "string", "enum": [name for kind in kinds for name in ids_of(kind)]} | {
+            key: value for key, value in tidied.items() if key not in ("type", "pattern", "maxLength")
+        }
+    return tidied
+
+
+def _nested(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a TOML file, in which a key such as `run.days` is a table in a table."""
+    for name in ADDRESSED:
+        table = schema["$defs"][schema["properties"][name]["$ref"].rpartition("/")[2]]
+        inner: dict[str, dict[str, Any]] = {}
+        for key, field in table["properties"].items():
+            head, dot, rest = key.partition(".")
+            if dot:
+                inner.setdefault(head, {})[rest] = field
+        for head, fields in inner.items():
+            below = {"type": "object", "properties": fields, "additionalProperties": False}
+            plain = table["properties"].get(head)  # `goodput` is a limit, and `goodput.goodput` its address
+            text = plain["description"] if plain else f"Figures of `{head}`, by their address."
+            table["properties"][head] = {"anyOf": [below, *([plain] if plain else [])], "description": text}
+        if isinstance(table.get("additionalProperties"), dict):
+            table["additionalProperties"] = {"anyOf": [table["additionalProperties"], {"type": "object"}]}
+    dashed = {name.replace("_", "-"): field for name, field in schema["properties"].items()}
+    return {**schema, "properties": {**schema["properties"], **dashed}}
+
+
+def json_schema(name: str, ids_of: Callable[[str], list[str]] | None = None) -> dict[str, Any]:
     """Return the JSON Schema of design files, catalogue files, or one of the JSON outputs.
 
     Args:
         name: design, catalog, or one of the outputs, as `_ROOTS` names them.
+        ids_of: ids of a kind of part, which the schema then offers; None for any id.
 
     Raises:
         KeyError: for any other name.
@@ -143,4 +196,5 @@ def json_schema(name: str) -> dict[str, Any]:
     root, title = _ROOTS[name]
     result = TypeAdapter(root).json_schema(mode="validation")
     _describe(result, _known_classes())
+    result = _tidied(result if root is not policies.PolicyFields else _nested(result), ids_of)
     return {"$schema": DRAFT, **result, "title": f"{title} ({result.get('title', name)})"}

@@ -84,6 +84,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--nodes": ("2", "3", "10", "50", "1", "100000"),
     "--only": ("matrix", "matrix,memory", "kernel", "attention", "pcie", "x"),
     "--op": ("allreduce", "all-gather", "reduce-scatter", "all-to-all", "send-recv", "broadcast", "x"),
+    "--operation": ("allreduce", "all-to-all", "x"),
     "--optimizer-dtype": ("fp32", "bf16"),
     "--order": ("aligned", "alternating", "random", "x"),
     "--overlap": ("gradients", "gradients,parameters", "none", "tensor,pipeline,experts", "x"),

@@ -420,7 +420,6 @@ CASES = (
     ),
     _part("server-part-unknown", "fire-flyer-2-node", "part: connectx-6-200g", "part: connectx-6"),
     _part("server-without-nic", "fire-flyer-2-node", "network: both", "network: storage"),
-    _design("floor-without-heights", "rack_units: 8, ", "", "superpod-h100-4su"),
     _design("floor-heights-without-floor", "count: 1250}", "count: 1250, rack_units: 4}"),
     _design("floor-power", "power_per_rack: 45 kW", "power_per_rack: 30 kW", "superpod-h100-4su"),
     _design("floor-units", "rack_units: 8, per_rack: 4", "rack_units: 16, per_rack: 4", "superpod-h100-4su"),

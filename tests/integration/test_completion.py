@@ -37,3 +37,9 @@ def test_commands_designs_and_parts(tmp_path: Path) -> None:
     assert {"design", "compare", "check", "catalog", "fabric"} <= set(complete("ffplan ", tmp_path))
     assert "fire-flyer-2" in complete("ffplan design fire", tmp_path)
     assert complete("ffplan catalog show qm87", tmp_path) == ["qm8700"]
+
+
+def test_paths_and_stacks(tmp_path: Path) -> None:
+    assert "cost.total" in complete("ffplan explain superpod-h100-4su cost.to", tmp_path)
+    assert "fabric.oversubscription=" in complete("ffplan sweep superpod-h100-4su --vary fabric.over", tmp_path)
+    assert complete("ffplan train superpod-h100-4su --stack torcht", tmp_path) == ["torchtitan-2024"]

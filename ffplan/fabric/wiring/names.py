@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ffplan.design.networks import SWITCHES
-from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER
-from ffplan.fabric.wiring.printed_ports import printed_ports
+from ffplan.fabric.wiring.network import INTERZONE, ROLES, ROUTER, Network
+from ffplan.fabric.wiring.printed_ports import PrintedPorts, printed_ports
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,28 +30,31 @@ class Names:
             beside: name of the network; empty for the compute fabric.
             joined: names of the switches of other networks, which may join this one as nodes.
         """
-        self.network = fabric.network
-        self.prefix = f"{beside}-" if beside else ""
+        self.network: Network = fabric.network
+        self.prefix: str = f"{beside}-" if beside else ""
         """Prefix of switches and cables of a network beside the fabric."""
-        self.printed = printed_ports(design, fabric)
+        self.printed: PrintedPorts = printed_ports(design, fabric)
         """Ports as they are printed on the switches."""
-        self.stripes = design.stripes
-        self.planes, self.zones = fabric.planes, fabric.zones
-        self.nics = [group.fabric_ports for group in design.groups]
+        self.stripes: int = design.stripes
+        self.planes: int = fabric.planes
+        self.zones: int = fabric.zones
+        self.nics: list[tuple[str, ...]] = [group.fabric_ports for group in design.groups]
         """Names of the NICs on this fabric, as the server's file has them."""
-        self.roles = ["switch" if group.group.server == SWITCHES else group.group.role for group in design.groups]
+        self.roles: list[str] = [
+            "switch" if group.group.server == SWITCHES else group.group.role for group in design.groups
+        ]
         self.joined = joined
         counts: dict[str, int] = {}
-        self.first = []
+        self.first: list[int] = []
         for group, role in zip(design.groups, self.roles, strict=True):
             self.first.append(counts.get(role, 0))
             counts[role] = counts.get(role, 0) + group.group.count
-        self.host_width = {role: len(str(count)) for role, count in counts.items()}
+        self.host_width: dict[str, int] = {role: len(str(count)) for role, count in counts.items()}
         switches = fabric.network.switches
         most = np.zeros(len(ROLES), np.int64)
         np.maximum.at(most, switches.role, switches.index + 1)
-        self.switch_width = [len(str(int(count))) for count in most]
-        self.group_width = len(str(int(switches.pod.max(initial=0)) + 1))
+        self.switch_width: list[int] = [len(str(int(count))) for count in most]
+        self.group_width: int = len(str(int(switches.pod.max(initial=0)) + 1))
 
     def switch(self, number: int) -> str:
         """Return the name of a switch, such as `z1-leaf-07`, `p2-spine-3`, `g12-router-05` of a dragonfly, or

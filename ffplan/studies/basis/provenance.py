@@ -10,6 +10,7 @@ from ffplan.catalog.parts import Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.design.cooling_faults import liquid_share
+from ffplan.design.floor_defaults import assumed_floor
 from ffplan.fabric.sizing.endpoints import rails_of
 from ffplan.fabric.sizing.striping import policy_words, switches_by_policy
 from ffplan.results.design import CatalogFile, DesignInfo, UnverifiedFigure
@@ -86,6 +87,14 @@ def _fabric(design: ResolvedDesign, plan: FabricPlan, sold: int) -> Iterator[str
         )
     if design.spec.floor is not None:
         yield "Cables follow the floor plan: the cheapest of `floor.links` that reaches, in place of `fabric.link`."
+        assumed = assumed_floor(design.spec.floor)
+        heights = [
+            f"{group.group.rack_units} rack units for `{group.server.id}`"
+            for group in design.groups
+            if "rack_units" not in design.document.data["nodes"][group.position]
+        ]
+        if assumed or heights:
+            yield f"Assumed of the floor plan: {', '.join([*assumed, *heights])}."
     group = design.compute
     planned = {network.network.name for network in design.networks}
     slots = [slot for slot_number, slot in enumerate(group.server.nics) if slot_number not in group.fabric_nics]

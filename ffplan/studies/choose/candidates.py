@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
@@ -52,6 +53,15 @@ class Wishes:
     """Tokens that the model is trained on [1]."""
     days: float | None = None
     """Longest run over them [day]."""
+    family: str | None = None
+    """Family of the fabric; each idea's own if None."""
+
+    def ideas(self) -> tuple[Idea, ...]:
+        """Return the ideas for the fabric, all of the wanted family."""
+        if self.family is None:
+            return IDEAS
+        same = [idea for idea in IDEAS if idea.family == self.family]
+        return tuple(same or (replace(idea, family=self.family) for idea in IDEAS if idea.family == IDEAS[0].family))
 
 
 @record

@@ -8,7 +8,6 @@ from ffplan.base.record import record
 from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.studies.choose.candidates import (
-    IDEAS,
     MOST_DESIGNS,
     POWERS,
     Built,
@@ -333,11 +332,17 @@ def first_designs(wishes: Wishes, catalog: Catalog, prefix: str) -> tuple[list[B
     if wishes.gpus is None and wishes.budget is None and wishes.watts is None:
         raise NoDesignError("say how large: --gpus, --budget or --power")
     builder = Builder(wishes, catalog, prefix)
+    if wishes.switches and not builder.choices:
+        named = " or ".join(f"`{name}`" for name in wishes.switches)
+        raise NoDesignError(
+            f"{named} takes no NIC of `{builder.server.id}` with the switches and cables that `{wishes.book}` prices; "
+            "name another switch"
+        )
     step = builder.step
     designs: list[Built] = []
     left: list[str] = []
     rounded: dict[str, str] = {}
-    for idea in IDEAS:
+    for idea in wishes.ideas():
         first = designs[0] if designs else None
         if idea.other and first is None:
             continue

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import UsageError
+from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.catalog.parts import Accelerator, Server
 from ffplan.catalog.prices import PriceBook
@@ -132,7 +133,9 @@ class Recommendation:
     left_out: dict[str, str]
     """Accelerators that were not sized, with the reason."""
     looser: list[LooserLimit]
-    """Each limit, looser by a tenth."""
+    """Each limit, looser by a tenth; none of a search that was stopped."""
+    stopped: bool = False
+    """Whether it was interrupted once it had sized something."""
 
 
 def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> Iterator[tuple[str, float]]:
@@ -290,19 +293,35 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     Where the cluster grows, it is sized for the last purchase, and each one before holds the fewest nodes of it that
     are in time then.
 
+    A search that is interrupted returns what it has sized, if anything.
+
     Args:
         target: what is wanted.
         tell: called with what is tried.
+
+    Raises:
+        KeyboardInterrupt: before anything is sized.
     """
     pool = _Pool(target, catalog, tell)
-    for name, peak in _candidates(target, catalog, pool.left_out):
-        pool.add(name, peak)
-    pool.lean()
+    waiting = dict(_candidates(target, catalog, pool.left_out))
+    stopped = False
+    try:
+        for name in list(waiting):
+            pool.add(name, waiting[name])
+            del waiting[name]
+        pool.lean()
+    except KeyboardInterrupt:
+        if not pool.found:
+            raise
+        heard()
+        stopped = True
+        pool.left_out |= dict.fromkeys(waiting, "the search was stopped before it was sized")
     pool.grow()
     return Recommendation(
         meet=pool.best(target),
         unmeasured=pool.unmeasured(),
         miss=[cluster for cluster in pool.found if broken(cluster, target)],
         left_out=pool.left_out,
-        looser=[pool.looser(limit) for limit in target.limits],
+        looser=[] if stopped else [pool.looser(limit) for limit in target.limits],
+        stopped=stopped,
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import amount, kilowatts, listed
 from ffplan.catalog.prices import PriceBook
 from ffplan.results.first_designs import NearWishes, UnmetWishes, WishedDesign
-from ffplan.studies.choose.candidates import IDEAS, MOST_DESIGNS, POWERS
+from ffplan.studies.choose.candidates import MOST_DESIGNS, POWERS
 from ffplan.studies.choose.first_designs import Builder, first_designs, why_not
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ class RelaxedSearch:
         """Return the most accelerators with which three ideas, or else the most, meet budget and power; the designs,
         and why other ideas do not. None if no size does.
         """
-        sizes = {largest.assessment.accelerators for idea in IDEAS if (largest := self._largest(idea)) is not None}
+        built_largest = [self._largest(idea) for idea in self.wishes.ideas()]
+        sizes = {largest.assessment.accelerators for largest in built_largest if largest is not None}
         best: tuple[int, list[Built], list[str]] | None = None
         for size in sorted(sizes, reverse=True):
             built, left, _ = first_designs(self._noted(size), self.catalog, self.prefix)
@@ -79,7 +80,7 @@ class RelaxedSearch:
         if self.wishes.gpus is None:
             return None
         step = self.builder.step
-        first = self.builder.build(IDEAS[0], step) if idea.other else None
+        first = self.builder.build(self.wishes.ideas()[0], step) if idea.other else None
         return self.builder.largest(idea, first, self._nodes - step)
 
     def _noted(self, size: int) -> Wishes:
@@ -103,7 +104,7 @@ class RelaxedSearch:
     def _as_wished(self) -> list[Built]:
         """Return every idea that can be built at the wished size, whatever it takes."""
         designs: list[Built] = []
-        for idea in IDEAS:
+        for idea in self.wishes.ideas():
             built = self.builder.build(idea, self._nodes, designs[0] if designs else None)
             designs += [built] if built is not None else []
         return designs

@@ -28,6 +28,7 @@ from ffplan.training.constraints import RefusedError
 if TYPE_CHECKING:
     from ffplan.base.array_math import Ints
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.inputs.document import Document
     from ffplan.studies.choose.sweep_axes import SweptAxis
 
 _CHUNK = 20_000
@@ -102,16 +103,17 @@ class Sweep:
             InputError: if the design is wrong.
             UsageError: if a path is none of the design.
         """
-        self.query, self.points = query, query.points
-        self.document = parse_document(query.text.encode(), query.file)
-        self.catalog = Catalog(list(query.overlays))
+        self.query: SweepQuery = query
+        self.points: Points = query.points
+        self.document: Document = parse_document(query.text.encode(), query.file)
+        self.catalog: Catalog = Catalog(list(query.overlays))
         design = resolve(self.document, self.catalog)
         self.design = design
-        self.of_parts = {swept.path for swept in self.points.axes if self._is_part(swept)}
+        self.of_parts: set[str] = {swept.path for swept in self.points.axes if self._is_part(swept)}
         """Paths of the axes that are prices, or figures of parts."""
         arrays = self._are_columns(design) and gridded(design)
-        self.by_array = [arrays and self._is_array(design, swept) for swept in self.points.axes]
-        self.names = query.metrics or tuple(name for name in _USUAL if self._has(design, name))
+        self.by_array: list[bool] = [arrays and self._is_array(design, swept) for swept in self.points.axes]
+        self.names: tuple[str, ...] = query.metrics or tuple(name for name in _USUAL if self._has(design, name))
         self.size = _CHUNK if any(self.by_array) else _SINGLE_CHUNK
         for axis, carried in zip(self.points.axes, self.by_array, strict=True):
             if not carried:

@@ -230,12 +230,15 @@ class Points:
         twice = next((index for index, path in enumerate(paths) if path in paths[:index]), None)
         if twice is not None:
             raise UsageError(f"--vary {axes[twice].path}: the path is varied twice")
-        self.axes, self.zipped, self.sample, self.seed = axes, zipped, sample, seed
+        self.axes: tuple[SweptAxis, ...] = axes
+        self.zipped: bool = zipped
+        self.sample: int | None = sample
+        self.seed: int = seed
         lengths = [len(axis) for axis in axes]
         if zipped and len(set(lengths)) > 1:
             words = ", ".join(f"{axis.path} {len(axis):,}" for axis in axes)
             raise UsageError(f"--zip: axes of one length are paired; these have {words}")
-        self.count = sample if sample is not None else lengths[0] if zipped else prod(lengths)
+        self.count: int = sample if sample is not None else lengths[0] if zipped else prod(lengths)
         if self.count > _MOST_POINTS:
             sizes = " x ".join(f"{length:,}" for length in lengths)
             raise UsageError(

@@ -29,7 +29,9 @@ class Total:
             grid: the two axes of a grid.
         """
         self.directions = directions
-        self.chunks = self.points = self.built = 0
+        self.chunks: int = 0
+        self.points: int = 0
+        self.built: int = 0
         self.stats: dict[str, list[Any]] = {}
         self.refused: dict[str, list[int]] = {}
         self.unpriced: dict[str, int] = {}

@@ -131,6 +131,20 @@ def _alias(path: str, data: Any) -> str:
     return f"communication[{libraries.index(match[1])}].{match[2] or 'algbw_gbyte_s'}"
 
 
+def known_figures(document: Document, catalog: Catalog) -> list[str]:
+    """Return the paths of the figures of a design that can be explained.
+
+    Raises:
+        InputError: if the design cannot be assessed.
+    """
+    return _figures(study_design(resolve(document, catalog), catalog, all_scales=True).assessment)
+
+
+def _figures(assessment: Any) -> list[str]:
+    """Return the paths of an assessment's numbers, and the figures of jobs."""
+    return [*(path for path in numbers(plain(assessment)) if not path.startswith("findings")), *_of_jobs()]
+
+
 def _of_assessment(
     question: Question, meanings: Callable[[Any, str], str], step: Callable[[int, int], None]
 ) -> Explanation:
@@ -143,8 +157,7 @@ def _of_assessment(
     except UsageError:  # it is no path at all
         value = None
     if value is None:
-        known = [*_known_paths(assessment), *_of_jobs()]
-        hint = did_you_mean(question.path, known, what="figure")
+        hint = did_you_mean(question.path, _figures(assessment), what="figure")
         raise UsageError(f"ffplan explain: `{question.path}` is no figure of this design; {hint}")
     meaning = meanings(assessment, path)
     root = derivation_of(assessment, path, value, meaning, Places(design.document, catalog))
@@ -158,11 +171,6 @@ def _of_assessment(
     subject = Subject(document=question.document, catalog=question.catalog, evaluate=evaluate)
     moved = influences(subject, value, _entries(catalog), step) if value else ((), 0)
     return _explanation(question, design, meaning, root, moved)
-
-
-def _known_paths(result: Any) -> list[str]:
-    """Return the paths of an assessment's numbers."""
-    return [path for path in numbers(plain(result)) if not path.startswith("findings")]
 
 
 def _resolved(question: Question) -> tuple[ResolvedDesign, Catalog]:

@@ -124,7 +124,7 @@ def cabling(wired: WiredDesign) -> CablingReport:
                 "design-floor",
                 (),
                 "the design has no `floor`, so that cables have no lengths",
-                "add a `floor` and the `rack_units` of the nodes",
+                "add `floor: {}`, whose fields have defaults",
             )
         )
     tables = cable_tables(wired)

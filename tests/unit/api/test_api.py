@@ -117,11 +117,11 @@ def test_designs_vary_and_are_checked() -> None:
         (lambda: api.train("superpod-h100-4su", "llama3-8b", gpus=64, batch=7, zero=3), "take --batch 64; "),
         (lambda: api.search("superpod-h100-4su", "llama3-8b", gpus=[8, 16]), "one number"),  # type: ignore[arg-type]
         (lambda: api.size(100, "qm8701"), "did you mean"),
-        (lambda: api.size(100, "qm8700", colour="red"), "no field `colour`"),
+        (lambda: api.size(100, "qm8700", colour="red"), "no keyword `colour`"),  # type: ignore[call-arg]
         (lambda: api.size(0, "qm8700"), "one number above 0"),
         (lambda: api.size(100, "qm8700", tiers=(1, 9)), "from 1 to 3"),
         (lambda: api.size(100, "qm8700", oversubscription=float("nan")), "out of range"),
-        (lambda: api.size(100, "qm8700", core_policy="x"), "one of minimal"),
+        (lambda: api.size(100, "qm8700", core_policy="x"), "one of minimal"),  # type: ignore[arg-type]
         (lambda: api.size(100, None), "no switch `None`"),  # type: ignore[arg-type]
         (lambda: api.collective("fire-flyer-2", library="nope"), "no library `nope`"),
         (lambda: api.collective("fire-flyer-2", gpus=float("nan")), "above 0"),  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_results_become_frames_and_html() -> None:
     frame = report.to_frame()
     assert list(frame["switches"]) == [option.switches for option in report.options]
     whole = api.assess("fire-flyer-2")
-    assert dict(zip(*whole.to_frame().T.values.tolist(), strict=True))["fabric.switches.total"] == 122
+    assert whole.to_frame().set_index("path")["value"]["fabric.switches.total"] == 122
     html = whole._repr_html_()
     assert html is not None
     assert html.startswith("<div><h3>fire-flyer-2</h3>")

@@ -38,6 +38,7 @@ items: {hgx-h100-8nic: {value: 5, source: quote}}
 """
 DESIGN = "superpod-h100-4su"
 ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "catalog schema": ("design", "--with-catalog"),
     "init": ("-a", "h100-sxm-80gb", "-g", "64"),
     "compare": (DESIGN, "dgx-a100-10k"),
     "fabric size": ("--endpoints", "100", "--switch", "qm9700"),

@@ -66,7 +66,7 @@ def test_collective_command() -> None:
         (("--op", "dispatch", "--gpus", "64"), "scale-up switch"),
         (("--zones", "1"), "hold 625 nodes"),
         (("--gpus", "20000"), "10,000 accelerators"),
-        (("--gpus", "many"), "no number of accelerators"),
+        (("--gpus", "many"), "no whole number"),
         (("--op", "allredcue"), "allreduce"),
         (("--library", "nickel"), "nccl"),
         (("--library", "hfreduce-nvlink"), "needs NVLink"),

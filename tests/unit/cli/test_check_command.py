@@ -83,8 +83,8 @@ def test_a_folder_without_yaml_is_refused(tmp_path: Path) -> None:
             "ffplan fabric verify: --with: no `opensn`; did you mean `opensm`?",
         ),
         (
-            "fabric size -n 5 --switch qm9700 --tiers 9",
-            "ffplan fabric size: --tiers: input should be less than or equal to 3",
+            "fabric size -n 5 --switch qm9700 --rails 900",
+            "ffplan fabric size: --rails: input should be less than or equal to 512",
         ),
     ],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ffplan import load
 from ffplan.cli.init import PowerOf
 from ffplan.studies.choose.candidates import POWERS
 from tests.support import ROOT, but_few, ffplan, valid
@@ -211,7 +212,13 @@ def test_a_budget_below_the_smallest_cluster_names_one_that_is_enough(tmp_path: 
         ("--gpus 64 --accelerator b200 --model resnet-50", 2, "name a transformer"),
         ("--gpus 64 --accelerator b200 --name A/b", 2, "`A/b` is no name"),
         ("--gpus 64 --from fire-flyer-2", 2, "--from copies a design as it is"),
-        ("--gpus 64 --accelerator b200 --folder nowhere", 2, "there is no folder nowhere"),
+        (
+            "--gpus 64 --accelerator b200 --folder README.md/x",
+            2,
+            "--folder: README.md/x cannot be made: Not a directory",
+        ),
+        ("--gpus 64 --accelerator b200 --switch sn2201", 2, "`sn2201` takes no NIC of `hgx-b200-8nic`"),
+        ("--gpus 64 --accelerator b200 --fabric torus", 2, "--fabric: no `torus`"),
         ("--from fire-flyer-9", 2, "did you mean `fire-flyer-2`"),
     ],
 )
@@ -220,3 +227,19 @@ def test_wishes_that_cannot_be_met(options: str, code: int, words: str) -> None:
     assert (done.code, done.out) == (code, "")
     assert words in done.err
     assert not (ROOT / "b200-full.yaml").exists()
+
+
+def test_switch_and_fabric_of_the_designs(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "designs"  # which is made
+    done = ffplan(f"init --gpus 2048 --accelerator H200 --switch SN5600 --fabric rail-optimized --folder {folder}")
+    assert done.code == 0, done.err
+    designs = [load(path).spec.fabric for path in sorted(folder.iterdir())]
+    assert len(designs) == 3
+    assert {(fabric.switch, fabric.family) for fabric in designs} == {("sn5600", "rail-optimised")}
+
+
+@pytest.mark.parametrize("family", ["fat-tree", "rail-only"])
+def test_designs_have_the_wanted_family(tmp_path: Path, family: str) -> None:
+    done = ffplan(f"init --gpus 64 --accelerator h200 --fabric {family} --folder {tmp_path}")
+    assert done.code == 0, done.err
+    assert {load(path).spec.fabric.family for path in tmp_path.iterdir()} == {family}

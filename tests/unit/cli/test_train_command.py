@@ -383,7 +383,7 @@ def test_a_saved_plan_says_on_how_many_accelerators_it_runs(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--gpus", ""), "`` is no number of accelerators"),
+        (("--gpus", ""), "`` is no whole number"),
         (("--gpus", "1..1000000000"), "are too many"),
         (("--top", "3"), "--top has no effect without --search"),
         (("--precision", "fp4"), "precision"),
@@ -448,7 +448,7 @@ def test_shares_of_zero_that_do_not_divide_are_told_apart_from_plans_that_do_not
     [
         (("--tp", "8", "--etp", "4"), "expert_tensor 4 of a model without experts"),
         (("--tp", "8", "--overlap", "gradients,none"), "`none` stands alone"),
-        (("--tp", "8", "--gpus", "1,016"), "`016` is no number"),
+        (("--tp", "8", "--gpus", "1,016"), "`016` is no whole number"),
         (("--tp", "8", "--pp", "2", "--save", "/nowhere/plan"), "--save /nowhere/plan: cannot be written"),
     ],
 )

@@ -218,7 +218,12 @@ def test_all_faults_are_found_at_once() -> None:
         resolved(
             ("hgx-h100-8nic", "hgx"), ("qm9700", "qm"), ("400g-dr4", "dr"), ("tiers: 2", "tiers: 2\n  breakout: 9")
         )
-    assert {item.rule for item in caught.value.findings} == {"number-range"}  # no part is looked up in a broken file
+    assert [(item.rule, item.line) for item in caught.value.findings] == [
+        ("reference-unknown", 3),
+        ("reference-unknown", 7),
+        ("reference-unknown", 8),
+        ("number-range", 10),
+    ]
     with pytest.raises(InputError) as caught:
         resolved(("hgx-h100-8nic", "hgx"), ("qm9700", "qm"), ("400g-dr4", "dr"))
     assert [item.line for item in caught.value.findings] == [3, 7, 8]

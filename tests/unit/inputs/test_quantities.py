@@ -96,6 +96,10 @@ def test_wrong_fractions(text: object) -> None:
         ("350 paper-unit", 350.0, "paper-unit"),
         ("€5", 5.0, "EUR"),
         ("$5 USD", 5.0, "USD"),
+        ("EUR 90M", 90e6, "EUR"),
+        ("USD 1.2 bn", 1.2e9, "USD"),
+        ("CNY5 CNY", 5.0, "CNY"),
+        ("42.7 mn USD", 42.7e6, "USD"),  # as reports print it
     ],
 )
 def test_money(text: str, amount: float, currency: str) -> None:
@@ -108,7 +112,22 @@ def test_energy_price() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", [36000, "36000", "$-5", "-$5", "$5 EUR", "five dollars", "$0.08/kWh", "$1e16", "$15 million", None]
+    "text",
+    [
+        36000,
+        "36000",
+        "$-5",
+        "-$5",
+        "$5 EUR",
+        "five dollars",
+        "$0.08/kWh",
+        "$1e16",
+        "$15 million",
+        "USD 5 EUR",
+        "90 mn",
+        "usd 5",
+        None,
+    ],
 )
 def test_wrong_money(text: object) -> None:
     with pytest.raises(PydanticCustomError):

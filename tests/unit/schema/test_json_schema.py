@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import re
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import jsonschema
@@ -16,6 +18,7 @@ from tests.support import ROOT, ffplan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 KINDS = sorted(kind for owner in OWNERS for kind in owner.SCHEMAS)
 
@@ -51,7 +54,7 @@ def test_no_schema_of_another_name() -> None:
 def test_a_description_is_the_text_under_the_field() -> None:
     tiers = json_schema("design")["$defs"]["Fabric"]["properties"]["tiers"]
     assert tiers["description"] == (
-        "Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Required for trees; a dragonfly has\nnone."
+        "Switch tiers: 1, 2 (leaf, spine) or 3 (leaf, spine, core). Required for trees; a dragonfly has none."
     )
     assert (tiers["minimum"], tiers["maximum"], tiers["default"]) == (1, 3, 1)
 
@@ -97,3 +100,49 @@ def test_a_report_meets_its_schema_and_a_report_without_a_field_does_not() -> No
     assert check.is_valid(report)
     for name in report:
         assert not check.is_valid({key: value for key, value in report.items() if key != name}), name
+
+
+def nodes(value: Any) -> Iterator[dict[str, Any]]:
+    """Yield every mapping in a schema."""
+    if isinstance(value, dict):
+        yield value
+    for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        yield from nodes(inner)
+
+
+@pytest.mark.parametrize("kind", ["design", "catalog", "project", "assessment"])
+def test_editors_get_whole_lines_and_keys_of_json_schema_alone(kind: str) -> None:
+    texts = [node["description"] for node in nodes(json_schema(kind)) if isinstance(node.get("description"), str)]
+    assert not [text for text in texts if re.search(r"[^\n]\n[^\n|-]", text)]
+    assert not [node for node in nodes(json_schema(kind)) if "propertyName" in node or "x-ffplan-kinds" in node]
+
+
+def test_a_schema_with_the_catalogue_knows_every_part(tmp_path: Path) -> None:
+    text = ffplan("catalog new switch --id sn9999 --like sn5600").out
+    (tmp_path / "own.yaml").write_text(text)
+    done = ffplan("catalog", "schema", "design", "--with-catalog", "--catalog", str(tmp_path))
+    check = jsonschema.Draft202012Validator(json.loads(done.out))
+    data = read_document(ROOT / "designs" / "superpod-h100-4su.yaml").data
+    assert not list(check.iter_errors(data))
+    data["fabric"]["switch"] = "sn9999"
+    assert not list(check.iter_errors(data))
+    data["fabric"]["switch"], data["cost"]["price_book"] = "sn5060", "usd-2062"
+    assert sorted(error.json_path for error in check.iter_errors(data)) == ["$.cost", "$.fabric.switch"]
+
+
+def test_without_the_catalogue_any_id_will_do() -> None:
+    check = jsonschema.Draft202012Validator(json_schema("design"))
+    data = read_document(ROOT / "designs" / "superpod-h100-4su.yaml").data
+    data["fabric"]["switch"] = "sn5060"
+    assert not list(check.iter_errors(data))
+
+
+def test_the_settings_of_a_project_have_a_schema() -> None:
+    (text,) = re.findall(r"```toml\n(.*?)```", (ROOT / "docs" / "ci.md").read_text(), re.DOTALL)
+    data = json.loads(json.dumps(tomllib.loads(text), default=str))
+    check = jsonschema.Draft202012Validator(json_schema("project"))
+    assert [error.message for error in check.iter_errors(data)] == []
+    wrong: list[dict[str, Any]] = [{"catalogue": []}, {"catalog": "parts"}, {"fail-on": "always"}]
+    for change in [*wrong, {"limits": {"run": {"dayz": 3}}}]:
+        assert list(check.iter_errors(data | change)), change
+    assert not list(check.iter_errors({"limits": {"run": {"days": 30.0}, "goodput": "90 %"}, "fail_on": "error"}))

@@ -126,7 +126,7 @@ def test_a_stack_that_does_not_exist_is_refused(tmp_path: Path) -> None:
     pair = "compare superpod-h100-4su superpod-b200-4su --model llama3-8b --gpus 64 --batch 1024"
     done = ffplan(f"{pair} --stack megatron-lm")
     assert (done.code, done.out) == (2, "")
-    assert "ffplan compare: --stack: no software stack `megatron-lm`; did you mean" in done.err
+    assert "ffplan compare: --stack: no software stack `megatron-lm` in the catalogue; did you mean" in done.err
     plan = tmp_path / "plan.yaml"
     plan.write_text("kind: training-plan\nbatch: 1024\nstack: megatron-lm\n")
     done = ffplan(f"{pair} --plan", str(plan))

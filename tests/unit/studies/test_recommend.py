@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import ffplan.studies.choose.recommend as recommend_study
 from ffplan.base.errors import UsageError
 from ffplan.catalog.models import Model
 from ffplan.catalog.store import Catalog
@@ -397,3 +398,32 @@ def test_an_earlier_purchase_may_serve_already() -> None:
     rows = purchases(found)
     assert [row.capex for row in rows] == [found.capex, 0.0]
     assert [row.ready_month for row in rows] == [None, None]
+
+
+def test_a_search_that_is_stopped_keeps_what_it_has_sized(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C at the second accelerator: the first stands, the others are left out with the reason, code 130."""
+    real = recommend_study._Pool.add
+
+    def add(self: Any, name: str, peak: float) -> None:
+        if self.found:
+            raise KeyboardInterrupt
+        real(self, name, peak)
+
+    monkeypatch.setattr(recommend_study._Pool, "add", add)
+    options = ("--accelerator", "h100-sxm-80gb,h200,b200", "-f", "json")
+    done = ffplan("recommend", "-m", "llama3-8b", *("--tokens", "100B", "--days", "60"), *options)
+    assert done.code == 130
+    assert "stopped; what was not sized is left out" in done.err
+    report = json.loads(done.out)
+    assert len({design["accelerator"] for design in report["designs"]}) == 1
+    assert [row["reason"] for row in report["left_out"]] == ["the search was stopped before it was sized"] * 2
+    assert report["limits"] == []
+
+
+def test_a_search_that_is_stopped_with_nothing_sized_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def add(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recommend_study._Pool, "add", add)
+    with pytest.raises(KeyboardInterrupt):
+        recommend(target(), Catalog(), quiet)

@@ -1,0 +1,122 @@
+"""Keywords that functions pass on to a training plan, a recommendation or a size, for editors and type checkers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
+
+from ffplan.base.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from ffplan.catalog.stacks import Dispatcher, Routing
+    from ffplan.design.presets import Preset
+    from ffplan.design.schema import CorePolicy
+    from ffplan.design.training import Axis, Overlap, Precision, Recompute, RecomputePart, Schedule, Width
+
+Aim = Literal["capex", "tco", "token", "power", "accelerators"]
+"""What a recommendation makes least."""
+
+
+class PlanKeywords(TypedDict, total=False):
+    """Fields of a training plan, each as `ffplan.design.training.PlanFields` explains it."""
+
+    tensor: int
+    pipeline: int
+    chunks: int
+    context: int
+    context_exchange: Literal["ring", "heads"]
+    expert: int
+    expert_tensor: int | None
+    data: int | None
+    micro_batch: int
+    batch: int | None
+    sequence: int | None
+    schedule: Schedule
+    sequence_parallel: bool
+    zero: int
+    shard: int | None
+    unit_layers: int
+    precision: Precision
+    recompute: Recompute
+    gradient_bytes: Literal[2, 4]
+    grad_dtype: Width | None
+    grad_reduce_dtype: Width | None
+    main_params: Literal["fp32", "bf16", "none"]
+    optimizer_dtype: Width
+    weights_copy: bool
+    recompute_parts: Sequence[RecomputePart]
+    attention: Literal["fused", "unfused", "fa1", "triton", "fa2", "fa3", "cudnn", "cudnn-9.19"]
+    stack: str | None
+    elementwise: Literal["fused", "eager"]
+    dispatcher: Dispatcher | None
+    dispatch_dtype: Literal["bf16", "fp8"]
+    dispatch_sms: int | None
+    mtp_layers: int
+    routing: Routing
+    imbalance: float
+    causal_skip: bool
+    overlap: Sequence[Overlap]
+    scatter_gather: bool
+    order: Sequence[Axis]
+    offload: Literal["none", "optimizer", "parameters"]
+    offload_to: Literal["memory", "drives"]
+    offload_layers: int
+    bucket_mib: float
+    reducer: Literal["nccl", "rccl", "hfreduce", "hfreduce-nvlink"] | None
+    preset: Preset | None
+
+
+class LimitKeywords(TypedDict, total=False):
+    """Limits and choices of a recommendation, each as `ffplan.studies.choose.recommend_target.Target` explains it."""
+
+    aim: Aim
+    capex: float | None
+    tco: float | None
+    watts: float | None
+    racks: float | None
+    floor: float | None
+    rack_area: float | None
+    allowed: str | Iterable[str]
+    switches: str | Iterable[str]
+    excluded: str | Iterable[str]
+    slack: float
+    chance: float
+
+
+class SizeKeywords(TypedDict, total=False):
+    """Further fields of a request for sizes, each as `ffplan.studies.choose.size.SizeRequest` explains it."""
+
+    breakout: int
+    tiers: int | Iterable[int]
+    planes: int | Iterable[int]
+    rails: int
+    core_policy: CorePolicy
+    endpoint_link: str | None
+    link: str | None
+
+
+def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[str, Any]) -> None:
+    """Refuse keywords that a function does not have.
+
+    Args:
+        function: the function.
+        keywords: the keywords that it passes on.
+        given: those that it was called with.
+
+    Raises:
+        UsageError: naming the nearest keyword, also of an axis by its short name, such as `tp`.
+    """
+    passed_on = keywords.__annotations__
+    unknown = next((name for name in given if name not in passed_on), None)
+    if unknown is None:
+        return
+    from inspect import Parameter, signature
+
+    from ffplan.inputs.suggest import did_you_mean
+    from ffplan.results.plan import SHORT_NAMES
+
+    named = [each.name for each in signature(function).parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    axis = next((field for field, short in SHORT_NAMES.items() if short == unknown and field in passed_on), None)
+    remedy = f"did you mean `{axis}`?" if axis else did_you_mean(unknown, [*named, *passed_on], what="keyword")
+    raise UsageError(f"{function.__name__}: no keyword `{unknown}`; {remedy}")

@@ -1,0 +1,115 @@
+"""Names that stand for parts: case, `_`, words left out; and unknown parts in one run with the faults of the schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import ffplan
+from ffplan.catalog.named import part_of
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.store import Catalog
+from ffplan.inputs.part_ids import id_of, meant
+from ffplan.inputs.suggest import did_you_mean, nearest
+from tests.support import ffplan as run
+from tests.support import vary_design
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+IDS = [
+    "h200-sxm",
+    "gh200-96gb",
+    "a100-pcie-40gb",
+    "a100-sxm-40gb",
+    "a100-sxm-80gb",
+    "sn5600",
+    "sn5600d",
+    "400g-dr4",
+    "llama-13b",
+    "llama3-8b",
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "ids"),
+    [
+        ("H200", ["h200-sxm"]),
+        ("a100_sxm_80", ["a100-sxm-80gb"]),
+        ("A100-SXM-40GB", ["a100-sxm-40gb"]),
+        ("a100-40", ["a100-pcie-40gb", "a100-sxm-40gb"]),
+        ("a100-80", ["a100-sxm-80gb"]),
+        ("a100-40-sxm", []),  # words in another order
+        ("sn5600", ["sn5600"]),  # not sn5600d
+        ("sn560", []),
+        ("llama", ["llama-13b", "llama3-8b"]),  # not the only one whose first word it is
+        ("llama-13b", ["llama-13b"]),
+        ("40", []),
+        ("200-96gb", []),
+        ("", []),
+    ],
+)
+def test_what_a_name_stands_for(name: str, ids: list[str]) -> None:
+    assert meant(name, IDS) == ids
+    assert id_of(name, IDS) == (ids[0] if len(ids) == 1 else name)
+
+
+def test_an_option_takes_what_stands_for_one_part_alone() -> None:
+    catalog = Catalog()
+    assert part_of(catalog, Accelerator, "H200", "--accelerator").id == "h200-sxm"
+    with pytest.raises(ffplan.UsageError, match=r"`a100-40` stands for more than one accelerator; write .*-pcie-40gb"):
+        part_of(catalog, Accelerator, "a100-40", "--accelerator")
+    with pytest.raises(ffplan.UsageError, match=r"no accelerator `zz9`.*`ffplan catalog new`.*`--catalog`"):
+        part_of(catalog, Accelerator, "zz9", "--accelerator")
+
+
+def test_exchanged_letters_are_the_nearest() -> None:
+    assert nearest("sn5060", ["sn5610", "sn5600", "sn5400", "sn6600"]) == "sn5600"
+    assert did_you_mean("SN5060", ["sn5400", "sn5600"], what="switch") == "did you mean `sn5600`?"
+
+
+def test_a_design_with_other_names_of_its_parts_is_the_same_design(tmp_path: Path) -> None:
+    changes = (("switch: qm9700", "switch: QM9700"), ("family: rail-optimised", "family: rail-optimized"))
+    path = vary_design(tmp_path, "superpod-h100-4su", *changes, ("server: hgx-h100-8nic", "server: HGX_H100"))
+    design, original = ffplan.load(path), ffplan.load("superpod-h100-4su")
+    assert design.spec == original.spec
+    assert design.spec.fabric.family == "rail-optimised"
+
+
+def test_sections_take_other_names_too() -> None:
+    design = ffplan.load("superpod-h100-4su").vary(
+        {"workload": {"model": "LLAMA3_8B"}, "ownership": {"rents": "Rents_2026"}}
+    )
+    assert design.resolved.stated_workload.model == "llama3-8b"
+    assert design.resolved.ownership is not None
+    assert design.resolved.ownership.rents == "rents-2026"
+
+
+def test_faults_of_schema_and_unknown_parts_come_together(tmp_path: Path) -> None:
+    changes = (
+        ("switch: qm9700", "switch: sn5060"),
+        ("server: hgx-h100-8nic", "server: nothing-like-it, colour: red"),
+        ("\nsite:", "\nworkload: {model: llama9-8b, tokns: 1T}\nsite:"),
+    )
+    path = vary_design(tmp_path, "superpod-h100-4su", *changes)
+    done = run("design", str(path))
+    assert done.code == 2
+    for words in (
+        "no switch `sn5060`",
+        "did you mean `sn5600`?",
+        "`nothing-like-it`",
+        "`colour`",
+        "`llama9-8b`",
+        "`tokns`",
+    ):
+        assert words in done.err
+    assert done.err.count("no switch `sn5060`") == 1
+
+
+def test_a_recommendation_takes_other_names() -> None:
+    with pytest.raises(ffplan.UsageError, match="stands for more than one accelerator"):
+        ffplan.recommend("llama3-8b", tokens=1e12, days=30, allowed="H100")
+    report = ffplan.recommend("LLAMA3_8b", tokens=1e11, days=30, allowed="h100_sxm_80", best=1)
+    assert report.model == "llama3-8b"
+    assert {design.accelerator for design in report.designs} == {"h100-sxm-80gb"}
