@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ffplan.api.many import assess_many
     from ffplan.api.recovery import goodput, storage
     from ffplan.api.search import recommend, sweep
+    from ffplan.api.serving import serve
     from ffplan.api.studies import assess, collective, compare, search, size, train
     from ffplan.base.errors import FfplanError, InputError, UsageError
     from ffplan.catalog.store import Catalog
@@ -36,6 +37,7 @@ _HOMES = {
     "load": "ffplan.api.designs",
     "recommend": "ffplan.api.search",
     "search": "ffplan.api.studies",
+    "serve": "ffplan.api.serving",
     "size": "ffplan.api.studies",
     "storage": "ffplan.api.recovery",
     "sweep": "ffplan.api.search",
@@ -57,6 +59,7 @@ __all__ = [
     "load",
     "recommend",
     "search",
+    "serve",
     "size",
     "storage",
     "sweep",

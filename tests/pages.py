@@ -39,9 +39,11 @@ SCHEMAS = (
     "findings",
     "communication-cases",
     "training-cases",
+    "serving-cases",
     "training-plan",
     "project",
     "train",
+    "serve",
     "calibration",
     "leave-one-out",
     "collective",
@@ -246,12 +248,13 @@ def accuracy_pages() -> dict[Path, str]:
     report = replay_files("communication", case_files("communication"), catalog)
     steps = replay_files("training", case_files("training"), catalog)
     sizes = replay_files("memory", case_files("memory"), catalog)
-    header = "| {} | n | MAPE % | bias % | largest % | where |\n| --- | --- | --- | --- | --- | --- |"
+    served = replay_files("serving", case_files("serving"), catalog)
+    header = f"| {{}} | n | MAPE % | median % | bias % | largest % | where |\n|{' --- |' * 7}"
 
     def table(title: str, scores: tuple[Score, ...]) -> str:
         rows = [
-            f"| {item.title} | {item.n} | {100 * item.mape:.1f} | {100 * item.bias:+.1f} | {100 * item.max_error:.1f} "
-            f"| {item.worst} |"
+            f"| {item.title} | {item.n} | {100 * item.mape:.1f} | {100 * item.median:.1f} | {100 * item.bias:+.1f} "
+            f"| {100 * item.max_error:.1f} | {item.worst} |"
             for item in scores
         ]
         return "\n".join([header.format(title), *rows])
@@ -259,6 +262,7 @@ def accuracy_pages() -> dict[Path, str]:
     assert report.total is not None
     assert steps.total is not None
     assert sizes.total is not None
+    assert served.total is not None
     text = "\n\n".join(
         [
             NOTE,
@@ -287,6 +291,12 @@ def accuracy_pages() -> dict[Path, str]:
             "## Device memory",
             "`ffplan model accuracy memory` compares the memory of the fullest pipeline stage.",
             table("source", (*sizes.sources, sizes.total)),
+            "## Serving",
+            "`ffplan model accuracy serving` compares latencies and rates of published runs without speculation, by "
+            "the same runs of\nrequests as `ffplan serve`. [Serving](model/serving.md) has the errors of what was left "
+            "out of the fit, and what no term explains.",
+            table("source", (*served.sources, served.total)),
+            table("quantity", served.bands),
         ]
     )
     return {ROOT / "docs" / "accuracy.md": text + "\n", ROOT / "docs" / "accuracy-communication.svg": scatter(report)}

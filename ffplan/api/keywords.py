@@ -96,6 +96,53 @@ class SizeKeywords(TypedDict, total=False):
     link: str | None
 
 
+class ServeKeywords(TypedDict, total=False):
+    """What to serve on, how, at which loads and within which targets."""
+
+    accelerator: str | None
+    """Catalogue id of an accelerator, in place of a design."""
+    gpus: int | None
+    """Accelerators to serve on; all of the design, or one."""
+    prompt: float
+    """Tokens of a prompt [1]; 1,024 if omitted."""
+    output: float
+    """Tokens of an answer [1]; 1,024 if omitted."""
+    concurrency: float | Sequence[float]
+    """Requests under way on a copy [1], one number or several."""
+    rate: float | Sequence[float]
+    """Requests a second over all copies [1/s], one number or several."""
+    precision: str | None
+    """Of the weights; the checkpoint's if omitted, any with `search`."""
+    kv: str | None
+    """Precision of keys and values; the engine's if omitted."""
+    engine: str
+    """Serving engine, such as vllm, vllm@0.12, sglang or trtllm."""
+    tensor: int | None
+    """Tensor parallelism; the fewest with room for 16 requests if omitted."""
+    pipeline: int
+    """Stages [1]."""
+    expert: int | None
+    """Expert parallelism [1]."""
+    data: int
+    """Attention groups [1]."""
+    chunk: int | None
+    """Most tokens of a step [1]."""
+    prefix_hit: float
+    """Fraction of a prompt found in the prefix cache [1]."""
+    speculate: tuple[Literal["mtp", "draft", "ngram"], int, float] | None
+    """Kind, tokens of a draft, and the chance that one is accepted."""
+    ttft: float | None
+    """Target of the time to the first token [s]."""
+    tpot: float | None
+    """Target of the time of a further token [s]."""
+    at: Literal["mean", "p50", "p90", "p99"]
+    """Statistic of the targets."""
+    search: bool
+    """Search what the plan leaves open."""
+    seed: int
+    """Seed of the run of requests."""
+
+
 def refuse_unknown(function: Callable[..., Any], keywords: type, given: Mapping[str, Any]) -> None:
     """Refuse keywords that a function does not have.
 

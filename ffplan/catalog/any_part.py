@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from ffplan.catalog.engines import Engine
 from ffplan.catalog.file_systems import FileSystem
 from ffplan.catalog.kernels import AttentionRates
 from ffplan.catalog.library import Library
@@ -21,6 +22,7 @@ AnyPart = Annotated[
     Accelerator
     | AttentionRates
     | Cpu
+    | Engine
     | FailureStudy
     | FileSystem
     | JobMix

@@ -30,6 +30,7 @@ KINDS = {
     "attention-rates": "kernels.AttentionRates",
     "runtime": "runtimes.Runtime",
     "stack": "stacks.SoftwareStack",
+    "engine": "engines.Engine",
     "model": "models.Model",
 }
 """Module with the model of each kind, imported on demand."""
@@ -66,6 +67,7 @@ OTHER_FILES = {
     "design": "design",
     "communication-cases": "case file",
     "training-cases": "case file",
+    "serving-cases": "case file",
     "training-plan": "plan",
     "kernel-recording": "recording",
 }

@@ -58,6 +58,15 @@ class Experts(Frozen):
     """One in `every` of the remaining layers has experts; the others have the plain network."""
 
 
+class Window(Frozen):
+    """Layers whose attention reaches back a fixed number of tokens."""
+
+    layers: Count
+    """Layers with a sliding window; the others attend to all tokens."""
+    tokens: Count
+    """Tokens that they attend to."""
+
+
 class Transformer(Frozen):
     """The dimensions of a decoder-only transformer."""
 
@@ -89,6 +98,12 @@ class Transformer(Frozen):
     """Multi-head latent attention in place of plain heads."""
     experts: Experts | None = None
     """Mixture of experts."""
+    window: Window | None = None
+    """Layers with a sliding window; serving counts it, training attends to the whole sequence."""
+    checkpoint: Literal["bf16", "fp8", "mxfp4"] = "bf16"
+    """Precision of the published weights, at which they are served unless a plan gives another."""
+    attention_fp4: Literal["fp4", "fp8", "bf16"] = "fp4"
+    """Precision of the matrices around attention in 4-bit checkpoints, which may quantise experts alone."""
 
     @property
     def key_value_heads(self) -> int:
@@ -111,6 +126,8 @@ class Transformer(Frozen):
             wrong = ("experts", "a token goes to more experts than there are", "write a smaller `top_k`")
         elif self.experts is not None and (self.experts.top_groups or 1) > (self.experts.groups or 1):
             wrong = ("experts", "a token goes to more groups of experts than there are", "write more `groups`")
+        elif self.window is not None and self.window.layers > self.layers:
+            wrong = ("window", "more layers with a window than layers", "write fewer `layers` of the window")
         elif self.experts is not None and self.experts.dense_layers > self.layers:
             wrong = ("experts", "more dense layers than layers", "write fewer `dense_layers`")
         if wrong:

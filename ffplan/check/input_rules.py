@@ -423,6 +423,22 @@ _ROWS = (
         "rows: [[8, 16, 1, 2, 2, 2, 0.5]]  # 2 x 2 x 2 is 8",
         "Write plans that multiply out, on a calibrated system.",
     ),
+    (
+        "serving-cases",
+        "A file of measured serving runs contradicts itself",
+        "Such a run cannot be replayed.",
+        "columns: [concurrency, tpot_ms]\npoints: [[8, 10.2, 1]]",
+        "columns: [concurrency, tpot_ms]\npoints: [[8, 10.2]]",
+        "Write a number for each column, a load, and a model that has room.",
+    ),
+    (
+        "file-requests",
+        "A file of requests is wrong",
+        "Lengths and times of arrival are what a load is made of.",
+        "prompt,output\n1024,x",
+        "prompt,output\n1024,128",
+        "Follow the hint: CSV with a header, or JSON lines.",
+    ),
 )
 
 INPUT_RULES: tuple[Rule, ...] = tuple(

@@ -161,6 +161,23 @@ def training(
 
 
 @app.command()
+def serving(
+    cases: CasesOption = None,
+    max_mape: LimitOption = None,
+    rows: RowsOption = False,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Replay measured serving runs, latencies and rates: the summaries; every row with --rows.
+
+    Exit code 1 if the mean error exceeds --max-mape.
+    """
+    limit = None if max_mape is None else _percent(max_mape)
+    _print(_replayed("serving", cases, catalog), limit, form, output, rows=rows)
+
+
+@app.command()
 def memory(
     cases: CasesOption = None,
     max_mape: LimitOption = None,

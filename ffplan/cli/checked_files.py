@@ -31,6 +31,7 @@ MOST_FILES = 20_000
 
 OTHER_KINDS = {
     "communication-cases": ("ffplan.validation.communication_cases", "CaseFile"),
+    "serving-cases": ("ffplan.validation.serving_cases", "ServingFile"),
     "training-cases": ("ffplan.validation.training_cases", "TrainingFile"),
     "training-plan": ("ffplan.design.training", "PlanFile"),
     "kernel-recording": ("ffplan.measuring.recording", "Recording"),

@@ -33,6 +33,10 @@ _RECOMMEND = (
     *("--model", "--tokens", "--days", "--chance", "--sustained", "--aim", "--capex", "--power", "--accelerator"),
     *("--exclude", "--later", "--folder", "--best"),
 )
+_SERVE = (
+    *("--model", "--accelerator", "--gpus", "--isl", "--osl", "--concurrency", "--rate", "--ttft", "--tpot", "--at"),
+    *("--precision", "--kv", "--engine", "--tp", "--ep", "--dp", "--search"),
+)
 _COLLECTIVE = ("--op", "--library", "--size", "--gpus", "--algorithm", "--sharp", "--tokens", "--chart")
 _OPERATE = {
     "goodput": Command("what failures and checkpoints leave of a job", "goodput", former="goodput"),
@@ -73,6 +77,7 @@ PANELS = {
     },
     "Predict": {
         "train": Command("seconds a step, memory and what binds", "train", common=(*_TRAIN, *_OUTPUT)),
+        "serve": Command("tokens a second, latency and cost of a served model", "serve", common=(*_SERVE, *_OUTPUT)),
         "collective": Command("a collective over sizes and scales", "collective", common=(*_COLLECTIVE, *_OUTPUT)),
         "operate": Command("goodput, storage and jobs of a cluster", commands=_OPERATE),
     },

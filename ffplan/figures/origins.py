@@ -13,6 +13,7 @@ from ffplan.figures.cost import COST
 from ffplan.figures.design import DESIGN
 from ffplan.figures.figure import Figure, equation
 from ffplan.figures.run import RUN
+from ffplan.figures.serving import SERVING
 from ffplan.figures.training import TRAINING
 from ffplan.inputs.changes import steps
 from ffplan.results.origin import Evidence, Origin
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from ffplan.figures.figure import Table
     from ffplan.results.explanation import Derivation
 
-FIGURES: Table = {**COST, **RUN, **TRAINING, **DESIGN, **COMPARISON}
+FIGURES: Table = {**COST, **RUN, **TRAINING, **SERVING, **DESIGN, **COMPARISON}
 """Every figure that says more than its meaning, by record class and field."""
 MOST_PARTS = 16
 """Parts of a figure that are named [1]."""

@@ -48,6 +48,14 @@ _RATES = ("tflops", "mfu", "tokens_s_gpu")
 _SCORE_HEADER = ("", "n", "MAPE %", "bias %", "max %", "worst")
 
 
+def _bands(report: AccuracyReport) -> Grid:
+    """Return the summary by message size; of serving by quantity, with the median, which a few loads do not move."""
+    if report.subject != "serving":
+        return Grid("Message sizes", tuple(_score(band) for band in report.bands), _SCORE_HEADER)
+    rows = ((band.title, *_score(band)[1:3], f"{100 * band.median:.1f}", *_score(band)[3:5]) for band in report.bands)
+    return Grid("Quantities", tuple(rows), ("", "n", "MAPE %", "median %", "bias %", "max %"))
+
+
 def _score(score: Score) -> tuple[str, ...]:
     return (
         score.name,
@@ -95,7 +103,7 @@ def _summaries(report: AccuracyReport) -> list[Grid]:
         blocks.append(Grid("Sources", tuple(_score(score) for score in (*report.sources, *totals)), _SCORE_HEADER))
         blocks.append(Grid("Kinds of rows", tuple(_score(kind) for kind in report.kinds), _SCORE_HEADER))
     if report.bands:
-        blocks.append(Grid("Message sizes", tuple(_score(band) for band in report.bands), _SCORE_HEADER))
+        blocks.append(_bands(report))
     if any(row.unit in _RATES for row in report.rows):
         text = "errors are of the step time; for a rate, measured over model, less one"
         blocks.append(Grid("", (("note", text),)))

@@ -20,7 +20,8 @@ class AccuracyRow:
     size_bytes: float | None
     """Message [byte]; null if it does not apply."""
     unit: str
-    """Unit of both values: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds."""
+    """Unit of both values: time_us, algbw_gbyte_s, busbw_gbyte_s, deepep_gbyte_s, gbyte_s, ratio or seconds; of
+    serving ttft_ms, tpot_ms, e2e_s or tokens_s."""
     measured: float
     """Measured or published value; low end of a range."""
     measured_high: float | None
@@ -56,6 +57,8 @@ class Score:
     """Rows that count."""
     mape: float
     """Mean of absolute errors [1]."""
+    median: float
+    """Median of absolute errors [1]."""
     bias: float
     """Mean of signed errors [1]."""
     max_error: float
@@ -79,7 +82,7 @@ class AccuracyReport:
     kinds: tuple[Score, ...]
     """A summary of the rows predicted, fitted and computed."""
     bands: tuple[Score, ...]
-    """A summary for each band of message sizes, over collectives with a size."""
+    """A summary for each band of message sizes, over collectives with a size; of serving for each quantity."""
     total: Score | None
     """Over all rows that count, without rows that the source computed unless there are no others; null without any."""
 

@@ -41,11 +41,12 @@ from ffplan.results import design as assessment
 from ffplan.results import fabric as results
 from ffplan.results import measurement as measurements
 from ffplan.results import recommendation as recommendations
+from ffplan.results import serving as servings
 from ffplan.results import storage as storages
 from ffplan.results import sweep as sweeps
 from ffplan.results import training as trainings
 from ffplan.results import utilization as utilizations
-from ffplan.validation import communication_cases, training_cases
+from ffplan.validation import communication_cases, serving_cases, training_cases
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,11 +63,13 @@ OWNERS = (
     comparison,
     costs,
     communication_cases,
+    serving_cases,
     training_cases,
     plans,
     policies,
     tables,
     trainings,
+    servings,
     results,
     as_built,
     slurm_topology,

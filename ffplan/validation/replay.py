@@ -12,6 +12,8 @@ from ffplan.inputs.validate import validate
 from ffplan.studies.trust.measurement import accuracy_report
 from ffplan.validation.communication_cases import CaseFile
 from ffplan.validation.communication_replay import replay
+from ffplan.validation.serving_cases import ServingFile
+from ffplan.validation.serving_replay import replay_serving
 from ffplan.validation.training_cases import SIZES, TIMES, TrainingFile
 from ffplan.validation.training_rows import replay_training
 
@@ -32,7 +34,7 @@ def case_files(subject: str, cases: Sequence[str] | None = None) -> list[tuple[s
     """Return path and name of every file of cases: the user's files, or the shipped ones.
 
     Args:
-        subject: communication, training or memory.
+        subject: communication, training, memory or serving.
         cases: the user's files.
     """
     if cases:
@@ -61,7 +63,7 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
     """Return the report over files of cases.
 
     Args:
-        subject: communication, training or memory.
+        subject: communication, training, memory or serving.
         files: path and name of each.
 
     Raises:
@@ -72,8 +74,11 @@ def replay_files(subject: str, files: Sequence[tuple[str, str]], catalog: Catalo
     for path, name in files:
         document = read_document(Path(path), name)
         _expect_cases(document, subject)
-        cases: CaseFile | TrainingFile
-        if subject in MEASURED:
+        cases: CaseFile | TrainingFile | ServingFile
+        if subject == "serving":
+            cases = validate(ServingFile, document)
+            scored = replay_serving(cases, document, catalog)
+        elif subject in MEASURED:
             cases = validate(TrainingFile, document)
             scored = replay_training(cases, document, catalog, MEASURED[subject])
         else:

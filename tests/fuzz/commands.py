@@ -115,6 +115,20 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--size": ("1 MiB", "1 GiB", "1K,1M", "1MiB..1GiB", "0", "8 B", "x"),
     "--images": ("1e6", "100", "0", "-1", "x"),
     "--spares": ("0", "1", "64", "-1"),
+    "--concurrency": ("1", "8,64", "1..32", "0"),
+    "--rate": ("1/s", "60/min", "0", "x"),
+    "--isl": ("128", "8192", "0"),
+    "--osl": ("1", "1024", "0"),
+    "--kv": ("bf16", "fp8", "x"),
+    "--engine": ("vllm", "sglang@0.5.9", "trtllm", "x"),
+    "--chunk": ("512", "8192", "0"),
+    "--speculate": ("mtp:3:0.8", "ngram:4:0.5", "x"),
+    "--prefix-hit": ("50%", "0", "nan"),
+    "--ttft": ("2 s", "1 ms", "x"),
+    "--tpot": ("50 ms", "1 us", "x"),
+    "--at": ("p99", "mean", "x"),
+    "--lengths": ("x",),
+    "--trace": ("x",),
     "--start": ("llama3-405b", "x"),
     "--switch": ("qm8700", "qm9700", "q3400", "sn5600", "x"),
     "--tiers": ("1", "2", "3"),
@@ -158,6 +172,7 @@ for long, or load a GPU for minutes."""
 USUAL = {
     "fabric size": ("--endpoints", "--switch"),
     "train": ("--model", "--batch", "--gpus"),
+    "serve": ("--model",),
     "cost": ("--model", "--tokens"),
     "operate goodput": ("--model",),
     "sweep": ("--vary",),
@@ -251,6 +266,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         ]
     if name in ("before", "after"):
         return [_design(chance, folder, f"{name}.yaml", small=small)]
+    if name == "design":
+        return [_design(chance, folder, "design.yaml", small=small)] if chance.random() < 0.8 else []
     if name == "file" and command == "fabric audit" and chance.random() < 0.7:
         return ["superpod-h100-4su"]
     if name == "file":
@@ -350,6 +367,7 @@ def uncovered() -> list[str]:
         "as_built",
         "accelerator",
         "name",
+        "design",
     }
     return sorted(
         f"{name} {key(option)}"

@@ -69,6 +69,7 @@ SCREENS = {
     "storage": ("storage", "superpod-h100-4su", "--model", "llama3-70b"),
     "accept": ("acceptance", "superpod-h100-4su"),
     "diff": ("diff", "superpod-h100-4su", "superpod-b200-4su"),
+    "serve": ("serve", "superpod-h100-4su", "--model", "llama3.1-70b", "--ttft", "2s", "--tpot", "50ms"),
     "sweep": ("sweep", "fire-flyer-2", "--vary", "nodes[0].count=64..70", "-j", "1"),
 }
 """First screens, all in one file: a price is on most of them."""

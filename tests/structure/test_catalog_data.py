@@ -15,6 +15,7 @@ from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
 from ffplan.studies.explain.catalog import part_sheet
 from ffplan.validation.communication_cases import CaseFile
+from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.training_cases import TrainingFile
 from tests.support import DESIGNS, ROOT, checker, syntax
 
@@ -41,6 +42,7 @@ FOLDERS = {
     "xid-table": "reliability",
     "reliability": "reliability",
     "job-mix": "reliability",
+    "engine": "engines",
     "model": "models",
 }
 CASES = sorted((ROOT / "catalogs" / "measurements").rglob("*.yaml"))
@@ -106,14 +108,18 @@ def test_every_id_in_a_part_exists() -> None:
         assert names <= known, path
 
 
-@pytest.mark.parametrize("subject", ["communication", "training"])
+@pytest.mark.parametrize("subject", ["communication", "training", "serving"])
 def test_case_files(subject: str) -> None:
     check = checker(f"{subject}-cases")
     first = f"# yaml-language-server: $schema=../../../schema/{subject}-cases.schema.json\n"
     for path in (item for item in CASES if item.parent.name == subject):
         document = read_document(path)
-        loaded: CaseFile | TrainingFile
-        loaded = validate(TrainingFile, document) if subject == "training" else validate(CaseFile, document)
+        kinds: dict[str, type[CaseFile | TrainingFile | ServingFile]] = {
+            "communication": CaseFile,
+            "training": TrainingFile,
+            "serving": ServingFile,
+        }
+        loaded = validate(kinds[subject], document)
         assert loaded.id == path.stem
         check.validate(document.data)
         if isinstance(loaded, CaseFile):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 FEW = ("fire-flyer-2", "gb200-nvl72-16", "site-h100-100k")
 """Designs whose reports meet their schemas in `make test` too."""
-ROOMS = ("fabric", "node", "collectives", "training", "cost", "reliability")
+ROOMS = ("fabric", "node", "collectives", "training", "serving", "cost", "reliability")
 FORMULA_ROOMS = tuple(f"ffplan.{room}" for room in ROOMS)
 
 
@@ -96,7 +96,7 @@ def test_every_formula_has_units_a_source_and_a_test() -> None:
 def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -> None:
     pattern = re.compile(
         r"""["']((?:file|yaml|schema|quantity|number|reference|catalog|server|design|currency|fabric|
-        communication|price|training|policy|waiver|measured)-[a-z-]+)["']""",
+        communication|price|serving|training|policy|waiver|measured)-[a-z-]+)["']""",
         re.VERBOSE,
     )
     modules = (ROOT / "ffplan").rglob("*.py")

@@ -35,6 +35,7 @@ from ffplan.studies.cost.parts import (
     year_rows,
 )
 from ffplan.studies.cost.phases import phase_reports, priced_counts, purchases
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.cost.words import cost_assumptions, headline, run_words
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from ffplan.cost.account import Values
     from ffplan.cost.sensitivity import Flip, Swing
     from ffplan.design.resolved import ResolvedDesign
-    from ffplan.studies.cost.request import CostRequest
     from ffplan.studies.train.default_job import TimedJob
 
 _QUANTILES = (0.1, 0.5, 0.9)
@@ -368,6 +368,22 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
     """
     ledger = ledger_for(design, catalog, request)
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
+
+
+def accelerator_hour(design: ResolvedDesign, catalog: Catalog) -> tuple[float, str] | None:
+    """Return what an accelerator-hour in use costs at likely values [currency/h], and the currency.
+
+    Returns:
+        The figure of `tco.per_accelerator_hour.likely`; None without prices.
+
+    Raises:
+        InputError: if the fabric cannot hold the design, or its ownership is wrong.
+    """
+    ledger = ledger_for(design, catalog, CostRequest(draws=0))
+    if not ledger.costed:
+        return None
+    account = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, CostRequest(draws=0))
+    return float(account.year.hour), ledger.owned.currency
 
 
 def study_cost(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import data_size
@@ -20,6 +21,14 @@ BANDS = (
     ("from-512-mib", "from 512 MiB", 2.0**29, float("inf")),
 )
 """Bands of message sizes [byte]."""
+QUANTITIES = (
+    ("ttft_ms", "time to the first token"),
+    ("tpot_ms", "time of a further token"),
+    ("e2e_s", "time of a request"),
+    ("tokens_s", "output tokens a second"),
+    ("seconds", "time of a batch"),
+)
+"""Measured quantities of serving, by unit."""
 
 
 _KINDS = (
@@ -49,6 +58,7 @@ def score(name: str, title: str, rows: Iterable[AccuracyRow]) -> Score | None:
         title=title,
         n=len(counted),
         mape=sum(abs(row.error) for row in counted) / len(counted),
+        median=median(abs(row.error) for row in counted),
         bias=sum(row.error for row in counted) / len(counted),
         max_error=abs(worst.error),
         worst=place(worst),
@@ -77,6 +87,8 @@ def accuracy_report(subject: str, titles: dict[str, str], rows: list[AccuracyRow
         score(name, title, [row for row in sized if row.size_bytes and low <= row.size_bytes < high])
         for name, title, low, high in BANDS
     ]
+    if subject == "serving":
+        bands = [score(name, title, [row for row in rows if row.unit == name]) for name, title in QUANTITIES]
     return AccuracyReport(
         schema_version=SCHEMA_VERSION,
         subject=subject,

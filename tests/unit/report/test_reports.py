@@ -47,7 +47,9 @@ def measured(source: str, size: float | None, error: float, *, scored: bool = Tr
 
 def report(*rows: AccuracyRow) -> AccuracyReport:
     names = dict.fromkeys(row.source for row in rows)
-    scores = [Score(name=name, title=name, n=2, mape=0.125, bias=0, max_error=0, worst="") for name in names]
+    scores = [
+        Score(name=name, title=name, n=2, mape=0.125, median=0.1, bias=0, max_error=0, worst="") for name in names
+    ]
     return AccuracyReport(
         schema_version="0", subject="communication", rows=rows, sources=tuple(scores), kinds=(), bands=(), total=None
     )

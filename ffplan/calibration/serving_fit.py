@@ -1,0 +1,315 @@
+"""Constants of serving engines, fitted jointly over measured runs with priors.
+
+The time of a token is linear in the reciprocals of most constants. Every constant is a base value times a factor of its
+software, its release, its accelerator, and of the release on the accelerator; factors are near 1 a priori, so that a
+cell with few rows takes its kin's value. Nothing is fitted for a model or a row.
+
+Sources:
+    [1] Gelman and Hill, Data Analysis Using Regression and Multilevel Models (2007), chapter 12: partial pooling.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.record import record
+from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
+from ffplan.serving.plan import Rates
+from ffplan.serving.step import attention_flops, collective_seconds, prompt_layers, token_flops
+from ffplan.validation.serving_replay import median_prompts, with_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from ffplan.base.array_math import Floats
+    from ffplan.validation.serving_replay import ServedPoint, ServedRun
+
+PRIORS = {
+    "weights": (1.15, 0.15),
+    "experts": (1.3, 0.25),
+    "cache": (1.1, 0.2),
+    "matrix": (1.45, 0.2),
+    "matrix_fp8": (1.8, 0.25),
+    "matrix_fp4": (2.6, 0.35),
+    "grouped": (1.6, 0.3),
+    "attention": (3.0, 0.4),
+    "layer": (30e-6, 0.5),
+    "expert_layer": (15e-6, 0.6),
+    "latent_layer": (40e-6, 0.5),
+    "quantised_layer": (8e-6, 0.6),
+    "sequence": (35e-6, 0.5),
+    "expert_sequence": (8e-6, 0.8),
+    "call": (8e-6, 0.4),
+    "step": (0.7e-3, 0.6),
+    "first": (20e-3, 0.4),
+    "prompt_layer": (300e-6, 0.8),
+}
+"""Constants with their prior: reciprocal of a fraction, or seconds, and its deviation as a logarithm."""
+NAMES = tuple(PRIORS)
+FRACTIONS = NAMES[:8]
+SECONDS = NAMES[8:-2]
+"""Constants that a step has in seconds; the last two are of prompts alone."""
+LEVELS = ("software", "engine", "accelerator", "cell")
+"""Factors: of the software, its release, the accelerator, and the release on the accelerator."""
+SPREAD = 0.35
+"""Deviation of a factor as a fraction of its constant's [1]."""
+NOISE = 0.07
+"""Deviation of measured over model as a logarithm: rows measured twice differ by 6 % [1]."""
+NOISE_FIRST = 0.12
+"""The same of first tokens, which wait for each other [1]."""
+ALONE = 8
+"""Most requests of an attention group at which first tokens hardly wait for each other [1]."""
+ROUNDS = 60
+"""Most steps of a fit [1]."""
+_UNIT = Rates(
+    **dict.fromkeys(("weights", "experts", "cache", "matrix", "grouped", "attention"), 1.0),
+    **dict.fromkeys(
+        (
+            *("layer", "expert_layer", "latent_layer", "quantised_layer", "sequence", "expert_sequence"),
+            *("call", "step", "first", "prompt_layer"),
+        ),
+        0.0,
+    ),
+)
+
+
+@record
+class Observation:
+    """A measured time of a token, with what each constant multiplies."""
+
+    seconds: float
+    """Time of a token [s]."""
+    groups: tuple[str, ...]
+    """Its group at every level."""
+    source: str
+    model: str
+    case: str
+    terms: dict[str, float]
+    """Seconds for constant 1, or number of times for constants in seconds."""
+
+
+def observed(served: ServedRun, point: ServedPoint, source: str) -> list[Observation]:
+    """Return what a point measures: the time of a token, and of the first where requests hardly wait."""
+    if point.output <= 1 and served.run.load != "static":
+        return []
+    group = point.load / served.run.data
+    found = []
+    seconds = _token_seconds(served, point)
+    if seconds is not None and point.output > 1:
+        found.append(_observation(served, point, source, seconds, first=False))
+    if "ttft_ms" in point.numbers and group <= ALONE:
+        found.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True))
+    return found
+
+
+def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, *, first: bool) -> Observation:
+    unit = with_rates(served, _UNIT).served
+    deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
+    group = point.load / served.run.data
+    batch = group / float(deployment.pipeline)
+    context = cached_tokens(shape, point.prompt + point.output / 2)
+    held = cache_bytes(shape, deployment.cache_width) * cache_share(shape, deployment.tensor)
+    attention = attention_flops(shape, point.prompt) / deployment.tensor / machine.peak16
+    dense, experts = token_flops(weights, deployment)
+    shared = float(deployment.shares_experts) * weights.expert_layers
+    calls = (2 * shape.layers - shared) * (deployment.tensor > 1) + 2 * shared + (deployment.pipeline - 1)
+    terms = {
+        "first": first,
+        "share": 1.0 if first else _prompts(served, point, group) / float(deployment.pipeline),
+        "weights": dense_bytes(weights, deployment) / machine.bandwidth,
+        "experts": expert_bytes(weights, deployment, batch) / machine.bandwidth,
+        "cache": batch * context * held / machine.bandwidth,
+        "decoded": batch * dense / machine.peak,
+        "decoded_experts": batch * experts / machine.peak,
+        "prompt": point.prompt * dense / machine.peak,
+        "prompt_experts": point.prompt * experts / machine.peak,
+        "attention": attention,
+        "prompt_moved": collective_seconds(unit, point.prompt),
+        "prompt_layers": prompt_layers(unit),
+        "layer": shape.layers,
+        "expert_layer": weights.expert_layers,
+        "latent_layer": shape.layers * (shape.latent is not None),
+        "quantised_layer": shape.layers * deployment.quantised,
+        "sequence": group,
+        "expert_sequence": group * (weights.expert_layers > 0),
+        "call": calls,
+        "step": 1.0,
+        "moved": collective_seconds(unit, batch),
+    }
+    run = served.run
+    return Observation(
+        seconds=seconds,
+        groups=(served.engine.software, run.engine, run.accelerator, f"{run.engine} {run.accelerator}"),
+        source=source,
+        model=run.model,
+        case=run.id,
+        terms={**{name: float(value) for name, value in terms.items()}, "width": _WIDTH[served.computed]},
+    )
+
+
+_WIDTH = {"bf16": 0.0, "fp8": 1.0, "fp4": 2.0}
+"""Position of a precision among the fractions of the peak."""
+
+
+def _token_seconds(served: ServedRun, point: ServedPoint) -> float | None:
+    """Return the measured time of a token, its share of prompts included [s]."""
+    for name in ("tpot_ms", "itl_ms"):
+        if name in point.numbers:
+            return point[name] / 1e3
+    if served.run.load == "closed":
+        return None
+    if "latency_s" in point.numbers:
+        return point["latency_s"] / point.output
+    return point.load / point["tokens_s"]
+
+
+def _prompts(served: ServedRun, point: ServedPoint, group: float) -> float:
+    """Return the prompts that share a token's time: of all others, or of all if rates count whole requests [1]."""
+    if served.run.load != "closed":
+        return group / point.output
+    if "itl_ms" in point.numbers:
+        return median_prompts(group / point.output)
+    return max(group - 1, 0.0) / point.output
+
+
+class Fit:
+    """A joint fit: base values and factors of every group."""
+
+    def __init__(self, observations: Sequence[Observation], levels: Iterable[str] = LEVELS) -> None:
+        """Fit constants to observations, with robust errors.
+
+        Args:
+            observations: measured times.
+            levels: levels that have factors.
+        """
+        self.levels = tuple(levels)
+        at = [LEVELS.index(level) for level in self.levels]
+        keys = [(k, name) for k in at for name in sorted({o.groups[k] for o in observations})]
+        self.place = {key: position for position, key in enumerate(keys)}
+        self._members = [np.array([self.place[k, o.groups[k]] for o in observations]) for k in at]
+        self._at = at
+        self._mean = np.log([PRIORS[name][0] for name in NAMES])
+        self._spread = np.array([PRIORS[name][1] for name in NAMES])
+        self._table = _table(observations)
+        self._log = np.log([o.seconds for o in observations])
+        self._noise = np.where(self._table["first"] > 0, NOISE_FIRST, NOISE)
+        size = len(NAMES) * (1 + len(keys))
+        self.solution = self._solved(np.zeros(size))
+
+    def _solved(self, x: Floats) -> Floats:
+        """Return the least squares by Gauss-Newton steps, halved while they do not help.
+
+        The prior makes the normal equations well conditioned.
+        """
+        residuals = self._residuals(x)
+        least = float(residuals @ residuals)
+        for _ in range(ROUNDS):
+            slopes = self._slopes(x)
+            step = np.linalg.solve(slopes.T @ slopes, slopes.T @ residuals)
+            for halving in range(8):
+                there = x - step / 2**halving
+                residuals = self._residuals(there)
+                size = float(residuals @ residuals)
+                if size < least:
+                    break
+            else:
+                return x
+            x, gain, least = there, least - size, size
+            if gain < 1e-6 * least:
+                break
+        return x
+
+    def _constants(self, x: Floats) -> Floats:
+        """Return the constants of every observation, one row for each name."""
+        count = len(NAMES)
+        factors = x[count:].reshape(-1, count) * self._spread * SPREAD
+        logs = (self._mean + self._spread * x[:count])[None, :]
+        for members in self._members:
+            logs = logs + factors[members]
+        constants: Floats = np.exp(logs.T)
+        return constants
+
+    def _residuals(self, x: Floats) -> Floats:
+        error = (np.log(times(self._table, self._constants(x))) - self._log) / self._noise
+        # soft L1: squares of small errors, sizes of large ones
+        return np.concatenate([np.sign(error) * np.sqrt(2 * (np.sqrt(1 + error * error) - 1)), x])
+
+    def _slopes(self, x: Floats) -> Floats:
+        constants = self._constants(x)
+        base = np.log(times(self._table, constants))
+        error = (base - self._log) / self._noise
+        robust = np.sqrt(2 * (np.sqrt(1 + error * error) - 1))
+        gain = np.where(np.abs(error) < 1e-6, 1.0, np.abs(error) / np.maximum(robust, 1e-12) / np.sqrt(1 + error**2))
+        count, rows = len(NAMES), len(error)
+        slopes = np.zeros((rows + len(x), len(x)))
+        every = np.arange(rows)
+        for k in range(count):
+            moved = constants.copy()
+            moved[k] *= 1.001
+            slope = (np.log(times(self._table, moved)) - base) / np.log(1.001) / self._noise * gain
+            slopes[:rows, k] = slope * self._spread[k]
+            for members in self._members:
+                slopes[every, count + members * count + k] += slope * self._spread[k] * SPREAD
+        slopes[rows:] = np.eye(len(x))
+        return slopes
+
+    def constants(self, groups: Sequence[str | None]) -> dict[str, float]:
+        """Return the constants of a group at every level; a group that is None or unknown has factor 1.
+
+        Returns:
+            Fractions and seconds by name, and the priors' deviations that its base value is off.
+        """
+        count = len(NAMES)
+        logs = self._mean + self._spread * self.solution[:count]
+        factors = self.solution[count:].reshape(-1, count) * self._spread * SPREAD
+        for k in self._at:
+            position = self.place.get((k, groups[k] or ""))
+            if position is not None:
+                logs = logs + factors[position]
+        values = np.exp(logs)
+        return {
+            name: float(min(1 / value, 1.0) if name in FRACTIONS else value)
+            for name, value in zip(NAMES, values, strict=True)
+        }
+
+    def predicted(self, observations: Sequence[Observation]) -> Floats:
+        """Return the times of a token of observations, which may be new [s]."""
+        rows = np.array(
+            [[_reciprocal(self.constants(o.groups))[name] for name in NAMES] for o in observations], dtype=float
+        )
+        return times(_table(observations), rows.T)
+
+
+def _reciprocal(constants: dict[str, float]) -> dict[str, float]:
+    return {name: 1 / value if name in FRACTIONS else value for name, value in constants.items()}
+
+
+def _table(observations: Sequence[Observation]) -> dict[str, Floats]:
+    names = observations[0].terms
+    return {name: np.array([o.terms[name] for o in observations]) for name in names}
+
+
+def times(table: dict[str, Floats], constants: Any) -> Floats:
+    """Return the time of a token of each observation [s].
+
+    Args:
+        table: terms by name.
+        constants: one row for each of `NAMES`; fractions as their reciprocals.
+
+    Equation:
+        that of `ffplan.serving.step.step_time`, plus the prompts' share; of a first token its own prompt
+    """
+    by_name = dict(zip(NAMES, constants, strict=True))
+    width = table["width"].astype(int)
+    matrix = np.choose(width, [by_name["matrix"], by_name["matrix_fp8"], by_name["matrix_fp4"]])
+    memory = table["weights"] * by_name["weights"] + table["experts"] * by_name["experts"]
+    products = (table["decoded"] + table["decoded_experts"] * by_name["grouped"]) * matrix
+    total = np.maximum(memory, products) + table["cache"] * by_name["cache"] + table["moved"]
+    for name in SECONDS:
+        total = total + table[name] * by_name[name]
+    prompt = (table["prompt"] + table["prompt_experts"] * by_name["grouped"]) * matrix
+    prompt = prompt + table["attention"] * by_name["attention"] + table["prompt_moved"]
+    prompt = np.maximum(prompt, table["prompt_layers"] * by_name["prompt_layer"])
+    return np.asarray(total + table["share"] * prompt + table["first"] * by_name["first"])

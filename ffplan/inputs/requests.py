@@ -1,0 +1,144 @@
+"""Files of requests: lengths of prompts and answers, and times of arrival, as CSV or JSON lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from datetime import datetime
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.errors import Finding, InputError, Severity
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_PROMPTS = ("prompt", "isl", "input_length", "input_tokens", "prompt_tokens", "contexttokens", "request tokens")
+_OUTPUTS = (
+    "output",
+    "osl",
+    "output_length",
+    "output_tokens",
+    "generatedtokens",
+    "response tokens",
+    "completion_tokens",
+)
+_TIMES = ("time", "timestamp", "arrival", "arrived_at")
+_MOST = 10_000_000
+_MILLI = 1e3
+"""Numbers of a `timestamp` in JSON lines are milliseconds, as Mooncake's are."""
+
+
+@record
+class RequestLine:
+    """A request of a file."""
+
+    prompt: float
+    output: float
+    time: float | None
+    """Time of arrival [s]; None if the file has none."""
+
+
+def _fault(name: str, line: int, message: str, remedy: str) -> InputError:
+    finding = Finding(
+        rule="file-requests", severity=Severity.ERROR, message=message, remedy=remedy, file=name, line=line, column=1
+    )
+    return InputError(finding)
+
+
+def read_requests(text: str, name: str) -> list[RequestLine]:
+    """Return the requests of a file.
+
+    Args:
+        text: CSV with a header, or JSON lines, with columns such as prompt, output and time; Azure's, Mooncake's and
+            BurstGPT's names are known.
+        name: name of the file, for messages.
+
+    Raises:
+        InputError: if a column is missing, or a line is wrong.
+    """
+    rows = list(_json_rows(text, name) if text.lstrip().startswith("{") else _csv_rows(text, name))
+    if not rows:
+        raise _fault(name, 1, "no requests", "write a header such as `prompt,output`, and a line for each request")
+    line, first = rows[0]
+    prompt, output = _column(first, _PROMPTS), _column(first, _OUTPUTS)
+    time = _column(first, _TIMES)
+    if prompt is None or output is None:
+        missing, known = ("prompts", _PROMPTS) if prompt is None else ("answers", _OUTPUTS)
+        raise _fault(name, line, f"no column with the tokens of {missing}", f"name it one of {', '.join(known[:4])}")
+    scale = _MILLI if time == "timestamp" and text.lstrip().startswith("{") else 1.0
+    return _checked(rows, name, (prompt, output, time), scale)
+
+
+def _checked(
+    rows: list[tuple[int, dict[str, Any]]], name: str, columns: tuple[str, str, str | None], scale: float
+) -> list[RequestLine]:
+    prompt, output, time = columns
+    found: list[RequestLine] = []
+    start = None
+    for line, row in rows:
+        tokens = [_tokens(row.get(column), name, line, column) for column in (prompt, output)]
+        at = None
+        if time is not None:
+            at = _seconds(row.get(time), name, line, time) / scale
+            start = at if start is None else start
+            if found and found[-1].time is not None and at - start < found[-1].time:
+                raise _fault(name, line, "the time is before that of the line above", "sort the requests by time")
+            at -= start
+        found.append(RequestLine(tokens[0], tokens[1], at))
+    return found
+
+
+def _column(row: dict[str, Any], known: tuple[str, ...]) -> str | None:
+    return next((name for name in known if name in row), None)
+
+
+def _csv_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    reader = csv.reader(StringIO(text))
+    header = [cell.strip().lower() for cell in next(reader, [])]
+    for cells in reader:
+        if not any(cell.strip() for cell in cells):
+            continue
+        if len(cells) != len(header):
+            raise _fault(name, reader.line_num, f"{len(cells)} cells under {len(header)} columns", "complete the line")
+        yield reader.line_num, dict(zip(header, cells, strict=True))
+
+
+def _json_rows(text: str, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    for line, content in enumerate(text.splitlines(), 1):
+        if not content.strip():
+            continue
+        try:
+            row = json.loads(content)
+        except (ValueError, RecursionError):
+            raise _fault(name, line, "the line is no JSON", "write one object a line") from None
+        if not isinstance(row, dict):
+            raise _fault(name, line, "the line is no object", 'write {"prompt": 1024, "output": 128}')
+        yield line, {str(key).lower(): value for key, value in row.items()}
+
+
+def _number(value: Any) -> float | None:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return None if isinstance(value, bool) or number != number else number
+
+
+def _tokens(value: Any, name: str, line: int, column: str) -> float:
+    number = _number(value)
+    if number is None or not 1 <= number <= _MOST:
+        raise _fault(name, line, f"`{column}` is {value!r}, no number of tokens", f"write 1 to {_MOST:,}")
+    return number
+
+
+def _seconds(value: Any, name: str, line: int, column: str) -> float:
+    number = _number(value)
+    if number is not None and abs(number) < 1e15:
+        return number
+    try:
+        return datetime.fromisoformat(str(value).strip()[:26]).timestamp()
+    except ValueError:
+        message = f"`{column}` is {value!r}, no time"
+        raise _fault(name, line, message, "write seconds, or a date such as 2023-11-16 18:15:46") from None

@@ -1,0 +1,131 @@
+"""The first screen of `serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number, percent, plural, power, ranged
+from ffplan.report.document import FirstScreen, recalled_count
+
+if TYPE_CHECKING:
+    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServeReport, ServeRow
+
+_MILLI = 1e3
+_BLOCKS = "▁▂▃▄▅▆▇█"
+_PLANS = 3
+
+
+def plan_text(plan: ServePlan) -> str:
+    """Return a plan in words, such as TP4 fp8."""
+    ways = (("TP", plan.tensor), ("PP", plan.pipeline), ("EP", plan.expert), ("DP", plan.data))
+    sizes = " ".join(f"{name}{size}" for name, size in ways if size > 1)
+    cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
+    return f"{sizes or 'TP1'} {plan.precision}{cache}"
+
+
+def verdict(report: ServeReport) -> tuple[str, ...]:
+    """Return the answer: what the copies serve, and what binds them."""
+    row, targets = report.rows[report.best], report.targets
+    copies = plural(report.copies, "copy", "copies")
+    size = plural(report.plan.gpus, "GPU")
+    verb = "serves" if report.copies == 1 else "serve"
+    served = f"{copies} of {size} {verb} {number(row.rate_s, 3)} requests a second"
+    if targets is None:
+        most = f"{row.output_tokens_s:,.0f} tokens/s at {number(row.concurrency, 3)} requests a copy"
+        first = f"{served}: {most}."
+    else:
+        limits = [
+            f"{name} {number(limit * scale, 3)} {unit}"
+            for name, limit, scale, unit in (
+                ("TTFT", targets.ttft_s, 1.0, "s"),
+                ("TPOT", targets.tpot_s, _MILLI, "ms"),
+            )
+            if limit is not None
+        ]
+        within = f"{' and '.join(limits)} ({targets.at.upper()})"
+        first = f"{served} within {within}." if row.meets else f"No load is within {within}; the nearest is below."
+    binds = f"The largest part of a token's time is {row.limited_by_label}."
+    if row.limited_by == "memory":
+        binds = "Requests wait for room in memory."
+    return first, f"{binds} {_ends(report)}"
+
+
+def _ends(report: ServeReport) -> str:
+    largest = report.saturation
+    what = {
+        "memory": "keys and values fill memory",
+        "sequences": "the engine's limit on sequences",
+        "prompts": "prefill takes all the time",
+    }[largest.cause]
+    return f"A copy saturates at {plural(round(largest.concurrency), 'request')}: {what}."
+
+
+def _spread(latency: Latency, scale: float, unit: str) -> str:
+    return f"{number(latency.mean * scale, 3)} {unit} (P99 {number(latency.p99 * scale, 3)})"
+
+
+def _curve(report: ServeReport) -> str:
+    """Return TPOT by load as a line of blocks."""
+    values = [row.tpot_s.mean for row in report.rows]
+    low, high = min(values), max(values)
+    steps = [round((len(_BLOCKS) - 1) * (value - low) / max(high - low, 1e-12)) for value in values]
+    return "".join(_BLOCKS[step] for step in steps)
+
+
+def _power(row: ServeRow) -> tuple[str, str]:
+    if row.power_w is None or row.j_per_token is None:
+        return "unknown", ""
+    return power(row.power_w), f"{number(row.j_per_token, 3)} J a token"
+
+
+def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
+    band = ranged(row.tpot_s.mean * _MILLI, row.band.low * _MILLI, row.band.high * _MILLI, "ms")
+    rows: list[tuple[str, ...]] = [
+        ("time to first token", _spread(row.ttft_s, 1.0, "s"), f"request {number(row.e2e_s.mean, 3)} s"),
+        ("time per token", band, f"P99 {number(row.tpot_s.p99 * _MILLI, 3)} ms"),
+        ("output", f"{row.output_tokens_s_gpu:,.0f} tokens/s a GPU", f"{row.output_tokens_s_user:,.0f} a user"),
+        ("memory", f"{percent(row.kv.used)} of the KV cache", f"{report.memory.weights_gib:.0f} GiB of weights a GPU"),
+        ("power", *_power(row)),
+    ]
+    if row.cost is not None:
+        paid = f"{number(row.cost.per_million_output, 3)} {report.currency} a million out"
+        hour = f"GPU-hour {number(row.cost.accelerator_hour, 3)}"
+        rows.append(("cost", paid, f"{number(row.cost.per_million_input, 3)} in, {hour}"))
+    if len(report.rows) > 1:
+        ends = f"{report.rows[0].concurrency:,.0f} to {report.rows[-1].concurrency:,.0f} a copy"
+        rows.append(("TPOT by load", _curve(report), ends))
+    return rows
+
+
+def serve_screen(report: ServeReport) -> FirstScreen:
+    """Return what is served within the targets, its latency, cost and what binds."""
+    row = report.rows[report.best]
+    where = report.design or plural(report.copies * report.plan.gpus, report.accelerator, report.accelerator)
+    lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
+    parts = ", ".join(f"{part.label} {percent(part.share)}" for part in row.parts[:3])
+    kin = "" if report.calibrated_on else f"no run of {report.engine} on {report.accelerator}. "
+    quick = "" if report.searched else "--search (other plans)"
+    plans = "; ".join(
+        f"{plan_text(choice.plan)}: {choice.output_tokens_s_user:,.0f} a user, {choice.output_tokens_s_gpu:,.0f} a GPU"
+        for choice in _spread_choices(report)
+    )
+    return FirstScreen(
+        head=f"{where} · {report.model} · {report.engine}, {plan_text(report.plan)} · {lengths}",
+        verdict=verdict(report),
+        figures=tuple(_figures(report, row)),
+        advice=(
+            ("A token", parts),
+            ("Plans", plans),
+            ("Price", report.price or "no price of an accelerator-hour is known"),
+            ("Next", quick),
+        ),
+        unverified=kin + recalled_count(report.unverified),
+    )
+
+
+def _spread_choices(report: ServeReport) -> list[ServeChoice]:
+    """Return a few plans of the search: the fastest for a user, the middle, and the most tokens a second."""
+    found = report.choices
+    if len(found) <= _PLANS:
+        return list(found)
+    return [found[0], found[len(found) // 2], found[-1]]

@@ -1,0 +1,106 @@
+"""The report of `ffplan serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import number, percent, plural
+from ffplan.report.document import Body, Document, Grid, Lines, Remarks, recalled
+from ffplan.report.first.serve import plan_text, serve_screen, verdict
+
+if TYPE_CHECKING:
+    from ffplan.report.document import Block
+    from ffplan.results.serving import Latency, ServeReport, ServeRow
+
+_MILLI = 1e3
+
+
+def _ms(latency: Latency) -> str:
+    return f"{number(latency.mean * _MILLI, 3)} ({number(latency.p99 * _MILLI, 3)})"
+
+
+def _loads(report: ServeReport) -> Grid:
+    rows = tuple(
+        (
+            f"{row.concurrency:,.0f}",
+            number(row.rate_s, 3),
+            _ms(row.ttft_s),
+            _ms(row.tpot_s),
+            number(row.e2e_s.mean, 3),
+            f"{row.output_tokens_s_gpu:,.0f}",
+            f"{row.output_tokens_s_user:,.0f}",
+            row.limited_by,
+        )
+        for row in report.rows
+    )
+    header = ("a copy", "req/s", "TTFT ms (P99)", "TPOT ms (P99)", "E2E s", "tok/s/GPU", "tok/s/user", "binds")
+    return Grid("Loads", rows, header)
+
+
+def _money(report: ServeReport) -> Grid:
+    rows = tuple(
+        (
+            f"{row.concurrency:,.0f}",
+            "unknown" if row.power_w is None else f"{row.power_w / 1e3:,.1f}",
+            "unknown" if row.j_per_token is None else number(row.j_per_token, 3),
+            *(
+                (number(row.cost.per_million_output, 3), number(row.cost.per_million_input, 3))
+                if row.cost
+                else ("unknown", "unknown")
+            ),
+        )
+        for row in report.rows
+    )
+    unit = report.currency or "currency"
+    return Grid("Power and cost", rows, ("a copy", "kW", "J/token", f"{unit}/M out", f"{unit}/M in"), name="cost")
+
+
+def _step(row: ServeRow) -> Grid:
+    rows = tuple((part.label, f"{part.seconds * _MILLI:.2f}", percent(part.share)) for part in row.parts)
+    return Grid(f"Token at {row.concurrency:,.0f} a copy, ms", rows, ("part", "ms", "share"), name="step")
+
+
+def _memory(report: ServeReport) -> Lines:
+    memory, row = report.memory, report.rows[report.best]
+    return Lines(
+        "Memory of an accelerator, GiB",
+        (
+            ("engine takes", number(memory.limit_gib, 4)),
+            ("weights", number(memory.weights_gib, 4)),
+            ("keys and values", number(memory.cache_gib, 4)),
+            ("a token", f"{row.kv.bytes_per_token:,.0f} bytes over all layers and heads"),
+            ("room", f"{row.kv.capacity_tokens:,.0f} tokens an attention group, {percent(row.kv.used)} in use"),
+        ),
+    )
+
+
+def _choices(report: ServeReport) -> Grid:
+    rows = tuple(
+        (
+            plan_text(choice.plan),
+            f"{choice.concurrency:,.0f}",
+            f"{choice.output_tokens_s_gpu:,.0f}",
+            f"{choice.output_tokens_s_user:,.0f}",
+            number(choice.ttft_s * _MILLI, 3),
+            number(choice.tpot_s * _MILLI, 3),
+        )
+        for choice in report.choices
+    )
+    return Grid("Plans", rows, ("plan", "a copy", "tok/s/GPU", "tok/s/user", "TTFT ms", "TPOT ms"))
+
+
+def _body(report: ServeReport) -> Body:
+    where = report.design or report.accelerator
+    basis = f"{plural(report.runs, 'row')} on it" if report.calibrated_on else "other accelerators"
+    title = f"{where}: {report.model} on {report.engine}, {plan_text(report.plan)}, constants from {basis}"
+    blocks: list[Block] = [Remarks(verdict(report)), _loads(report), _step(report.rows[report.best]), _money(report)]
+    blocks.append(_memory(report))
+    if report.choices:
+        blocks.append(_choices(report))
+    blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))
+    return Body(title, (*blocks, *recalled(report.unverified)))
+
+
+def serve_document(report: ServeReport) -> Document:
+    """Return the report of a served model in every form."""
+    return Document(report, _body, rows=lambda: report.rows, first=serve_screen)

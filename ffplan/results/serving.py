@@ -1,0 +1,253 @@
+"""JSON output of `serve`, field by field; `SCHEMA_VERSION` is shared with the assessment."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.design import CatalogFile, UnverifiedFigure
+from ffplan.results.result import Result
+
+
+@record
+class Latency:
+    """A latency over requests [s]."""
+
+    mean: float
+    """Mean by formula [s]."""
+    p50: float
+    """Median of a run of requests [s]."""
+    p90: float
+    """Ninetieth percentile [s]."""
+    p99: float
+    """Ninety-ninth percentile [s]."""
+
+
+@record
+class TokenBand:
+    """The P10 to P90 of a time, by errors over published runs."""
+
+    low: float
+    """Tenth percentile [s]."""
+    high: float
+    """Ninetieth percentile [s]."""
+
+
+@record
+class TokenPart:
+    """A part of a token's time; the parts sum to it."""
+
+    name: str
+    """Stable name."""
+    label: str
+    """For people."""
+    seconds: float
+    """Time [s]."""
+    share: float
+    """Fraction of the token's time [1]."""
+
+
+@record
+class CacheUse:
+    """Keys and values of one copy."""
+
+    bytes_per_token: float
+    """Bytes of a token over all layers and heads [byte]."""
+    capacity_tokens: float
+    """Tokens for which an attention group has room [1]."""
+    used: float
+    """Fraction of the room in use [1]."""
+    waiting: float
+    """Requests that wait for room [1]."""
+
+
+@record
+class ServeCost:
+    """Cost of tokens at a load, by the time that accelerators spend on them."""
+
+    accelerator_hour: float
+    """An accelerator-hour [currency]."""
+    per_million_output: float
+    """A million output tokens, without the time of prompts [currency]."""
+    per_million_input: float
+    """A million prompt tokens [currency]."""
+    per_million_output_all: float
+    """The whole cost over output tokens alone [currency per million]."""
+
+
+@record
+class ServeRow:
+    """Serving at one load."""
+
+    concurrency: float
+    """Requests under way on a copy [1]."""
+    rate_s: float
+    """Requests a second over all copies [1/s]."""
+    ttft_s: Latency
+    """Time to the first token."""
+    tpot_s: Latency
+    """Time of each further token."""
+    e2e_s: Latency
+    """Time of a whole request."""
+    output_tokens_s: float
+    """Output tokens a second over all copies [1/s]."""
+    output_tokens_s_gpu: float
+    """The same of an accelerator [1/s]."""
+    output_tokens_s_user: float
+    """Tokens a second that a user sees: 1 over the mean time of a token [1/s]."""
+    input_tokens_s: float
+    """Prompt tokens a second over all copies [1/s]."""
+    kv: CacheUse
+    """Keys and values."""
+    limited_by: str
+    """Part that takes most of a token's time: weights, experts, cache, compute, layers, sequences, communication,
+    fixed, prompts; or memory where requests wait for room."""
+    limited_by_label: str
+    """The same for people."""
+    parts: tuple[TokenPart, ...]
+    """Parts of a token's time, the largest first."""
+    meets: bool | None
+    """True if the load meets the targets; null without any."""
+    power_w: float | None
+    """Power of the accelerators in use, and of the rest of their nodes where a design gives it [W]; null if unknown."""
+    j_per_token: float | None
+    """Energy of an output token [J]; null if unknown."""
+    cost: ServeCost | None
+    """Cost; null without a price."""
+    band: TokenBand
+    """P10 to P90 of the mean time of a token."""
+
+
+@record
+class ServePlan:
+    """How one copy of a model is spread over accelerators."""
+
+    tensor: int
+    """Tensor parallelism."""
+    pipeline: int
+    """Pipeline stages."""
+    expert: int
+    """Expert parallelism."""
+    data: int
+    """Attention groups."""
+    gpus: int
+    """Accelerators of a copy."""
+    precision: str
+    """Precision of the weights."""
+    kv: str
+    """Precision of keys and values."""
+    chunk: int
+    """Most tokens of a step."""
+
+
+@record
+class ServeMemory:
+    """Memory of an accelerator [GiB]."""
+
+    limit_gib: float
+    """What the engine takes of the device."""
+    weights_gib: float
+    """Weights."""
+    reserve_gib: float
+    """Activations, graphs and communication."""
+    cache_gib: float
+    """Room for keys and values."""
+
+
+@record
+class Saturation:
+    """The largest load that memory and engine run at a time."""
+
+    rate_s: float
+    """Requests a second over all copies [1/s]."""
+    concurrency: float
+    """Requests under way on a copy [1]."""
+    cause: str
+    """What ends it: memory, the engine's limit on sequences, or prompts, which take all the time."""
+
+
+@record
+class ServeTargets:
+    """Latency targets, at a percentile."""
+
+    ttft_s: float | None
+    """Most time to the first token [s]."""
+    tpot_s: float | None
+    """Most time of a further token [s]."""
+    at: str
+    """mean, p50, p90 or p99."""
+
+
+@record
+class ServeChoice:
+    """A plan found by a search, at its best load."""
+
+    plan: ServePlan
+    """The plan."""
+    concurrency: float
+    """Requests under way on a copy [1]."""
+    output_tokens_s_gpu: float
+    """Output tokens a second of an accelerator [1/s]."""
+    output_tokens_s_user: float
+    """Tokens a second that a user sees [1/s]."""
+    ttft_s: float
+    """Mean time to the first token [s]."""
+    tpot_s: float
+    """Mean time of a further token [s]."""
+
+
+@record
+class ServeReport(Result):
+    """Output of `ffplan serve`."""
+
+    schema_version: str
+    """Version of this format."""
+    design: str | None
+    """Name of the design; null without one."""
+    accelerator: str
+    """Catalogue id of the accelerator."""
+    model: str
+    """Catalogue id of the model."""
+    engine: str
+    """Catalogue id of the engine."""
+    plan: ServePlan
+    """Plan of one copy."""
+    copies: int
+    """Copies of the model."""
+    idle: int
+    """Accelerators that no copy uses."""
+    prompt_tokens: float
+    """Mean tokens of a prompt [1]."""
+    output_tokens: float
+    """Mean tokens of an answer [1]."""
+    memory: ServeMemory
+    """Memory of an accelerator."""
+    rows: tuple[ServeRow, ...]
+    """Loads, the lowest first."""
+    best: int
+    """Position of the row that the answer is about."""
+    saturation: Saturation
+    """The largest load."""
+    targets: ServeTargets | None
+    """Targets; null without any."""
+    searched: int
+    """Points of the search [1]; 0 without one."""
+    choices: tuple[ServeChoice, ...]
+    """Plans with more tokens a second of an accelerator than any that serves a user as fast; the fastest for a user
+    first. Empty without a search."""
+    calibrated_on: str | None
+    """Accelerator of the runs behind the engine's constants; null where those of other accelerators stand in."""
+    runs: int
+    """Measured rows behind the constants [1]."""
+    price: str | None
+    """Where the price of an accelerator-hour is from; null without one."""
+    currency: str | None
+    """Currency of costs; null without any."""
+    assumptions: tuple[str, ...]
+    """What the model leaves out or assumes."""
+    catalog: tuple[CatalogFile, ...]
+    """Files read."""
+    unverified: tuple[UnverifiedFigure, ...]
+    """Recalled figures among those read."""
+
+
+SCHEMAS = {"serve": (ServeReport, "Output of `ffplan serve --format json`")}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,136 @@
+"""From parts of the catalogue to what formulas of serving take: a machine, constants, bytes of a weight."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.engines import ANY
+from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS, Deployment, Machine, Rates
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
+    from ffplan.catalog.engines import Engine, EngineRates
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.parts import Accelerator
+
+_COMPUTED = {
+    "bf16": ("bf16",),
+    "fp8": ("fp8", "bf16"),
+    "fp4": ("fp4", "fp8", "bf16"),
+    "mxfp4": ("bf16",),
+    "int4": ("bf16",),
+}
+"""Precisions at which GEMMs compute, best first, by that of the weights. INT4 and MXFP4 weights meet 16-bit
+activations, except where 4-bit units take MXFP4."""
+_NATIVE_FP4 = "fp4"
+_PEERLESS = 0.8
+"""Fraction of a scale-up network's rate taken for accelerators without measured collectives."""
+
+
+@record
+class EngineSpeed:
+    """Constants of an engine for one accelerator and precision, and where they come from."""
+
+    rates: Rates
+    source: str
+    """Accelerator of the runs behind them; `any` for the mean over accelerators."""
+    runs: int
+    """Measured rows behind them [1]."""
+
+
+def compute_precision(accelerator: Accelerator, precision: str) -> str:
+    """Return the precision at which GEMMs of quantised weights compute.
+
+    Args:
+        precision: that of the weights.
+
+    Returns:
+        The best that the accelerator has: weights of 4 or 8 bit meet 16-bit activations where it has no such units.
+    """
+    native = precision == "mxfp4" and _NATIVE_FP4 in accelerator.peak
+    ways = _COMPUTED["fp4" if native else precision]
+    return next((way for way in ways if way in accelerator.peak), ways[-1])
+
+
+def group_link(accelerator: Accelerator) -> float:
+    """Return the rate of collectives between accelerators of a node [byte/s], one direction.
+
+    Equation:
+        the measured plateau of a ring; else the scale-up network's rate times 0.8; else the PCIe link's
+
+    Source:
+        Catalogue; rings of NCCL reach 0.8 of the specified rate of NVLink (370 of 450 GB/s on H100).
+    """
+    if accelerator.collectives is not None and accelerator.collectives.ring is not None:
+        return float(accelerator.collectives.ring.value) * 1e9
+    if accelerator.nvlink is not None:
+        return float(accelerator.nvlink.value) * 1e9 * _PEERLESS
+    return float(accelerator.pcie.bandwidth.value if accelerator.pcie else 32.0) * 1e9
+
+
+def machine_of(accelerator: Accelerator, precision: str, link: Number | None = None) -> Machine:
+    """Return an accelerator as formulas of serving take it.
+
+    Args:
+        precision: precision of the weights.
+        link: rate of a group's collectives [byte/s]; that inside a node if omitted.
+    """
+    sixteen = accelerator.peak.get("bf16") or accelerator.peak["fp16"]
+    peak = accelerator.peak.get(compute_precision(accelerator, precision)) or sixteen  # type: ignore[call-overload]
+    return Machine(
+        bandwidth=float(accelerator.memory_bandwidth.value) * 1e9,
+        peak=float(peak.value) * 1e12,
+        peak16=float(sixteen.value) * 1e12,
+        memory=float(accelerator.memory.value),
+        link=group_link(accelerator) if link is None else link,
+    )
+
+
+def _rates(found: EngineRates, computed: str) -> Rates:
+    matrix = {"fp8": found.matrix_fp8, "fp4": found.matrix_fp4}.get(computed, found.matrix)
+    names = [name for name in Rates.__annotations__ if name != "matrix"]
+    return Rates(matrix=matrix.value, **{name: getattr(found, name).value for name in names})
+
+
+def engine_speed(engine: Engine, accelerator: Accelerator, precision: str) -> EngineSpeed:
+    """Return the constants of an engine on an accelerator; those for any accelerator where it has no runs."""
+    name = accelerator.id if accelerator.id in engine.rates else ANY
+    found = engine.rates[name]
+    return EngineSpeed(rates=_rates(found, compute_precision(accelerator, precision)), source=name, runs=found.runs)
+
+
+def deployment_of(
+    shape: Transformer,
+    precision: str,
+    cache: str,
+    computed: str,
+    *,
+    tensor: Number = 1,
+    pipeline: Number = 1,
+    data: Number = 1,
+    expert: Number = 1,
+) -> Deployment:
+    """Return a deployment with the bytes of its weights and of its keys and values.
+
+    Args:
+        precision: precision of the weights.
+        cache: precision of keys and values.
+        computed: precision at which GEMMs compute.
+        tensor: tensor parallelism [1].
+        pipeline: stages [1].
+        data: attention groups [1].
+        expert: expert parallelism [1].
+    """
+    attention = shape.attention_fp4 if precision in ("fp4", "mxfp4", "int4") else precision
+    attention = precision if attention == "fp4" else attention
+    return Deployment(
+        tensor=tensor,
+        pipeline=pipeline,
+        data=data,
+        expert=expert,
+        width=WIDTHS[precision],
+        attention_width=WIDTHS[attention],
+        cache_width=CACHE_WIDTHS[cache],
+        quantised=int(computed != "bf16"),
+    )

@@ -1,0 +1,286 @@
+"""Requests on one copy of a model: running sequences, latency and throughput in the mean.
+
+Sources:
+    [1] Little, Operations Research 9 (1961): requests in a system are its rate times the time of each.
+    [2] Yu et al., Orca, OSDI 2022: a request enters and leaves at any step (continuous batching).
+    [3] Kleinrock, Queueing Systems I (1975): mean wait of a single server with constant service time.
+    [4] Leviathan et al., arXiv 2211.17192: expected tokens of a speculative step.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ffplan.base.array_math import Number, choose, maximum, minimum
+from ffplan.base.record import record
+from ffplan.serving.step import Served, StepTime, prompt_seconds, step_time
+
+ROUNDS = 50
+"""Rounds of the bisection; the logarithm of the interval halves in each."""
+
+
+@record
+class Requests:
+    """Requests as formulas take them: lengths, and what speculation and a prefix cache save."""
+
+    prompt: Number
+    """Tokens of a prompt."""
+    output: Number
+    """Tokens of an answer."""
+    hit: Number = 0.0
+    """Fraction of a prompt whose keys and values are cached."""
+    drafted: Number = 0.0
+    """Tokens that a draft proposes for a step."""
+    accepted: Number = 0.0
+    """Chance that a drafted token is accepted."""
+    draft: Number = 0.0
+    """Time of a drafted token, as a fraction of a step."""
+    chunk: Number = 8192
+    """Most prompt tokens of a step."""
+    variation: Number = 0.0
+    """Squared coefficient of variation of the lengths of answers, by which a closed loop's requests follow each other
+    unevenly."""
+
+    @property
+    def computed(self) -> Number:
+        """Tokens of a prompt that are computed; the last is never cached."""
+        return maximum(self.prompt * (1 - self.hit), 1.0)
+
+    @property
+    def resident(self) -> Number:
+        """Tokens that a request holds, shared prefix apart, when its answer is complete."""
+        return self.computed + self.output
+
+
+@record
+class Steady:
+    """A load in the mean."""
+
+    running: Number
+    """Requests that hold keys and values in an attention group."""
+    decoding: Number
+    """Those of them that decode."""
+    waiting: Number
+    """Requests of a group that wait for room."""
+    rate: Number
+    """Requests a second of the whole copy [1/s]."""
+    ttft: Number
+    """Time to the first token [s]."""
+    tpot: Number
+    """Time of each further token [s]."""
+    step: StepTime
+    """Terms of a decoding step."""
+    prompts: Number
+    """Time that prompts of others add to a token [s]."""
+
+    def latency(self, output: Number) -> Number:
+        """Return the time of a whole request [s]."""
+        return self.ttft + maximum(output - 1, 0.0) * self.tpot
+
+
+def tokens_a_step(drafted: Number, accepted: Number) -> Number:
+    """Return the expected tokens of a step with speculation.
+
+    Args:
+        drafted: drafted tokens g [1].
+        accepted: chance a that one is accepted, each independently [1].
+
+    Returns:
+        Tokens [1]; 1 without a draft.
+
+    Equation:
+        (1 - a^(g + 1)) / (1 - a)
+
+    Source:
+        [4], equation 1.
+    """
+    rejected = maximum(1 - accepted, 1e-9)
+    tokens: Number = choose(drafted > 0, (1 - accepted ** (drafted + 1)) / rejected, 1.0)
+    return tokens
+
+
+def queue_wait(utilisation: Number, service: Number, most: Number, variation: Number = 1.0) -> Number:
+    """Return the mean wait of prompts for each other.
+
+    Args:
+        utilisation: fraction of the time that prompts take [1].
+        service: time of one [s].
+        most: other requests that may stand in front [1].
+        variation: squared coefficient of variation of the times between arrivals [1]; 1 if they are random.
+
+    Returns:
+        Seconds [s].
+
+    Equation:
+        min(c u service / (2 (1 - u)), most service / 2)
+
+    Source:
+        [3], Kingman's bound of a queue with constant service time, exact for random arrivals; a closed loop cannot
+        queue more requests than it has.
+    """
+    free = maximum(1 - utilisation, 1e-6)
+    return minimum(variation * utilisation * service / (2 * free), most * service / 2)
+
+
+def _step(served: Served, requests: Requests, sequences: Number) -> StepTime:
+    """Return a decoding step in the middle of the answers."""
+    return step_time(served, sequences, requests.prompt + requests.output / 2, 1 + requests.drafted)
+
+
+def _token_seconds(step: StepTime, requests: Requests) -> Number:
+    """Return the time of a token without prompts [s]: a step and its draft over the tokens that it yields."""
+    yielded = tokens_a_step(requests.drafted, requests.accepted)
+    return step.total * (1 + requests.draft * requests.drafted) / yielded
+
+
+def closed_loop(
+    served: Served,
+    requests: Requests,
+    concurrency: Number,
+    room: Number,
+    *,
+    residual: float = 0.0,
+    random: bool = False,
+) -> Steady:
+    """Return the mean of a load with a fixed number of requests under way.
+
+    Args:
+        concurrency: requests under way on the whole copy [1].
+        room: most requests that an attention group runs at a time, by memory or by the engine [1].
+        residual: fraction of a step that a request waits for [1]; 0 where it takes the place of one that ended.
+        random: requests arrive at random, and not each as another ends.
+
+    Returns:
+        Means over the requests.
+
+    Equation:
+        n = min(C / d, room) = B + X first, by bisection over those that decode, B = X output T; T = min(step / (1 - X
+        P), step + a full chunk), P the seconds of a prompt in a stage; X at most 1 / (P + step x prompt / chunk), and
+        what is left of n / X is wait; first token = wait for room + queue + prompt
+
+    Source:
+        [1]; [2]; [3].
+    """
+    group = concurrency / served.deployment.data
+    running = minimum(maximum(group, 1.0), maximum(room, 1.0))
+    others = maximum(running - 1, 0.0)
+    loop = _Loop(
+        served=served,
+        requests=requests,
+        prompt=prompt_seconds(served, requests.computed, requests.prompt - requests.computed),
+        # arrivals at random meet the mean of the others; one that takes another's place, all but itself
+        seen=1.0 if random else others / maximum(running, 1.0),
+        others=others,
+        variation=1.0 if random else requests.variation,
+        residual=residual,
+    )
+    low: Number = 1e-12 * running
+    high: Number = running + 0.0
+    for _ in range(ROUNDS):
+        decoding = (low * high) ** 0.5
+        point = _balance(loop, decoding)
+        many = (decoding + point.rate * point.first > running) | (point.rate > point.most)
+        high = choose(many, decoding, high)
+        low = choose(many, low, decoding)
+    rate = minimum(point.rate, point.most)
+    tpot = decoding / (rate * loop.later)
+    # beyond what prompts leave time for, requests wait for their prompts
+    first = maximum(point.first, (running - decoding) / rate)
+    queued = maximum(group - running, 0.0)
+    return Steady(
+        running=running,
+        decoding=decoding,
+        waiting=queued,
+        rate=rate * served.deployment.data,
+        ttft=first + queued / maximum(rate, 1e-12),
+        tpot=tpot,
+        step=point.step,
+        prompts=tpot - point.token,
+    )
+
+
+@record
+class _Loop:
+    """What stays while the sequences that decode are sought."""
+
+    served: Served
+    requests: Requests
+    prompt: Number
+    """Time of a prompt, over all stages of a pipeline [s]."""
+    seen: Number
+    """Part of all prompts that fall into the time of another request [1]."""
+    others: Number
+    variation: Number
+    residual: float
+
+    @property
+    def later(self) -> Number:
+        """Tokens of an answer after the first [1]; never 0, so that those that decode determine the rate."""
+        return maximum(self.requests.output - 1, 1e-6)
+
+
+@record
+class _Balance:
+    """Rates and times with some sequences that decode."""
+
+    step: StepTime
+    token: Number
+    rate: Number
+    """Requests a second of a group [1/s]."""
+    most: Number
+    """The same as prompts leave time for."""
+    first: Number
+
+
+def _balance(loop: _Loop, decoding: Number) -> _Balance:
+    """Return rates and times with a number of sequences that decode."""
+    served, requests, later = loop.served, loop.requests, loop.later
+    step = _step(served, requests, maximum(decoding, 1.0))
+    token = _token_seconds(step, requests)
+    # a pipeline computes prompts of others in its other stages
+    stage = loop.prompt / served.deployment.pipeline
+    share = requests.computed / requests.chunk
+    # each decodes for output x T, T = step / (1 - X P), or a step and a full chunk
+    rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / share))
+    service = loop.prompt + maximum(share, 1.0) * step.total
+    queue = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
+    step_wait = loop.residual * minimum(rate * service + decoding, 1.0) * step.total
+    return _Balance(
+        step=step,
+        token=token,
+        rate=rate,
+        most=1 / (stage + share * token),
+        first=served.rates.first + queue + step_wait + service,
+    )
+
+
+def open_loop(served: Served, requests: Requests, rate: Number, room: Number) -> Steady:
+    """Return the mean of a load that arrives at a rate, below saturation.
+
+    Args:
+        rate: requests a second on the whole copy [1/s].
+        room: most requests that an attention group runs at a time [1].
+
+    Returns:
+        Means over the requests; beyond saturation those of the largest rate.
+
+    Equation:
+        the concurrency at which the closed loop runs at the rate, by bisection
+
+    Source:
+        [1]: requests under way are the rate times the time of each.
+    """
+    low: Number = 0.0 * rate + served.deployment.data
+    high = maximum(room, 1.0) * served.deployment.data + 0.0 * rate
+    for _ in range(40):
+        middle = (low + high) / 2
+        reached = closed_loop(served, requests, middle, room, residual=0.5, random=True).rate >= rate
+        high = choose(reached, middle, high)
+        low = choose(reached, low, middle)
+    steady = closed_loop(served, requests, high, room, residual=0.5, random=True)
+    # at low rates fewer than one request is under way, and each is alone
+    rate = minimum(steady.rate, rate)
+    under_way = rate / served.deployment.data * steady.latency(requests.output)
+    # the step in progress is waited for only while there is one
+    spared = 0.5 * steady.step.total * maximum(1 - under_way, 0.0)
+    return replace(steady, rate=rate, running=minimum(steady.running, under_way), ttft=steady.ttft - spared)

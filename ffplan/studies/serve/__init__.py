@@ -1,0 +1,1 @@
+"""Serving a model: latency, throughput, power and cost of a load."""

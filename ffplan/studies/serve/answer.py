@@ -1,0 +1,53 @@
+"""What a person asks of a served model, answered: one plan, or the best of a search."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.models import Model
+from ffplan.studies.serve.search import search
+from ffplan.studies.serve.serve import ServeTask, serve
+from ffplan.studies.serve.setup import PlanRequest, serve_setup
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.serving import ServeReport
+    from ffplan.studies.serve.setup import Fleet
+
+DRAFTS = {"mtp": 0.05, "draft": 0.1, "ngram": 0.0}
+"""Time of a drafted token as a fraction of a step: one layer of many, a model a tenth of the size, none (estimates)."""
+_CHOSEN = ("precision", "tensor", "pipeline", "expert", "data", "chunk")
+
+
+@record
+class ServeQuestion:
+    """A model on an engine, a plan, and loads."""
+
+    model: Model
+    engine: Engine
+    request: PlanRequest
+    task: ServeTask
+    search: bool = False
+    """True to search what the request leaves open."""
+
+
+def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
+    """Return the report of a plan, or of the plan of a search with most tokens a second within the targets.
+
+    Raises:
+        ServeError: if the plan or the load is impossible.
+    """
+    model, engine, request, task = asked.model, asked.engine, asked.request, asked.task
+    if asked.search:
+        space = search(
+            catalog, model, engine, fleet, request=request, requests=task.load.requests, targets=task.targets
+        )
+        best = max(space.choices, key=lambda found: found.output_tokens_s_gpu).plan
+        request = replace(request, **{name: getattr(best, name) for name in _CHOSEN})
+        task = replace(task, choices=space.choices, searched=space.points)
+    requests = replace(task.load.requests, chunk=request.chunk or engine.chunk.value)
+    setup = serve_setup(catalog, model, engine, fleet, request=request, requests=requests)
+    return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))

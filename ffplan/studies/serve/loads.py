@@ -1,0 +1,112 @@
+"""Requests of a load: lengths and arrivals, drawn or from files, and a run of them on one copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats
+from ffplan.base.record import record
+from ffplan.serving.load import Requests, tokens_a_step
+from ffplan.serving.room import room_of
+from ffplan.serving.simulate import Arrivals, Times, pace_of, simulate
+from ffplan.serving.step import prompt_seconds
+
+if TYPE_CHECKING:
+    from ffplan.studies.serve.setup import ServeSetup
+
+LEAST_REQUESTS, MOST_REQUESTS = 400, 10_000
+"""Requests of a run [1]."""
+_TURNS = 12
+"""Requests of a run for each that is under way [1]."""
+
+
+@record
+class Trace:
+    """Requests with lengths, and times of arrival if it has them."""
+
+    prompts: Floats
+    outputs: Floats
+    times: Floats | None = None
+    """Seconds from the first request [s]."""
+
+
+@record
+class Load:
+    """What is asked of the copies."""
+
+    requests: Requests
+    """Mean lengths, and what speculation and a prefix cache save."""
+    trace: Trace | None = None
+    """Lengths to draw from, or to follow with their times."""
+    seed: int = 0
+
+
+def _lengths(load: Load, count: int, draw: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return computed prompt tokens and answer tokens of some requests."""
+    requests, trace = load.requests, load.trace
+    if trace is None:
+        return np.full(count, float(requests.computed)), np.full(count, float(requests.output))
+    chosen = draw.integers(0, len(trace.prompts), count)
+    return np.maximum(trace.prompts[chosen] * (1 - requests.hit), 1.0), trace.outputs[chosen]
+
+
+def run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
+    """Return latencies at a fixed number of requests under way on a copy.
+
+    The first requests are at every point of their answers, as in a system that has run for long; they are left out.
+    """
+    group = max(round(concurrency / float(setup.served.deployment.data)), 1)
+    count = min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS) + group
+    draw = np.random.default_rng(load.seed)
+    prompts, outputs = _lengths(load, count, draw)
+    outputs = outputs.copy()
+    outputs[:group] = np.maximum(np.round(outputs[:group] * draw.uniform(0, 1, group)), 1.0)
+    times = _run(setup, load, Arrivals(prompts, outputs, None, group), group)
+    return _without(times, group)
+
+
+def run_open(setup: ServeSetup, load: Load, rate: float) -> Times:
+    """Return latencies of requests that arrive at random at a rate on a copy [1/s], or as a trace says."""
+    draw = np.random.default_rng(load.seed)
+    share = rate / float(setup.served.deployment.data)
+    if load.trace is not None and load.trace.times is not None:
+        every = max(round(setup.copies * float(setup.served.deployment.data)), 1)
+        prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
+        return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]), None)
+    count = MOST_REQUESTS // 2
+    prompts, outputs = _lengths(load, count, draw)
+    arrivals = Arrivals(prompts, outputs, np.cumsum(draw.exponential(1 / share, count)))
+    # the first tenth finds an empty copy
+    return _without(_run(setup, load, arrivals, None), count // 10)
+
+
+def _run(setup: ServeSetup, load: Load, arrivals: Arrivals, group: int | None) -> Times:
+    requests = load.requests
+    most = int(setup.engine.sequences.value) if group is None else min(group, int(setup.engine.sequences.value))
+    prompt, output = float(np.mean(arrivals.prompts)), float(np.mean(arrivals.outputs))
+    shared = float(requests.prompt - requests.computed)
+    pace = pace_of(
+        setup.served,
+        most,
+        prompt=prompt,
+        context=prompt + output / 2,
+        drafted=float(requests.drafted),
+        draft=float(requests.draft),
+        yielded=float(tokens_a_step(requests.drafted, requests.accepted)),
+        cached=shared,
+    )
+    room = room_of(setup.use, setup.served.shape, prompt + output, most, shared)
+    # its own prompt passes all stages of a pipeline; `pace` has one stage's part
+    stages = float(setup.served.deployment.pipeline)
+    beyond = float(prompt_seconds(setup.served, prompt, shared)) * (1 - 1 / stages)
+    first = float(setup.served.rates.first) + beyond
+    return simulate(pace, arrivals, room, chunk=float(setup.chunk), first=first)
+
+
+def _without(times: Times, count: int) -> Times:
+    """Return a run without its first requests."""
+    from dataclasses import replace
+
+    return replace(times, ttft=times.ttft[count:], tpot=times.tpot[count:], e2e=times.e2e[count:])

@@ -1,0 +1,93 @@
+"""What an accelerator-hour costs, and what tokens cost by the time that accelerators spend on them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.prices import TERM_YEARS, RentBook
+from ffplan.results.serving import ServeCost
+from ffplan.serving.step import prompt_seconds
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.serving.load import Requests, Steady
+    from ffplan.studies.serve.setup import ServeSetup
+
+
+@record
+class HourPrice:
+    """Price of an accelerator-hour in use."""
+
+    hour: float
+    """Price [currency/h]."""
+    currency: str
+    source: str
+    """Where it is from, for people."""
+
+
+def price_of(setup: ServeSetup, catalog: Catalog) -> HourPrice | None:
+    """Return the price of an accelerator-hour: owned as `ffplan cost` has it, or the cheapest rent to sign.
+
+    Returns:
+        The price; None if the design has no prices, and no offer of the accelerator is known.
+    """
+    design = setup.fleet.design
+    if design is not None:
+        from ffplan.studies.cost.cost import accelerator_hour
+
+        owned = accelerator_hour(design, catalog)
+        if owned is not None:
+            return HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
+    return _rent(setup.fleet.accelerator.id, catalog)
+
+
+def _rent(accelerator: str, catalog: Catalog) -> HourPrice | None:
+    """Return the cheapest reserved offer of an accelerator; None without any."""
+    from ffplan.design.ownership_schema import Rent
+
+    book = catalog.entry(Rent().book).part
+    assert isinstance(book, RentBook)
+    known = [
+        (float(offer.price.value), name)
+        for name, offer in book.offers.items()
+        if offer.accelerator == accelerator and offer.term in TERM_YEARS and not offer.index
+    ]
+    if not known:
+        return None
+    price, name = min(known)
+    return HourPrice(price, book.currency, f"rent {name}")
+
+
+def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: HourPrice) -> ServeCost:
+    """Return the cost of tokens of a load.
+
+    Equation:
+        a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, answers
+        the rest
+    """
+    groups = float(setup.served.deployment.data)
+    hour = price.hour * setup.gpus
+    outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
+    inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
+    prompt = float(prompt_seconds(setup.served, requests.computed, requests.prompt - requests.computed))
+    # a stage of a pipeline computes its part of a prompt
+    share = min(float(steady.rate) / groups * prompt / float(setup.served.deployment.pipeline), 1.0)
+    return ServeCost(
+        accelerator_hour=price.hour,
+        per_million_output=hour * (1 - share) / outputs,
+        per_million_input=hour * share / inputs,
+        per_million_output_all=hour / outputs,
+    )
+
+
+def node_rest_power(setup: ServeSetup) -> float:
+    """Return an accelerator's part of the rest of its node [W]; 0 without a design."""
+    from ffplan.cost.power import component_sum
+
+    design = setup.fleet.design
+    if design is None or setup.fleet.accelerator.power is None:
+        return 0.0
+    group = design.compute
+    count = float(group.accelerators_per_node)
+    return (component_sum(group) - count * float(setup.fleet.accelerator.power.value)) / count

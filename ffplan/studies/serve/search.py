@@ -1,0 +1,231 @@
+"""Plans and loads of a copy searched as one array: most tokens a second of an accelerator for every speed to a user."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats, maximum
+from ffplan.base.record import record
+from ffplan.results.serving import ServeChoice, ServePlan
+from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, machine_of
+from ffplan.serving.load import Requests, closed_loop
+from ffplan.serving.memory import model_weights
+from ffplan.serving.room import memory_use, requests_with_room
+from ffplan.serving.step import Served
+from ffplan.studies.serve.setup import WIDEST, ServeError, link_of
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Bools
+    from ffplan.catalog.engines import Engine
+    from ffplan.catalog.models import Model, Transformer
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.serving import ServeTargets
+    from ffplan.studies.serve.setup import Fleet, PlanRequest
+
+_PRECISIONS = ("bf16", "fp8", "fp4")
+_CHUNKS = (2048, 4096, 8192, 16384)
+_GAIN = 1.002
+"""Least factor by which a point of the frontier has more tokens a second than the one before [1]."""
+_LOADS = 64
+"""Concurrencies of every plan [1]."""
+
+
+@record
+class Space:
+    """Points of a search, one array for each field."""
+
+    columns: dict[str, Floats]
+    choices: tuple[ServeChoice, ...]
+    points: int
+    """Points that were timed [1]."""
+
+
+@record
+class _Plan:
+    tensor: int
+    pipeline: int
+    data: int
+    expert: int
+    precision: str
+    chunk: int
+
+
+def _powers(most: int) -> list[int]:
+    return [2**power for power in range(max(most, 1).bit_length()) if 2**power <= most]
+
+
+def _plans(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[_Plan]:
+    """Return the plans to try: all that a request leaves open."""
+    widest = min(fleet.gpus, WIDEST)
+    tensors = [request.tensor] if request.tensor else [t for t in _powers(widest) if shape.heads % t == 0]
+    pipelines = _powers(8) if "pipeline" in engine.features else [1]
+    sixteen = {"bf16"} if "fp8" not in fleet.accelerator.peak else set()
+    precisions = [request.precision] if request.precision != "any" else [p for p in _PRECISIONS if p not in sixteen]
+    native = [p for p in precisions if p in fleet.accelerator.peak]
+    chunks = [request.chunk] if request.chunk else list(_CHUNKS)
+    plans = []
+    for tensor, pipeline, precision, chunk in product(tensors, pipelines, native or precisions, chunks):
+        plain = _Plan(tensor=tensor, pipeline=pipeline, data=1, expert=1, precision=precision, chunk=chunk)
+        plans.append(plain)
+        if shape.experts is None:
+            continue
+        if tensor > 1 and shape.experts.routed % tensor == 0:
+            plans.append(replace(plain, expert=tensor))
+        groups = _powers(widest // tensor)[1:] if "data-attention" in engine.features else []
+        plans += [
+            replace(plain, data=data, expert=tensor * data)
+            for data in groups
+            if shape.experts.routed % (tensor * data) == 0
+        ]
+    return [plan for plan in plans if plan.tensor * plan.pipeline * plan.data <= fleet.gpus]
+
+
+def search(
+    catalog: Catalog,
+    model: Model,
+    engine: Engine,
+    fleet: Fleet,
+    request: PlanRequest,
+    *,
+    requests: Requests,
+    targets: ServeTargets | None,
+) -> Space:
+    """Return the plans that no other beats in tokens a second of an accelerator and of a user.
+
+    Args:
+        catalog: where libraries are.
+        model: the model.
+        engine: the engine.
+        fleet: the accelerators.
+        request: what is fixed; precision `any` leaves it open.
+        requests: lengths, speculation and prefix cache.
+        targets: limits on mean latencies; points beyond are left out.
+
+    Raises:
+        ServeError: if no plan has room, or none meets the targets.
+    """
+    shape = model.transformer
+    if shape is None:
+        raise ServeError(f"--model: {model.id} is no transformer")
+    plans = _plans(shape, engine, fleet, request)
+    if not plans:
+        raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
+    served, chunk, numbers = _served(catalog, model, engine, fleet, plans, request)
+    use = memory_use(served, engine)
+    room = requests_with_room(use, shape, requests.computed, requests.output, requests.prompt - requests.computed)
+    top = np.asarray(room) * numbers["data"]
+    share = np.geomspace(0.01, 1, _LOADS)[:, None]
+    load = np.maximum(np.round(share * top), 1.0)
+    steady = closed_loop(served, replace(requests, chunk=chunk), load, room)
+    gpus = np.asarray(served.deployment.gpus, dtype=float)
+    columns = {
+        "load": load,
+        "gpu": np.asarray(steady.rate) * float(requests.output) / gpus,
+        "user": 1 / np.asarray(steady.tpot),
+        "ttft": np.asarray(steady.ttft),
+        "tpot": np.asarray(steady.tpot),
+    }
+    possible = np.broadcast_to(top >= 1, load.shape)
+    if not possible.any():
+        raise ServeError(f"{model.id} has no room in any plan on {fleet.gpus:,} accelerators", infeasible=True)
+    allowed = possible & _within(columns, targets)
+    if not allowed.any():
+        raise ServeError(_nearest(columns, possible, targets), infeasible=True)
+    kept = _frontier(columns["gpu"], columns["user"], allowed)
+    choices = tuple(_choice(plans[column], columns, (row, column), engine, request) for row, column in kept)
+    return Space(columns=columns, choices=choices, points=int(possible.sum()))
+
+
+def _within(columns: dict[str, Floats], targets: ServeTargets | None) -> Bools:
+    ttft = targets.ttft_s if targets and targets.ttft_s is not None else np.inf
+    tpot = targets.tpot_s if targets and targets.tpot_s is not None else np.inf
+    return np.asarray((columns["ttft"] <= ttft) & (columns["tpot"] <= tpot))
+
+
+def _nearest(columns: dict[str, Floats], possible: Bools, targets: ServeTargets | None) -> str:
+    """Return the message for targets that nothing meets: the nearest miss."""
+    assert targets is not None
+    over = np.ones_like(columns["ttft"])
+    for name, limit in (("ttft", targets.ttft_s), ("tpot", targets.tpot_s)):
+        if limit is not None:
+            over = np.maximum(over, columns[name] / limit)
+    place = np.unravel_index(np.argmin(np.where(possible, over, np.inf)), over.shape)
+    ttft, tpot = columns["ttft"][place], columns["tpot"][place]
+    return f"no plan meets the targets; the nearest has a TTFT of {ttft:.3g} s and a TPOT of {1e3 * tpot:.3g} ms"
+
+
+def _served(
+    catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, plans: list[_Plan], request: PlanRequest
+) -> tuple[Served, Floats, dict[str, Floats]]:
+    """Return all plans as one array, their chunks, and their sizes."""
+    shape, accelerator = model.transformer, fleet.accelerator
+    assert shape is not None
+    numbers = {
+        name: np.array([getattr(plan, name) for plan in plans], dtype=float)
+        for name in ("tensor", "pipeline", "data", "expert", "chunk")
+    }
+    groups = [max(plan.tensor, plan.expert) for plan in plans]
+    links = {ranks: link_of(fleet, catalog, ranks) for ranks in set(groups)}
+    kinds = sorted({plan.precision for plan in plans})
+    kind = np.array([kinds.index(plan.precision) for plan in plans])
+    speeds = [engine_speed(engine, accelerator, precision).rates for precision in kinds]
+    machines = [machine_of(accelerator, precision) for precision in kinds]
+    computed = [compute_precision(accelerator, precision) for precision in kinds]
+    caches = [request.kv or engine.cache.get(precision, "bf16") for precision in kinds]  # type: ignore[call-overload]
+    widths = [deployment_of(shape, *names) for names in zip(kinds, caches, computed, strict=True)]
+    fields = ("width", "attention_width", "cache_width", "quantised")
+    by_kind = {name: np.array([getattr(width, name) for width in widths], dtype=float)[kind] for name in fields}
+    sizes = {name: numbers[name] for name in ("tensor", "pipeline", "data", "expert")}
+    latency = np.array([links[ranks].latency for ranks in groups])
+    served = Served(
+        shape=shape,
+        weights=model_weights(shape),
+        deployment=replace(widths[0], **sizes, **by_kind),
+        machine=replace(
+            machines[0],
+            peak=np.array([machine.peak for machine in machines])[kind],
+            link=np.array([links[ranks].rate for ranks in groups]),
+        ),
+        rates=replace(
+            speeds[0],
+            matrix=np.array([speed.matrix for speed in speeds])[kind],
+            call=maximum(speeds[0].call, latency),
+        ),
+    )
+    return served, numbers["chunk"], numbers
+
+
+def _frontier(gpu: Floats, user: Floats, allowed: Bools) -> list[tuple[int, int]]:
+    """Return the points that no other beats in both, the fastest for a user first."""
+    rows, places = np.nonzero(allowed)
+    order = np.lexsort((-gpu[rows, places], -user[rows, places]))
+    rates = gpu[rows, places][order]
+    before = np.concatenate([[-np.inf], np.maximum.accumulate(rates)[:-1]])
+    kept = order[rates > _GAIN * before]
+    return [(int(rows[place]), int(places[place])) for place in kept]
+
+
+def _choice(
+    plan: _Plan, columns: dict[str, Floats], place: tuple[int, int], engine: Engine, request: PlanRequest
+) -> ServeChoice:
+    return ServeChoice(
+        plan=ServePlan(
+            tensor=plan.tensor,
+            pipeline=plan.pipeline,
+            expert=plan.expert,
+            data=plan.data,
+            gpus=plan.tensor * plan.pipeline * plan.data,
+            precision=plan.precision,
+            kv=request.kv or engine.cache.get(plan.precision, "bf16"),  # type: ignore[call-overload]
+            chunk=plan.chunk,
+        ),
+        concurrency=float(columns["load"][place]),
+        output_tokens_s_gpu=float(columns["gpu"][place]),
+        output_tokens_s_user=float(columns["user"][place]),
+        ttft_s=float(columns["ttft"][place]),
+        tpot_s=float(columns["tpot"][place]),
+    )

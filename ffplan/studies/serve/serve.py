@@ -1,0 +1,364 @@
+"""Serving a model on a fleet: rows of loads, the largest load within targets, and saturation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.formatting import GIB
+from ffplan.base.record import record
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.serving import (
+    CacheUse,
+    Latency,
+    Saturation,
+    ServeChoice,
+    ServeMemory,
+    ServePlan,
+    ServeReport,
+    ServeRow,
+    ServeTargets,
+    TokenBand,
+    TokenPart,
+)
+from ffplan.serving.load import Steady, closed_loop, open_loop
+from ffplan.serving.memory import cache_bytes, cached_tokens
+from ffplan.serving.power import accelerator_power
+from ffplan.serving.step import prompt_seconds
+from ffplan.studies.basis.provenance import files_read, recalled_figures
+from ffplan.studies.serve.loads import Load, run_closed, run_open
+from ffplan.studies.serve.money import node_rest_power, price_of, token_cost
+from ffplan.studies.serve.setup import ServeError
+
+if TYPE_CHECKING:
+    from ffplan.base.array_math import Floats
+    from ffplan.catalog.store import Catalog
+    from ffplan.serving.simulate import Times
+    from ffplan.studies.serve.money import HourPrice
+    from ffplan.studies.serve.setup import ServeSetup
+
+PART_LABELS = {
+    "weights": "reading weights",
+    "experts": "reading experts",
+    "cache": "reading keys and values",
+    "compute": "arithmetic of a step",
+    "layers": "kernels of the layers",
+    "sequences": "scheduling and sampling",
+    "communication": "collectives",
+    "fixed": "fixed time of a step",
+    "prompts": "prefill of other requests",
+}
+"""Parts of a token's time, for people."""
+STATISTICS = ("mean", "p50", "p90", "p99")
+_RELIEF = {
+    "memory": "--kv fp8 or more accelerators a copy",
+    "sequences": "more copies",
+    "prompts": "more accelerators, or a prefix cache",
+}
+"""What would serve more, by the cause of saturation."""
+_CURVE = 8
+"""Loads of a curve without a request for any [1]."""
+
+
+@record
+class ServeTask:
+    """What to report of a setup and a load."""
+
+    load: Load
+    concurrency: tuple[float, ...] = ()
+    """Requests under way on a copy [1]."""
+    rates: tuple[float, ...] = ()
+    """Requests a second over all copies [1/s]."""
+    targets: ServeTargets | None = None
+    choices: tuple[ServeChoice, ...] = ()
+    searched: int = 0
+
+
+def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
+    """Return a model served at some loads, or up to the largest load within targets.
+
+    Raises:
+        ServeError: if a rate is beyond saturation.
+    """
+    price = price_of(setup, catalog)
+    largest = saturation(setup, task.load)
+    rates = task.rates or _traced(task.load, largest)
+    loads = task.concurrency or (() if rates else _curve(setup, task, largest))
+    rows = [_row(setup, task, price, concurrency=value) for value in loads]
+    rows += [_row(setup, task, price, rate=_below(rate, largest)) for rate in rates]
+    best = _best(rows)
+    return _report(setup, catalog, task, rows=tuple(rows), best=best, largest=largest, price=price)
+
+
+def saturation(setup: ServeSetup, load: Load) -> Saturation:
+    """Return the load at which memory or the engine runs no more requests at a time."""
+    most = setup.most(load.requests)
+    counts = np.unique(np.geomspace(1, max(most, 1), 40))
+    rates = np.asarray(closed_loop(setup.served, load.requests, counts, most).rate)
+    # prompts can take so much of the time that more requests are no faster
+    place = int(np.argmax(rates >= 0.999 * rates.max()))
+    limit = float(setup.engine.sequences.value) * float(setup.served.deployment.data)
+    cause = "prompts" if place < len(counts) - 1 else "sequences" if most >= limit else "memory"
+    return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=float(counts[place]), cause=cause)
+
+
+def _traced(load: Load, largest: Saturation) -> tuple[float, ...]:
+    """Return the mean rate of a trace with times; nothing without times.
+
+    A trace may be above saturation for a while: its run has the latencies, and the mean rate gives the rest.
+
+    Raises:
+        ServeError: if its mean is.
+    """
+    if load.trace is None or load.trace.times is None:
+        return ()
+    rate = len(load.trace.times) / max(float(load.trace.times[-1]), 1e-9)
+    if rate >= largest.rate_s:
+        asks = f"--trace: {rate:.3g} requests a second on average, and at most {largest.rate_s:.3g} can be served"
+        raise ServeError(f"{asks}; {_RELIEF[largest.cause]} would relieve it", infeasible=True)
+    return (rate,)
+
+
+def _below(rate: float, largest: Saturation) -> float:
+    """Return a rate that is below saturation.
+
+    Raises:
+        ServeError: if it is not.
+    """
+    if rate < largest.rate_s:
+        return rate
+    relief = _RELIEF[largest.cause]
+    raise ServeError(
+        f"--rate {rate:g}: at most {largest.rate_s:.3g} requests a second can be served; {relief} would relieve it",
+        infeasible=True,
+    )
+
+
+def _curve(setup: ServeSetup, task: ServeTask, largest: Saturation) -> tuple[float, ...]:
+    """Return concurrencies up to saturation, and the largest within the targets."""
+    top = max(largest.concurrency, 1.0)
+    points = {float(int(value + 1e-9)) for value in np.geomspace(1, top, _CURVE)}
+    if task.targets is not None:
+        points.add(float(_most_within(setup, task, int(top))))
+    return tuple(sorted(point for point in points if point >= 1))
+
+
+def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
+    """Return the largest concurrency that meets the targets, by bisection; 1 if none does."""
+    targets = task.targets
+    assert targets is not None
+    low, high = 1, max(top, 1)
+    while low < high:
+        middle = (low + high + 1) // 2
+        steady, times = _closed(setup, task, float(middle))
+        if _within(targets, *_latencies(task, steady, times)[:2]):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def _within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
+    """Return whether latencies meet targets at their percentile."""
+    pairs = ((targets.ttft_s, ttft), (targets.tpot_s, tpot))
+    return all(limit is None or getattr(latency, targets.at) <= limit for limit, latency in pairs)
+
+
+def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
+    most = setup.most(task.load.requests) / float(setup.served.deployment.data)
+    steady = closed_loop(setup.served, task.load.requests, concurrency, most)
+    return steady, run_closed(setup, task.load, concurrency)
+
+
+def _latency(mean: float, values: Floats) -> Latency:
+    p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
+    return Latency(mean=mean, p50=p50, p90=p90, p99=p99)
+
+
+def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, Latency, Latency]:
+    """Return TTFT, TPOT and latency of a whole request."""
+    if task.load.trace is None and not times.crowded:
+        output = float(task.load.requests.output)
+        means = (float(steady.ttft), float(steady.tpot), float(steady.latency(output)))
+    else:
+        means = (float(times.ttft.mean()), float(times.tpot.mean()), float(times.e2e.mean()))
+    if task.load.requests.output <= 1:
+        times = replace(times, tpot=np.full_like(times.tpot, means[1]))  # no request has a second token
+    ttft, tpot, whole = (
+        _latency(mean, values) for mean, values in zip(means, (times.ttft, times.tpot, times.e2e), strict=True)
+    )
+    return ttft, tpot, whole
+
+
+def _row(
+    setup: ServeSetup, task: ServeTask, price: HourPrice | None, *, concurrency: float = 0.0, rate: float = 0.0
+) -> ServeRow:
+    """Return a load: a concurrency of each copy, or a rate over all copies."""
+    requests = task.load.requests
+    if rate:
+        most = setup.most(requests) / float(setup.served.deployment.data)
+        steady = open_loop(setup.served, requests, rate / setup.copies, most)
+        times = run_open(setup, task.load, rate / setup.copies)
+    else:
+        steady, times = _closed(setup, task, concurrency)
+    ttft, tpot, whole = _latencies(task, steady, times)
+    if times.crowded and not rate:
+        # what is computed again is in the run, and not in the formula
+        steady = replace(steady, rate=times.rate * float(setup.served.deployment.data))
+    served_s = float(steady.rate) * setup.copies
+    output_s = served_s * float(requests.output)
+    gpus = setup.gpus * setup.copies
+    power = _power(setup, task, steady)
+    power = None if power is None else power * gpus
+    parts = _parts(steady)
+    waits = float(steady.waiting) > 0 and parts[0].name != "prompts"
+    band = (setup.engine.band if setup.speed.runs else setup.engine.band_kin).value
+    return ServeRow(
+        concurrency=concurrency or served_s / setup.copies * whole.mean,
+        rate_s=served_s,
+        ttft_s=ttft,
+        tpot_s=tpot,
+        e2e_s=whole,
+        output_tokens_s=output_s,
+        output_tokens_s_gpu=output_s / gpus,
+        output_tokens_s_user=1 / tpot.mean,
+        input_tokens_s=served_s * float(requests.prompt),
+        kv=_cache(setup, task, steady),
+        limited_by="memory" if waits else parts[0].name,
+        limited_by_label="memory for keys and values" if waits else parts[0].label,
+        parts=parts,
+        meets=None if task.targets is None else _within(task.targets, ttft, tpot),
+        power_w=power,
+        j_per_token=None if power is None else power / output_s,
+        cost=token_cost(setup, requests, steady, price) if price else None,
+        band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
+    )
+
+
+def _parts(steady: Steady) -> tuple[TokenPart, ...]:
+    """Return the parts of a token's time, the largest first."""
+    from dataclasses import fields
+
+    total = float(steady.step.total)
+    decoding = float(steady.tpot - steady.prompts)
+    seconds = {field.name: float(getattr(steady.step, field.name)) / total * decoding for field in fields(steady.step)}
+    seconds["prompts"] = float(steady.prompts)
+    whole = float(steady.tpot)
+    found = [TokenPart(name, PART_LABELS[name], value, value / whole) for name, value in seconds.items() if value > 0]
+    return tuple(sorted(found, key=lambda part: -part.seconds))
+
+
+def _cache(setup: ServeSetup, task: ServeTask, steady: Steady) -> CacheUse:
+    """Return keys and values of a load: at the middle of the answers."""
+    requests, shape = task.load.requests, setup.served.shape
+    held = float(cached_tokens(shape, requests.computed + requests.output / 2)) * float(steady.running)
+    return CacheUse(
+        bytes_per_token=float(cache_bytes(shape, setup.served.deployment.cache_width)),
+        capacity_tokens=float(setup.use.tokens),
+        used=min(held / max(float(setup.use.tokens), 1.0), 1.0),
+        waiting=float(steady.waiting) * float(setup.served.deployment.data),
+    )
+
+
+def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
+    """Return the power of an accelerator and its part of the node [W]; None if the accelerator's is unknown."""
+    if setup.fleet.accelerator.power is None:
+        return None
+    requests, deployment = task.load.requests, setup.served.deployment
+    prompt = float(prompt_seconds(setup.served, requests.computed, requests.prompt - requests.computed))
+    busy = float(steady.rate) / float(deployment.data) * prompt / float(deployment.pipeline)
+    used = accelerator_power(setup.engine, setup.fleet.accelerator, setup.served, steady, busy)
+    return float(used) + node_rest_power(setup)
+
+
+def _best(rows: list[ServeRow]) -> int:
+    """Return the position of the row with most tokens a second, of those within the targets if there are any."""
+    if rows[0].meets is not None and not any(row.meets for row in rows):
+        return 0  # the lowest load is nearest to the targets
+    places = [place for place, row in enumerate(rows) if row.meets is not False]
+    return max(places, key=lambda place: rows[place].output_tokens_s)
+
+
+def plan_row(setup: ServeSetup) -> ServePlan:
+    """Return the plan of a copy as results have it."""
+    deployment = setup.served.deployment
+    return ServePlan(
+        tensor=int(deployment.tensor),
+        pipeline=int(deployment.pipeline),
+        expert=int(deployment.expert),
+        data=int(deployment.data),
+        gpus=setup.gpus,
+        precision=setup.precision,
+        kv=setup.kv,
+        chunk=setup.chunk,
+    )
+
+
+def _assumptions(setup: ServeSetup, task: ServeTask) -> tuple[str, ...]:
+    """Return what the model leaves out or assumes."""
+    requests, deployment, shape = task.load.requests, setup.served.deployment, setup.served.shape
+    said = [
+        "Experts are as likely as each other; their imbalance is within the constants.",
+        "Memory settings of the engine are its defaults, recalled.",
+    ]
+    if not setup.speed.runs:
+        said.append(
+            f"No run of {setup.engine.name} on {setup.fleet.accelerator.id} is known: other accelerators' constants "
+            "stand in."
+        )
+    if setup.fleet.design is None and setup.gpus > setup.fleet.domain:
+        said.append("One scale-up network joins the accelerators of a copy.")
+    if shape.latent is None and deployment.tensor > shape.key_value_heads:
+        copies = int(deployment.tensor) // shape.key_value_heads
+        said.append(f"{shape.key_value_heads} heads of keys and values on {deployment.tensor} ranks: {copies} copies.")
+    if requests.hit:
+        said.append("Cached prefixes are shared by all requests, and held once.")
+    if task.load.trace is None:
+        said.append("All requests have the same lengths.")
+    return tuple(said)
+
+
+def _report(
+    setup: ServeSetup,
+    catalog: Catalog,
+    task: ServeTask,
+    *,
+    rows: tuple[ServeRow, ...],
+    best: int,
+    largest: Saturation,
+    price: HourPrice | None,
+) -> ServeReport:
+    requests, use, design = task.load.requests, setup.use, setup.fleet.design
+    return ServeReport(
+        schema_version=SCHEMA_VERSION,
+        design=design.spec.name if design else None,
+        accelerator=setup.fleet.accelerator.id,
+        model=setup.model.id,
+        engine=setup.engine.id,
+        plan=plan_row(setup),
+        copies=setup.copies,
+        idle=setup.fleet.gpus - setup.copies * setup.gpus,
+        prompt_tokens=float(requests.prompt),
+        output_tokens=float(requests.output),
+        memory=ServeMemory(
+            limit_gib=float(use.limit) / GIB,
+            weights_gib=float(use.weights) / GIB,
+            reserve_gib=float(use.reserve) / GIB,
+            cache_gib=float(use.cache) / GIB,
+        ),
+        rows=rows,
+        best=best,
+        saturation=largest,
+        targets=task.targets,
+        searched=task.searched,
+        choices=task.choices,
+        calibrated_on=setup.speed.source if setup.speed.runs else None,
+        runs=setup.speed.runs,
+        price=price.source if price else None,
+        currency=price.currency if price else None,
+        assumptions=_assumptions(setup, task),
+        catalog=files_read(catalog),
+        unverified=recalled_figures(catalog),
+    )

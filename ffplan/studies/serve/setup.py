@@ -1,0 +1,363 @@
+"""From parts, a plan and options to what formulas of serving take, with the reasons why a plan cannot run."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.base.array_math import maximum
+from ffplan.base.formatting import GIB, number, plural
+from ffplan.base.record import record
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator
+from ffplan.collectives.timing import CollectiveQuery, chosen_time
+from ffplan.design.resolved import ResolvedDesign
+from ffplan.inputs.suggest import did_you_mean
+from ffplan.serving.hardware import (
+    EngineSpeed,
+    compute_precision,
+    deployment_of,
+    engine_speed,
+    group_link,
+    machine_of,
+)
+from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
+from ffplan.serving.step import Served
+
+if TYPE_CHECKING:
+    from ffplan.catalog.models import Transformer
+    from ffplan.catalog.store import Catalog
+    from ffplan.serving.load import Requests
+
+DEFAULT_ENGINE = "vllm"
+"""Engine of a request that names none."""
+WIDEST = 64
+"""Most tensor ranks of a plan that the study chooses [1]."""
+_LEAST_ROOM = 16
+"""Requests that must have room at a time for a plan to be taken by default [1]."""
+_LARGE, _SMALL = 256 * 2**20, 64 * 2**10
+"""Messages at which rate and latency of a group's collectives are taken [byte]."""
+
+
+class ServeError(ValueError):
+    """A plan that cannot run, or a load that cannot be served."""
+
+    def __init__(self, message: str, *, infeasible: bool = False) -> None:
+        super().__init__(message)
+        self.infeasible = infeasible
+        """True if no option is wrong, and the machine is too small."""
+
+
+@record
+class PlanRequest:
+    """How a copy is to be spread; None where the study chooses."""
+
+    precision: str
+    kv: str | None = None
+    tensor: int | None = None
+    pipeline: int = 1
+    expert: int | None = None
+    data: int = 1
+    chunk: int | None = None
+
+
+@record
+class Fleet:
+    """Accelerators to serve on."""
+
+    accelerator: Accelerator
+    gpus: int
+    """Accelerators [1]."""
+    design: ResolvedDesign | None = None
+    """Design that they belong to."""
+    domain: int = 8
+    """Accelerators behind one scale-up network [1]."""
+
+
+@record
+class ServeSetup:
+    """One copy of a model on its accelerators."""
+
+    model: Model
+    engine: Engine
+    speed: EngineSpeed
+    fleet: Fleet
+    request: PlanRequest
+    served: Served
+    use: MemoryUse
+    chunk: int
+    precision: str
+    kv: str
+
+    @property
+    def gpus(self) -> int:
+        """Accelerators of a copy [1]."""
+        return int(self.served.deployment.gpus)
+
+    @property
+    def copies(self) -> int:
+        """Copies that the fleet holds [1]."""
+        return self.fleet.gpus // self.gpus
+
+    def most(self, requests: Requests) -> float:
+        """Return how many requests a copy runs at a time [1]."""
+        groups = float(self.served.deployment.data)
+        shared = requests.prompt - requests.computed
+        room = requests_with_room(self.use, self.served.shape, requests.computed, requests.output, shared)
+        return float(room) * groups
+
+
+def engine_of(catalog: Catalog, text: str) -> Engine:
+    """Return the engine of a name such as vllm, vllm@0.12 or vllm-2026.
+
+    Args:
+        text: a catalogue id; or software, and a version: the release whose versions hold it, or the nearest.
+
+    Raises:
+        ServeError: if no engine has that name.
+    """
+    aside = catalog.fork()  # engines that are only looked at are no files of the report
+    engines = [part for name in catalog.ids_of("engine") if isinstance(part := aside.entry(name).part, Engine)]
+    software, _, version = text.lower().partition("@")
+    exact = [engine for engine in engines if engine.id == software]
+    named = exact or sorted((e for e in engines if e.software == software), key=lambda e: (e.date, e.id))
+    if not named:
+        known = sorted({e.software for e in engines} | {e.id for e in engines})
+        raise ServeError(f"--engine: no `{software}`; {did_you_mean(software, known, what='serving engine')}")
+    chosen = named[-1]
+    if version:
+        asked = _parts(version)
+        if not asked:
+            raise ServeError(f"--engine: `{version}` is no version; write {software}@{chosen.versions[-1]}")
+        older = [engine for engine in named if engine.versions and _parts(engine.versions[0]) <= asked]
+        chosen = older[-1] if older else named[0]
+    engine = catalog.entry(chosen.id).part
+    assert isinstance(engine, Engine)
+    return engine
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
+
+
+def default_precision(model: Model) -> str:
+    """Return the precision of a model's published weights."""
+    return model.transformer.checkpoint if model.transformer else "bf16"
+
+
+def fleet_of(design: ResolvedDesign) -> Fleet:
+    """Return the accelerators of a design's compute nodes.
+
+    Raises:
+        ServeError: if they have none.
+    """
+    from ffplan.studies.basis.job_layout import node_of
+
+    group = design.compute
+    if group.accelerator is None:
+        raise ServeError(f"{design.spec.name} has no accelerators")
+    return Fleet(
+        accelerator=group.accelerator,
+        gpus=int(design.accelerators),
+        design=design,
+        domain=int(node_of(design).domain_gpus),
+    )
+
+
+@record
+class GroupLink:
+    """Collectives among the ranks of a group."""
+
+    rate: float
+    """Bus bandwidth of large ones [byte/s]."""
+    latency: float = 0.0
+    """Time of a small one that crosses the network [s]; 0 inside a scale-up network, where the engine's own holds."""
+
+
+def link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
+    """Return rate and latency of collectives among the ranks of a group.
+
+    Args:
+        catalog: where the design's library is.
+        ranks: accelerators of the group [1].
+
+    Equation:
+        bus bandwidth of an allreduce of 256 MiB, and time of one of 64 KiB, on the design's nodes and fabric, as
+        `ffplan collective` times them; without a design, the rate of the accelerator's own scale-up network
+    """
+    if fleet.design is None or ranks < 2:
+        return GroupLink(group_link(fleet.accelerator))
+    from ffplan.catalog.library import Library
+    from ffplan.fabric.family import plan_fabric
+    from ffplan.studies.basis.job_layout import job_layout, node_of, own_library
+
+    design = fleet.design
+    library = catalog.get(Library, own_library(design), design.document, ())
+    job = job_layout(design, plan_fabric(design), node_of(design), ranks)
+    query = CollectiveQuery(operation="allreduce", library=library)
+    seconds = float(chosen_time(query, job, float(_LARGE)))
+    latency = float(chosen_time(query, job, float(_SMALL))) if ranks > fleet.domain else 0.0
+    return GroupLink(_LARGE / seconds * 2 * (ranks - 1) / ranks, latency)
+
+
+def _whole_tensor(shape: Transformer, tensor: int) -> bool:
+    """Return whether a model splits over a number of accelerators; copies of key-value heads are fine."""
+    return shape.heads % tensor == 0
+
+
+def serve_setup(
+    catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, request: PlanRequest, *, requests: Requests
+) -> ServeSetup:
+    """Return a copy of a model on a fleet, as a request says or by default.
+
+    By default a copy takes the fewest accelerators, a power of two, that have room for sixteen of the requests; with
+    expert parallelism at least as many.
+
+    Raises:
+        ServeError: if the plan is impossible, or nothing has room.
+    """
+    shape = model.transformer
+    if shape is None:
+        raise ServeError(f"--model: {model.id} is no transformer")
+    _refuse_features(engine, request)
+    if request.tensor is not None:
+        setup = _with_tensor(catalog, model, engine, fleet, request, request.tensor)
+        _refuse_full(setup, requests)
+        return setup
+    widest = max(min(fleet.gpus // (request.pipeline * request.data), WIDEST), 1)
+    least = 1 if request.expert is None or request.data > 1 else request.expert
+    setups = [
+        _with_tensor(catalog, model, engine, fleet, request, 2**power)
+        for power in range(widest.bit_length())
+        if _whole_tensor(shape, 2**power) and least <= 2**power <= widest
+    ]
+    roomy = [setup for setup in setups if setup.most(requests) >= _LEAST_ROOM]
+    some = [setup for setup in setups if setup.most(requests) >= 1]
+    if not setups or not some:
+        last = setups[-1] if setups else _with_tensor(catalog, model, engine, fleet, request, 1)
+        _refuse_full(last, requests)
+    return (roomy or some[-1:])[0]
+
+
+def _refuse_features(engine: Engine, request: PlanRequest) -> None:
+    """Refuse what an engine cannot do.
+
+    Raises:
+        ServeError: with the feature.
+    """
+    wanted = {
+        "pipeline": request.pipeline > 1,
+        "data-attention": request.data > 1 and (request.expert or 1) > 1,
+    }
+    for feature, asked in wanted.items():
+        if asked and feature not in engine.features:
+            raise ServeError(f"--engine: {engine.name} has no {feature}; it has {', '.join(engine.features)}")
+
+
+def _with_tensor(
+    catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, request: PlanRequest, tensor: int
+) -> ServeSetup:
+    """Return a copy with a number of tensor ranks.
+
+    Raises:
+        ServeError: if the model does not split so, or the fleet is too small.
+    """
+    shape = model.transformer
+    assert shape is not None
+    if not _whole_tensor(shape, tensor):
+        fitting = [str(ways) for ways in range(1, 129) if shape.heads % ways == 0]
+        raise ServeError(f"--tp {tensor}: {model.id} has {shape.heads} heads; write {', '.join(fitting[:8])}")
+    if request.pipeline > shape.layers:
+        raise ServeError(f"--pp {request.pipeline}: {model.id} has {shape.layers} layers")
+    expert = _expert_ways(shape, request, tensor, model.id)
+    gpus = tensor * request.pipeline * request.data
+    if gpus > fleet.gpus:
+        raise ServeError(
+            f"a copy takes {plural(gpus, 'accelerator')}, and there are {fleet.gpus:,}; write a smaller --tp, --pp or "
+            "--dp"
+        )
+    kv = request.kv or engine.cache.get(request.precision, "bf16")  # type: ignore[call-overload]
+    accelerator = fleet.accelerator
+    speed = engine_speed(engine, accelerator, request.precision)
+    deployment = deployment_of(
+        shape,
+        request.precision,
+        kv,
+        compute_precision(accelerator, request.precision),
+        tensor=tensor,
+        pipeline=request.pipeline,
+        data=request.data,
+        expert=expert,
+    )
+    group = tensor * request.data if expert > tensor else tensor
+    link = link_of(fleet, catalog, group)
+    served = Served(
+        shape=shape,
+        weights=model_weights(shape),
+        deployment=deployment,
+        machine=machine_of(accelerator, request.precision, link.rate),
+        rates=replace(speed.rates, call=maximum(speed.rates.call, link.latency)),
+    )
+    return ServeSetup(
+        model=model,
+        engine=engine,
+        speed=speed,
+        fleet=fleet,
+        request=request,
+        served=served,
+        use=memory_use(served, engine),
+        chunk=request.chunk or int(engine.chunk.value),
+        precision=request.precision,
+        kv=kv,
+    )
+
+
+def _expert_ways(shape: Transformer, request: PlanRequest, tensor: int, model: str) -> int:
+    """Return the expert parallelism of a plan.
+
+    Raises:
+        ServeError: if the model has no experts, or the ways are neither 1, nor those of the group.
+    """
+    ways = request.expert or 1
+    if ways == 1:
+        return 1
+    if shape.experts is None:
+        raise ServeError(f"--ep {ways}: {model} has no experts")
+    if ways not in (tensor, tensor * request.data):
+        both = sorted({1, tensor, tensor * request.data})
+        raise ServeError(f"--ep {ways}: experts spread over a tensor group or over all; write {_either(both)}")
+    if shape.experts.routed % ways:
+        raise ServeError(f"--ep {ways}: {shape.experts.routed} experts of {model} are not divisible by {ways}")
+    return ways
+
+
+def _either(values: list[int]) -> str:
+    return " or ".join(str(value) for value in values)
+
+
+def _refuse_full(setup: ServeSetup, requests: Requests) -> None:
+    """Refuse a plan without room for a single request.
+
+    Raises:
+        ServeError: with what would fit.
+    """
+    if setup.most(requests) >= 1:
+        return
+    limit, held = (
+        float(setup.use.limit) / GIB,
+        float(weight_memory(setup.served.weights, setup.served.deployment)) / GIB,
+    )
+    rest = "nothing is left for keys and values" if held >= limit else "a request of this length has no room beside it"
+    smaller = {"bf16": "fp8", "fp8": "fp4"}.get(setup.precision)
+    wider, more = 2 * int(setup.served.deployment.tensor), 2 * setup.gpus
+    ways = [f"--tp {wider}"] if more <= setup.fleet.gpus else [f"--gpus {more}"]
+    ways += [f"--precision {smaller}"] if smaller else []
+    each = f"each of {setup.gpus} accelerators" if setup.gpus > 1 else "one accelerator"
+    raise ServeError(
+        f"{setup.model.id} at {setup.precision} takes {number(held, 3)} of {number(limit, 3)} GiB on {each}, "
+        f"and {rest}; try {' or '.join(ways)}",
+        infeasible=True,
+    )

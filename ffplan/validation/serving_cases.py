@@ -1,0 +1,118 @@
+"""The format of measured serving runs; users write the same."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.engines import CachePrecision, ServedPrecision
+from ffplan.catalog.evidence import Source
+from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
+
+Column = Literal[
+    "concurrency", "batch", "prompt", "output", "ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s", "power_w"
+]
+"""What a number of a point is: requests under way or in a batch, tokens, latencies, output tokens a second, seconds
+of a whole batch, power of all accelerators."""
+ServingLoad = Literal["closed", "offline", "static"]
+"""Requests under way at a fixed number; all queued at once; one batch from prompt to last token."""
+Open = Literal[
+    "version", "engine", "deployment", "batch", "cache", "lengths", "memory", "prompt", "statistic", "speculation"
+]
+"""What a source leaves open, and the row assumes."""
+MEASURED = ("ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s")
+"""Columns that are measured."""
+
+
+class ServingRun(Frozen):
+    """Measured points of one deployment."""
+
+    id: Identifier
+    """Name of the run within its file."""
+    model: Identifier
+    """Catalogue id of the model."""
+    accelerator: Identifier
+    """Catalogue id of the accelerator."""
+    engine: Identifier
+    """Catalogue id of the engine."""
+    version: Text
+    """Version of the engine, or the date of the run."""
+    load: ServingLoad = "closed"
+    """Kind of load."""
+    precision: ServedPrecision
+    """Precision of the weights."""
+    cache: CachePrecision | None = None
+    """Precision of keys and values; the engine's own if omitted."""
+    tensor: Count = 1
+    """Tensor parallelism."""
+    pipeline: Count = 1
+    """Pipeline stages."""
+    data: Count = 1
+    """Attention groups."""
+    expert: Count = 1
+    """Expert parallelism."""
+    speculation: Literal["mtp", "draft", "ngram"] | None = None
+    """Speculative decoding; no row with it is modelled, since none gives the acceptance."""
+    memory: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Fraction of device memory that the engine took; its default if omitted."""
+    prompt: Count | None = None
+    """Tokens of a prompt, where no column gives them."""
+    output: Count | None = None
+    """Tokens of an answer, where no column gives them."""
+    shortest: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Least length as a fraction of the nominal one; lengths are drawn evenly from there on."""
+    statistic: Literal["mean", "median"] = "mean"
+    """Statistic of the latencies."""
+    open: Many[Open] = ()
+    """What the source leaves open."""
+    columns: Many[Column]
+    """Meaning of the numbers of a point."""
+    points: Annotated[Many[Annotated[tuple[float, ...], Field(strict=False)]], Field(min_length=1)]
+    """Measured points."""
+    scored: bool = True
+    """False where the rows are shown, but count in no summary; say why in `note`."""
+    note: Text | None = None
+    """Conditions and contradictions."""
+
+    @model_validator(mode="after")
+    def _complete(self) -> ServingRun:
+        wrong = None
+        load = "concurrency" in self.columns or "batch" in self.columns
+        if any(len(point) != len(self.columns) for point in self.points):
+            wrong = ("points", "a point has not one number for each column", "write as many numbers as `columns`")
+        elif any(not 0 < number < 1e9 for point in self.points for number in point):
+            wrong = ("points", "a number is not above 0", "leave out points without a measured value")
+        elif not set(self.columns) & set(MEASURED):
+            wrong = ("columns", "no column is measured", f"write one of {', '.join(MEASURED)}")
+        elif not load and self.load != "offline":
+            wrong = ("columns", "no column gives the load", "write `concurrency` or `batch`")
+        elif not all(getattr(self, name) is not None or name in self.columns for name in ("prompt", "output")):
+            wrong = ("prompt", "the tokens of prompt and answer are needed", "write `prompt` and `output`")
+        if wrong:
+            field, message, remedy = wrong
+            context = {"rule": "serving-cases", "message": message, "remedy": remedy, "field": field}
+            raise PydanticCustomError("rule", "{message}", context)
+        return self
+
+
+class ServingFile(Frozen):
+    """A file of measured serving runs."""
+
+    kind: Literal["serving-cases"]
+    """Kind of file."""
+    id: Identifier
+    """Name of the source; of a shipped file also its name."""
+    name: Text
+    """Name for people."""
+    source: Source
+    """Source of the values."""
+    note: Text | None = None
+    """Conditions of all runs."""
+    runs: Annotated[Many[ServingRun], Field(min_length=1)]
+    """The runs."""
+
+
+SCHEMAS = {"serving-cases": (ServingFile, "A file of measured serving runs")}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,260 @@
+"""Measured serving runs as data, replayed: the model's latencies and rates next to the measured ones."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ffplan.base.errors import InputError
+from ffplan.base.record import record
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.models import Model
+from ffplan.catalog.parts import Accelerator
+from ffplan.results.accuracy import AccuracyRow
+from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, machine_of
+from ffplan.serving.load import Requests, closed_loop
+from ffplan.serving.memory import model_weights
+from ffplan.serving.room import MemoryUse, memory_use, requests_with_room, room_of
+from ffplan.serving.simulate import Arrivals, pace_of, simulate
+from ffplan.serving.step import Served, prompt_seconds, step_time
+from ffplan.validation.serving_cases import ServingFile, ServingRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.inputs.document import Document
+    from ffplan.serving.plan import Rates
+
+_REQUESTS = 10
+"""Requests of a benchmark for each that is under way, as InferenceX runs."""
+_MOST_REQUESTS = 3000
+"""Most requests of a replayed run; its latencies are steady long before."""
+UNITS = {
+    "ttft_ms": "ttft_ms",
+    "tpot_ms": "tpot_ms",
+    "itl_ms": "tpot_ms",
+    "e2e_s": "e2e_s",
+    "tokens_s": "tokens_s",
+    "latency_s": "seconds",
+}
+"""Unit of a measured column."""
+
+
+@record
+class ServedRun:
+    """A measured run with what its points are computed from."""
+
+    run: ServingRun
+    served: Served
+    engine: Engine
+    computed: str
+    """Precision at which GEMMs compute."""
+    use: MemoryUse
+    own: bool
+    """True if the engine's constants rest on runs on this accelerator."""
+
+
+def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
+    """Return a run with parts of the catalogue.
+
+    Raises:
+        InputError: if a part is unknown, or the model is no transformer.
+    """
+    model = catalog.get(Model, run.model, document, (*path, "model"))
+    accelerator = catalog.get(Accelerator, run.accelerator, document, (*path, "accelerator"))
+    engine = catalog.get(Engine, run.engine, document, (*path, "engine"))
+    if model.transformer is None:
+        what = f"`{run.model}` is no transformer"
+        raise InputError(document.finding("serving-cases", (*path, "model"), what, "name a transformer"))
+    shape, computed = model.transformer, compute_precision(accelerator, run.precision)
+    speed = engine_speed(engine, accelerator, run.precision)
+    deployment = deployment_of(
+        shape,
+        run.precision,
+        run.cache or engine.cache.get(run.precision, "bf16"),
+        computed,
+        tensor=run.tensor,
+        pipeline=run.pipeline,
+        data=run.data,
+        expert=run.expert,
+    )
+    served = Served(
+        shape=shape,
+        weights=model_weights(shape),
+        deployment=deployment,
+        machine=machine_of(accelerator, run.precision),
+        rates=speed.rates,
+    )
+    return ServedRun(
+        run=run,
+        served=served,
+        engine=engine,
+        computed=computed,
+        use=memory_use(served, engine, run.memory),
+        own=speed.runs > 0,
+    )
+
+
+@record
+class ServedPoint:
+    """A measured point: its load, and its numbers by column."""
+
+    numbers: dict[str, float]
+    prompt: float
+    """Mean tokens of a prompt [1]."""
+    output: float
+    """Mean tokens of an answer [1]."""
+    load: float
+    """Requests under way or in the batch, on the whole copy [1]; those that have room if all are queued at once."""
+
+    def __getitem__(self, name: str) -> float:
+        return self.numbers[name]
+
+
+def points_of(served: ServedRun) -> Iterator[ServedPoint]:
+    """Yield the points of a run."""
+    run = served.run
+    mean = 0.5 * (1 + run.shortest)
+    for values in run.points:
+        numbers: dict[str, float] = dict(zip(run.columns, values, strict=True))
+        prompt = numbers.get("prompt", float(run.prompt or 1)) * mean
+        output = numbers.get("output", float(run.output or 1)) * mean
+        load = numbers.get("concurrency", numbers.get("batch"))
+        if load is None:
+            load = float(requests_with_room(served.use, served.served.shape, prompt, output)) * run.data
+        yield ServedPoint(numbers, prompt, output, load)
+
+
+def static_batch(served: Served, point: ServedPoint) -> float:
+    """Return the seconds of one batch from its prompts to its last tokens [s].
+
+    Equation:
+        batch x prompt seconds + output x step at the mean context
+    """
+    group = point.load / float(served.deployment.data)
+    prompts = group * float(prompt_seconds(served, point.prompt))
+    step = step_time(served, group, point.prompt + point.output / 2)
+    return prompts + point.output * float(step.total)
+
+
+def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
+    """Return latencies of a run at a fixed number of requests, as its client measures them."""
+    run, engine = served.run, served.engine
+    group = max(round(point.load / run.data), 1)
+    count = min(_REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
+    draw = np.random.default_rng(0)
+    lengths = draw.uniform(run.shortest, 1.0, (2, count)) / (0.5 * (1 + run.shortest))
+    arrivals = Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, group)
+    most = int(min(group, engine.sequences.value))
+    total = point.prompt + point.output
+    times = simulate(
+        pace_of(served.served, most),
+        arrivals,
+        room_of(served.use, served.served.shape, total, most),
+        chunk=float(engine.chunk.value),
+        first=float(served.served.rates.first),
+    )
+    statistic = np.mean if run.statistic == "mean" else np.median
+    return {"ttft_ms": float(statistic(times.ttft)) * 1e3, "tpot_ms": float(statistic(times.tpot)) * 1e3}
+
+
+def _decoding(served: ServedRun, point: ServedPoint) -> dict[str, float]:
+    """Return the median gap between tokens of a batch that decodes: most steps carry a prompt, or none does."""
+    group = point.load / served.run.data
+    step = float(step_time(served.served, group, point.prompt + point.output / 2).total)
+    prompt = float(prompt_seconds(served.served, point.prompt))
+    return {"itl_ms": (step + median_prompts(group / point.output) * prompt) * 1e3}
+
+
+def median_prompts(rate: float) -> float:
+    """Return the median number of prompts of a step.
+
+    Args:
+        rate: mean prompts of a step [1].
+
+    Equation:
+        floor(rate + 1/3 - 0.02 / rate), 0 below ln 2
+
+    Source:
+        Median of a Poisson variable; Choi, Proc. AMS 121 (1994).
+    """
+    return float(np.floor(rate + 1 / 3 - 0.02 / rate)) if rate > np.log(2) else 0.0
+
+
+def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
+    """Return the model's values of the measured columns of a point."""
+    run = served.run
+    if run.load == "static":
+        seconds = static_batch(served.served, point)
+        return {"latency_s": seconds, "tokens_s": point.load * point.output / seconds}
+    if run.load == "offline":
+        requests = Requests(prompt=point.prompt, output=point.output, chunk=float(served.engine.chunk.value))
+        steady = closed_loop(served.served, requests, point.load, point.load / run.data)
+        return {"tokens_s": float(steady.rate) * point.output}
+    if "batch" in run.columns:
+        return _decoding(served, point)
+    return _closed(served, point)
+
+
+def with_rates(served: ServedRun, rates: Rates) -> ServedRun:
+    """Return a run with other constants of its engine."""
+    return replace(served, served=replace(served.served, rates=rates))
+
+
+def _whole(point: ServedPoint) -> float:
+    """Return the measured time of a whole request [s], from its first token and the others."""
+    return (point["ttft_ms"] + (point.output - 1) * point["tpot_ms"]) / 1e3
+
+
+def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, model: float) -> AccuracyRow:
+    run, measured = served.run, _whole(point) if column == "e2e_s" else point[column]
+    higher = column == "tokens_s"
+    error = measured / model - 1 if higher else model / measured - 1
+    load = f"{point.load:,.0f}" if run.load != "offline" else "all"
+    assumed = {"deployment", "lengths", "prompt", "speculation"} & set(run.open)
+    kind = "estimated" if not served.own else "assumed" if assumed else "fitted"
+    return AccuracyRow(
+        source=file.id,
+        case=run.id,
+        what=f"{point.prompt:,.0f}/{point.output:,.0f} x {load}, {UNITS[column]}",
+        gpus=int(served.served.deployment.gpus),
+        size_bytes=None,
+        unit=UNITS[column],
+        measured=measured,
+        measured_high=None,
+        model=model,
+        error=error,
+        chosen="",
+        status=file.source.status,
+        kind=kind,
+        scored=run.scored and run.speculation is None,
+        note=run.note or (f"open: {', '.join(run.open)}" if run.open else None),
+    )
+
+
+def replay_serving(file: ServingFile, document: Document, catalog: Catalog) -> list[AccuracyRow]:
+    """Return the rows of a file of measured runs.
+
+    Raises:
+        InputError: if a part is unknown, or a model has no room on its accelerators.
+    """
+    rows = []
+    for position, run in enumerate(file.runs):
+        if run.speculation is not None:
+            continue  # no source gives the acceptance
+        path: tuple[Any, ...] = ("runs", position)
+        served = served_run(run, catalog, document, path)
+        for point in points_of(served):
+            if point.load < 1:
+                what = f"`{run.model}` at {run.precision} has no room on its accelerators"
+                raise InputError(document.finding("serving-cases", path, what, "correct the deployment"))
+            values = modelled(served, point)
+            names: list[str] = [name for name in run.columns if name in values]
+            if {"ttft_ms", "tpot_ms"} <= set(names):
+                values["e2e_s"] = (values["ttft_ms"] + (point.output - 1) * values["tpot_ms"]) / 1e3
+                names.append("e2e_s")
+            rows += [_row(file, served, point, name, values[name]) for name in names]
+    return rows

@@ -1,0 +1,90 @@
+"""Serving over random models and deployments: what more hardware, more requests and longer contexts can never do."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.catalog.models import Model
+from ffplan.catalog.store import Catalog
+from ffplan.serving.hardware import deployment_of
+from ffplan.serving.load import Requests, closed_loop, open_loop
+from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.step import Served, prompt_seconds, step_time
+from tests.unit.serving.conftest import MACHINE, RATES
+
+MODELS = ("llama3.1-8b", "llama3.1-70b", "mixtral-8x7b", "qwen3-235b-a22b", "deepseek-r1", "gpt-oss-120b", "gemma3-27b")
+
+
+@st.composite
+def served(draw: st.DrawFn) -> Served:
+    model = Catalog().entry(draw(st.sampled_from(MODELS))).part
+    assert isinstance(model, Model)
+    assert model.transformer is not None
+    shape, tensor = model.transformer, draw(st.sampled_from((1, 2, 4, 8)))
+    data = draw(st.sampled_from((1, 2, 4)))
+    shared = shape.experts is not None and data > 1 and draw(st.booleans())
+    precision = draw(st.sampled_from(("bf16", "fp8", "fp4")))
+    deployment = deployment_of(
+        shape,
+        precision,
+        draw(st.sampled_from(("bf16", "fp8"))),
+        precision,
+        tensor=tensor,
+        data=data,
+        pipeline=draw(st.sampled_from((1, 2))),
+        expert=tensor * data if shared else 1,
+    )
+    rates = replace(RATES, prompt_layer=draw(st.sampled_from((0.0, 3e-4))))
+    weights = model_weights(shape)
+    return Served(shape=shape, weights=weights, deployment=deployment, machine=MACHINE, rates=rates)
+
+
+REQUESTS = st.builds(Requests, prompt=st.integers(1, 30_000), output=st.integers(1, 4_000))
+COUNT = st.integers(1, 300)
+
+
+@given(model=served(), count=COUNT, context=st.integers(1, 100_000))
+def test_parts_are_never_below_zero_and_more_of_anything_is_no_slower(model: Served, count: int, context: int) -> None:
+    step = step_time(model, float(count), float(context))
+    assert all(getattr(step, field.name) >= 0 for field in fields(step))
+    for name in ("bandwidth", "peak", "link"):
+        better = replace(model, machine=replace(model.machine, **{name: 2 * getattr(model.machine, name)}))
+        assert step_time(better, float(count), float(context)).total <= step.total
+        assert prompt_seconds(better, float(context)) <= prompt_seconds(model, float(context))
+    assert step_time(model, float(count + 1), float(context)).total >= step.total
+    assert step_time(model, float(count), float(context + 1)).total >= step.total
+
+
+@given(model=served(), requests=REQUESTS, count=COUNT)
+def test_a_closed_loop_keeps_little_s_law(model: Served, requests: Requests, count: int) -> None:
+    groups = float(model.deployment.data)
+    concurrency = np.array([count, 2.0 * count]) * groups
+    steady = closed_loop(model, requests, concurrency, 10_000.0)
+    assert (
+        np.asarray(steady.rate) * float(prompt_seconds(model, requests.computed))
+        <= groups * float(model.deployment.pipeline) * 1.001
+    ).all()
+    under_way = np.asarray(steady.rate * steady.latency(requests.output))
+    assert under_way == pytest.approx(concurrency, rel=1e-3)
+    assert (np.diff(np.asarray(steady.tpot)) >= -1e-3 * np.asarray(steady.tpot)[0]).all()
+    assert (np.diff(np.asarray(steady.rate)) >= -1e-2 * np.asarray(steady.rate)[0]).all()
+    assert (np.asarray(steady.decoding) <= np.asarray(steady.running) + 1e-9).all()
+
+
+@given(model=served(), requests=REQUESTS, share=st.floats(0.05, 0.8))
+def test_an_open_loop_serves_its_rate(model: Served, requests: Requests, share: float) -> None:
+    most = float(np.asarray(closed_loop(model, requests, 64.0 * model.deployment.data, 64.0).rate))
+    steady = open_loop(model, requests, share * most, 64.0)
+    assert steady.rate == pytest.approx(share * most, rel=1e-3)
+
+
+@given(model=served())
+def test_more_ranks_hold_no_more_weights(model: Served) -> None:
+    held = weight_memory(model.weights, model.deployment)
+    wider = replace(model.deployment, tensor=2 * model.deployment.tensor)
+    assert 0 < weight_memory(model.weights, wider) <= held

@@ -1,0 +1,42 @@
+"""Published serving rates beside the model, with the shipped constants."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ffplan.catalog.store import Catalog
+from ffplan.validation.replay import case_files, replay_files
+
+if TYPE_CHECKING:
+    from ffplan.results.accuracy import AccuracyReport
+
+
+@cache
+def report() -> AccuracyReport:
+    return replay_files("serving", case_files("serving"), Catalog())
+
+
+@pytest.mark.parametrize(
+    ("unit", "most"), [("tpot_ms", 0.065), ("ttft_ms", 0.25), ("e2e_s", 0.075), ("tokens_s", 0.09)]
+)
+def test_median_errors_of_published_runs(unit: str, most: float) -> None:
+    scores = {score.name: score for score in report().bands}
+    assert scores[unit].n > 200
+    assert scores[unit].median < most
+
+
+def test_every_published_row_without_speculation_is_modelled() -> None:
+    assert len(report().rows) > 1_500
+    assert all(row.model > 0 for row in report().rows)
+
+
+def test_deepseek_s_day_adds_up() -> None:
+    # 608 and 168 billion tokens a day at the rates of a node: 95.5 and 131.4 nodes, the stated mean of 226.75
+    prefill, decode = 608e9 / 86_400 / 73_700, 168e9 / 86_400 / 14_800
+    assert (round(prefill, 1), round(decode, 1)) == (95.5, 131.4)
+    assert prefill + decode == pytest.approx(226.75, rel=0.001)
+    # 2 dollars a GPU-hour over 168 billion output tokens: 0.518 a million
+    assert pytest.approx(0.518, abs=0.0005) == 226.75 * 8 * 24 * 2 / 168e3

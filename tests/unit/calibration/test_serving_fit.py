@@ -1,0 +1,73 @@
+"""The joint fit of serving engines: it finds constants that made times, and leaves what no row says to its prior."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ffplan.calibration.serving_fit import NAMES, PRIORS, Fit, Observation, observed
+from ffplan.catalog.store import Catalog
+from ffplan.inputs.document import read_document
+from ffplan.inputs.validate import validate
+from ffplan.validation.serving_cases import ServingFile
+from ffplan.validation.serving_replay import median_prompts, points_of, served_run, static_batch
+from tests.support import ROOT
+
+FOLDER = ROOT / "catalogs" / "measurements" / "serving"
+
+
+def observations(name: str) -> list[Observation]:
+    path = FOLDER / f"{name}.yaml"
+    document = read_document(Path(path))
+    file = validate(ServingFile, document)
+    catalog = Catalog()
+    found = []
+    for position, run in enumerate(file.runs):
+        served = served_run(run, catalog, document, ("runs", position))
+        for point in points_of(served):
+            found += observed(served, point, file.id)
+    return found
+
+
+def test_constants_that_made_the_times_are_found_again() -> None:
+    seen = observations("aiconfigurator-silicon")
+    truth = Fit(seen)
+    made = [replace(one, seconds=float(time)) for one, time in zip(seen, truth.predicted(seen), strict=True)]
+    again = Fit(made).predicted(made)
+    errors = np.abs(again / [one.seconds for one in made] - 1)
+    # first tokens have few rows, and lean on their priors
+    assert np.median(errors) < 0.01
+    assert errors.max() < 0.15
+
+
+def test_the_fit_is_near_what_was_measured() -> None:
+    seen = [one for one in observations("aiconfigurator-silicon") if not one.terms["first"]]
+    errors = np.abs(Fit(seen).predicted(seen) / [one.seconds for one in seen] - 1)
+    assert np.median(errors) < 0.05
+
+
+def test_an_unknown_group_has_the_base_values() -> None:
+    fit = Fit(observations("trtllm-0-9"))
+    base = fit.constants((None, None, None, None))
+    assert fit.constants(("x", "x", "x", "x")) == base
+    assert set(base) == set(NAMES)
+    # no row of that file has experts, nor latent attention: the prior stays
+    assert base["expert_layer"] == pytest.approx(PRIORS["expert_layer"][0])
+    assert base["latent_layer"] == pytest.approx(PRIORS["latent_layer"][0])
+
+
+def test_prompts_of_the_median_step() -> None:
+    assert [median_prompts(rate) for rate in (0.5, 0.7, 1.7, 10.0)] == [0, 1, 2, 10]
+
+
+def test_a_static_batch_is_its_prompts_and_its_steps() -> None:
+    document = read_document(FOLDER / "trtllm-0-9.yaml")
+    file = validate(ServingFile, document)
+    served = served_run(file.runs[0], Catalog(), document, ("runs", 0))
+    points = list(points_of(served))
+    whole = static_batch(served.served, points[0])
+    longer = static_batch(served.served, replace(points[0], output=2 * points[0].output))
+    assert whole < longer < 2.2 * whole
