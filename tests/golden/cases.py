@@ -21,6 +21,7 @@ PAGES = {
     ("import", "nccl"): "nccl-topologies",
     ("accuracy", "communication"): "measured-cases",
     ("accuracy", "training"): "measured-cases",
+    ("accuracy", "serving"): "measured-cases",
     ("measure", "fit"): "recordings",
     ("acceptance", "superpod-h100-4su"): "logs",
     ("audit", "fire-flyer-2"): "as-built",
@@ -134,6 +135,16 @@ tables:
     columns: [gpus, batch, micro_batch, tensor, data, pipeline, seconds]
     rows:
       - [8, 64, 2, 2, 2, 1, 2.5]
+"""
+
+RUNS = """\
+kind: serving-cases
+id: cases
+name: my runs
+source: {title: "our cluster", date: "2026-11", grade: measured, status: V}
+runs:
+  - {id: one, model: llama3.1-8b, accelerator: h100-sxm-80gb, engine: vllm-2026, version: "0.12", precision: bf16,
+     prompt: 1024, output: 128, columns: [concurrency, tpot_ms], points: [[8, 10.2, 1]]}
 """
 
 
@@ -530,6 +541,13 @@ CASES = (
         raw=MEASURED.replace("communication-cases", "training-cases").encode(),
         command=("accuracy", "communication", "--cases"),
         file="cases.yaml",
+    ),
+    Case("serving-row", raw=RUNS.encode(), command=("accuracy", "serving", "--cases"), file="cases.yaml"),
+    Case(
+        "requests",
+        raw=b"prompt,output\n1024,128\n1024,x\n",
+        command=("serve", "fire-flyer-2", "--model", "llama3-8b", "--lengths"),
+        file="lengths.csv",
     ),
     Case("training-row", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
     Case(
