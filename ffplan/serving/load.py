@@ -243,13 +243,18 @@ def _balance(loop: _Loop, decoding: Number) -> _Balance:
     # each decodes for output x T, T = step / (1 - X P), or a step and a full chunk
     rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / share))
     service = loop.prompt + maximum(share, 1.0) * step.total
-    queue = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
+    most = 1 / (stage + share * token)
+    serial = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
+    # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
+    shared = loop.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * stage)
+    crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, loop.others, loop.variation)
+    queue = maximum(minimum(serial, shared), crowded)
     step_wait = loop.residual * minimum(rate * service + decoding, 1.0) * step.total
     return _Balance(
         step=step,
         token=token,
         rate=rate,
-        most=1 / (stage + share * token),
+        most=most,
         first=served.rates.first + queue + step_wait + service,
     )
 
