@@ -47,6 +47,11 @@ class Requests:
         return maximum(self.prompt * (1 - self.hit), 1.0)
 
     @property
+    def shared(self) -> Number:
+        """Tokens of a prompt that are cached, which all requests share and which are held once."""
+        return self.prompt - self.computed
+
+    @property
     def resident(self) -> Number:
         """Tokens that a request holds, shared prefix apart, when its answer is complete."""
         return self.computed + self.output
@@ -167,7 +172,7 @@ def closed_loop(
     loop = _Loop(
         served=served,
         requests=requests,
-        prompt=prompt_seconds(served, requests.computed, requests.prompt - requests.computed),
+        prompt=prompt_seconds(served, requests.computed, requests.shared),
         # arrivals at random meet the mean of the others; one that takes another's place, all but itself
         seen=1.0 if random else others / maximum(running, 1.0),
         others=others,
@@ -257,6 +262,25 @@ def _balance(loop: _Loop, decoding: Number) -> _Balance:
         most=most,
         first=served.rates.first + queue + step_wait + service,
     )
+
+
+def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:
+    """Return the fraction of the time that an accelerator computes prompts.
+
+    Args:
+        rate: requests a second of the whole copy [1/s].
+
+    Returns:
+        Fraction [1].
+
+    Equation:
+        min(1, X / d x P / p): a stage of a pipeline computes its part of a prompt
+
+    Source:
+        [1].
+    """
+    prompt = prompt_seconds(served, requests.computed, requests.shared)
+    return minimum(rate / served.deployment.data * prompt / served.deployment.pipeline, 1.0)
 
 
 def open_loop(served: Served, requests: Requests, rate: Number, room: Number) -> Steady:

@@ -14,7 +14,6 @@ from ffplan.serving.memory import (
     paged_tokens,
     weight_memory,
 )
-from ffplan.serving.simulate import Room
 
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
@@ -107,17 +106,3 @@ def requests_with_room(
     tokens = prompt + output * (1.0 if use.whole else 0.5)
     kept = cached_tokens(shape, paged_tokens(maximum(tokens, 1.0), use.block))
     return minimum(maximum(use.tokens - shared, 0.0) / kept, use.most)
-
-
-def room_of(use: MemoryUse, shape: Transformer, tokens: float, most: int, shared: float = 0.0) -> Room:
-    """Return the room of an attention group as a run takes it.
-
-    Args:
-        use: memory of an accelerator.
-        shape: the model.
-        tokens: tokens of a usual request [1], by which layers with a window keep fewer.
-        most: most sequences at a time [1].
-        shared: tokens in front that all requests share, held once [1].
-    """
-    kept = float(cached_tokens(shape, tokens)) / tokens
-    return Room(max(float(use.tokens) - shared, 0.0) / kept, most, whole=use.whole)

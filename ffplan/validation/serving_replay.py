@@ -16,8 +16,9 @@ from ffplan.results.accuracy import AccuracyRow
 from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, machine_of
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
-from ffplan.serving.room import MemoryUse, memory_use, requests_with_room, room_of
-from ffplan.serving.simulate import Arrivals, pace_of, simulate
+from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
+from ffplan.serving.run import run_requests
+from ffplan.serving.simulate import Arrivals
 from ffplan.serving.step import Served, prompt_seconds, step_time
 from ffplan.validation.serving_cases import ServingFile, ServingRun
 
@@ -140,23 +141,20 @@ def static_batch(served: Served, point: ServedPoint) -> float:
     return prompts + point.output * float(step.total)
 
 
+def _requests(served: ServedRun, point: ServedPoint) -> Requests:
+    """Return the mean requests of a point."""
+    return Requests(prompt=point.prompt, output=point.output, chunk=float(served.engine.chunk.value))
+
+
 def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     """Return latencies of a run at a fixed number of requests, as its client measures them."""
-    run, engine = served.run, served.engine
+    run = served.run
     group = max(round(point.load / run.data), 1)
     count = min(_REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
     draw = np.random.default_rng(0)
     lengths = draw.uniform(run.shortest, 1.0, (2, count)) / (0.5 * (1 + run.shortest))
     arrivals = Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, group)
-    most = int(min(group, engine.sequences.value))
-    total = point.prompt + point.output
-    times = simulate(
-        pace_of(served.served, most),
-        arrivals,
-        room_of(served.use, served.served.shape, total, most),
-        chunk=float(engine.chunk.value),
-        first=float(served.served.rates.first),
-    )
+    times = run_requests(served.served, served.use, _requests(served, point), arrivals)
     statistic = np.mean if run.statistic == "mean" else np.median
     return {"ttft_ms": float(statistic(times.ttft)) * 1e3, "tpot_ms": float(statistic(times.tpot)) * 1e3}
 
@@ -191,8 +189,7 @@ def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
         seconds = static_batch(served.served, point)
         return {"latency_s": seconds, "tokens_s": point.load * point.output / seconds}
     if run.load == "offline":
-        requests = Requests(prompt=point.prompt, output=point.output, chunk=float(served.engine.chunk.value))
-        steady = closed_loop(served.served, requests, point.load, point.load / run.data)
+        steady = closed_loop(served.served, _requests(served, point), point.load, point.load / run.data)
         return {"tokens_s": float(steady.rate) * point.output}
     if "batch" in run.columns:
         return _decoding(served, point)

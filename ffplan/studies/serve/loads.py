@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.load import Requests, tokens_a_step
-from ffplan.serving.room import room_of
-from ffplan.serving.simulate import Arrivals, Times, pace_of, simulate
-from ffplan.serving.step import prompt_seconds
+from ffplan.serving.load import Requests
+from ffplan.serving.run import run_requests
+from ffplan.serving.simulate import Arrivals, Times
 
 if TYPE_CHECKING:
     from ffplan.studies.serve.setup import ServeSetup
@@ -63,8 +63,7 @@ def run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     prompts, outputs = _lengths(load, count, draw)
     outputs = outputs.copy()
     outputs[:group] = np.maximum(np.round(outputs[:group] * draw.uniform(0, 1, group)), 1.0)
-    times = _run(setup, load, Arrivals(prompts, outputs, None, group), group)
-    return _without(times, group)
+    return _without(_run(setup, load, Arrivals(prompts, outputs, None, group)), group)
 
 
 def run_open(setup: ServeSetup, load: Load, rate: float) -> Times:
@@ -74,39 +73,18 @@ def run_open(setup: ServeSetup, load: Load, rate: float) -> Times:
     if load.trace is not None and load.trace.times is not None:
         every = max(round(setup.copies * float(setup.served.deployment.data)), 1)
         prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
-        return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]), None)
+        return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]))
     count = MOST_REQUESTS // 2
     prompts, outputs = _lengths(load, count, draw)
     arrivals = Arrivals(prompts, outputs, np.cumsum(draw.exponential(1 / share, count)))
     # the first tenth finds an empty copy
-    return _without(_run(setup, load, arrivals, None), count // 10)
+    return _without(_run(setup, load, arrivals), count // 10)
 
 
-def _run(setup: ServeSetup, load: Load, arrivals: Arrivals, group: int | None) -> Times:
-    requests = load.requests
-    most = int(setup.engine.sequences.value) if group is None else min(group, int(setup.engine.sequences.value))
-    prompt, output = float(np.mean(arrivals.prompts)), float(np.mean(arrivals.outputs))
-    shared = float(requests.prompt - requests.computed)
-    pace = pace_of(
-        setup.served,
-        most,
-        prompt=prompt,
-        context=prompt + output / 2,
-        drafted=float(requests.drafted),
-        draft=float(requests.draft),
-        yielded=float(tokens_a_step(requests.drafted, requests.accepted)),
-        cached=shared,
-    )
-    room = room_of(setup.use, setup.served.shape, prompt + output, most, shared)
-    # its own prompt passes all stages of a pipeline; `pace` has one stage's part
-    stages = float(setup.served.deployment.pipeline)
-    beyond = float(prompt_seconds(setup.served, prompt, shared)) * (1 - 1 / stages)
-    first = float(setup.served.rates.first) + beyond
-    return simulate(pace, arrivals, room, chunk=float(setup.chunk), first=first)
+def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
+    return run_requests(setup.served, setup.use, load.requests, arrivals)
 
 
 def _without(times: Times, count: int) -> Times:
     """Return a run without its first requests."""
-    from dataclasses import replace
-
     return replace(times, ttft=times.ttft[count:], tpot=times.tpot[count:], e2e=times.e2e[count:])

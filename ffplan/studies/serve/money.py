@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.catalog.prices import TERM_YEARS, RentBook
 from ffplan.results.serving import ServeCost
-from ffplan.serving.step import prompt_seconds
+from ffplan.serving.load import prompt_share
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -66,13 +66,10 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
         a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, answers
         the rest
     """
-    groups = float(setup.served.deployment.data)
     hour = price.hour * setup.gpus
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
-    prompt = float(prompt_seconds(setup.served, requests.computed, requests.prompt - requests.computed))
-    # a stage of a pipeline computes its part of a prompt
-    share = min(float(steady.rate) / groups * prompt / float(setup.served.deployment.pipeline), 1.0)
+    share = float(prompt_share(setup.served, requests, steady.rate))
     return ServeCost(
         accelerator_hour=price.hour,
         per_million_output=hour * (1 - share) / outputs,

@@ -116,7 +116,7 @@ def search(
         raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
     served, chunk, numbers = _served(catalog, model, engine, fleet, plans, request)
     use = memory_use(served, engine)
-    room = requests_with_room(use, shape, requests.computed, requests.output, requests.prompt - requests.computed)
+    room = requests_with_room(use, shape, requests.computed, requests.output, requests.shared)
     top = np.asarray(room) * numbers["data"]
     share = np.geomspace(0.01, 1, _LOADS)[:, None]
     load = np.maximum(np.round(share * top), 1.0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,10 +23,9 @@ from ffplan.results.serving import (
     TokenBand,
     TokenPart,
 )
-from ffplan.serving.load import Steady, closed_loop, open_loop
+from ffplan.serving.load import Steady, closed_loop, open_loop, prompt_share
 from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.power import accelerator_power
-from ffplan.serving.step import prompt_seconds
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.loads import Load, run_closed, run_open
 from ffplan.studies.serve.money import node_rest_power, price_of, token_cost
@@ -96,7 +95,7 @@ def saturation(setup: ServeSetup, load: Load) -> Saturation:
     """Return the load at which memory or the engine runs no more requests at a time."""
     most = setup.most(load.requests)
     counts = np.unique(np.geomspace(1, max(most, 1), 40))
-    rates = np.asarray(closed_loop(setup.served, load.requests, counts, most).rate)
+    rates = np.asarray(closed_loop(setup.served, load.requests, counts, setup.room(load.requests)).rate)
     # prompts can take so much of the time that more requests are no faster
     place = int(np.argmax(rates >= 0.999 * rates.max()))
     limit = float(setup.engine.sequences.value) * float(setup.served.deployment.data)
@@ -167,8 +166,7 @@ def _within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
 
 
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
-    most = setup.most(task.load.requests) / float(setup.served.deployment.data)
-    steady = closed_loop(setup.served, task.load.requests, concurrency, most)
+    steady = closed_loop(setup.served, task.load.requests, concurrency, setup.room(task.load.requests))
     return steady, run_closed(setup, task.load, concurrency)
 
 
@@ -198,8 +196,7 @@ def _row(
     """Return a load: a concurrency of each copy, or a rate over all copies."""
     requests = task.load.requests
     if rate:
-        most = setup.most(requests) / float(setup.served.deployment.data)
-        steady = open_loop(setup.served, requests, rate / setup.copies, most)
+        steady = open_loop(setup.served, requests, rate / setup.copies, setup.room(requests))
         times = run_open(setup, task.load, rate / setup.copies)
     else:
         steady, times = _closed(setup, task, concurrency)
@@ -239,8 +236,6 @@ def _row(
 
 def _parts(steady: Steady) -> tuple[TokenPart, ...]:
     """Return the parts of a token's time, the largest first."""
-    from dataclasses import fields
-
     total = float(steady.step.total)
     decoding = float(steady.tpot - steady.prompts)
     seconds = {field.name: float(getattr(steady.step, field.name)) / total * decoding for field in fields(steady.step)}
@@ -266,9 +261,7 @@ def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
     """Return the power of an accelerator and its part of the node [W]; None if the accelerator's is unknown."""
     if setup.fleet.accelerator.power is None:
         return None
-    requests, deployment = task.load.requests, setup.served.deployment
-    prompt = float(prompt_seconds(setup.served, requests.computed, requests.prompt - requests.computed))
-    busy = float(steady.rate) / float(deployment.data) * prompt / float(deployment.pipeline)
+    busy = prompt_share(setup.served, task.load.requests, steady.rate)
     used = accelerator_power(setup.engine, setup.fleet.accelerator, setup.served, steady, busy)
     return float(used) + node_rest_power(setup)
 

@@ -102,12 +102,14 @@ class ServeSetup:
         """Copies that the fleet holds [1]."""
         return self.fleet.gpus // self.gpus
 
+    def room(self, requests: Requests) -> float:
+        """Return how many requests an attention group runs at a time [1]."""
+        shape = self.served.shape
+        return float(requests_with_room(self.use, shape, requests.computed, requests.output, requests.shared))
+
     def most(self, requests: Requests) -> float:
         """Return how many requests a copy runs at a time [1]."""
-        groups = float(self.served.deployment.data)
-        shared = requests.prompt - requests.computed
-        room = requests_with_room(self.use, self.served.shape, requests.computed, requests.output, shared)
-        return float(room) * groups
+        return self.room(requests) * float(self.served.deployment.data)
 
 
 def engine_of(catalog: Catalog, text: str) -> Engine:

@@ -12,9 +12,10 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, group_link, machine_of
-from ffplan.serving.load import Requests, closed_loop, open_loop, queue_wait, tokens_a_step
+from ffplan.serving.load import Requests, closed_loop, open_loop, prompt_share, queue_wait, tokens_a_step
 from ffplan.serving.power import accelerator_power
-from ffplan.serving.room import memory_use, requests_with_room, room_of
+from ffplan.serving.room import memory_use, requests_with_room
+from ffplan.serving.run import run_requests
 from ffplan.serving.simulate import Arrivals, Room, pace_of, simulate
 from ffplan.serving.step import prompt_seconds, step_time
 
@@ -90,8 +91,7 @@ def test_means_agree_with_a_run_of_requests(served: Callable[..., Served], rate:
     draw = np.random.default_rng(1)
     arrivals = Arrivals(np.full(count, 1024.0), np.full(count, 256.0), np.cumsum(draw.exponential(1 / rate, count)))
     use = memory_use(model, engine())
-    room = room_of(use, model.shape, 1280.0, 512)
-    times = simulate(pace_of(model, 512), arrivals, room, chunk=8192.0, first=20e-3)
+    times = run_requests(model, replace(use, most=512.0), REQUESTS, arrivals)
     steady = open_loop(model, REQUESTS, rate, 512.0)
     assert times.tpot[400:].mean() == pytest.approx(steady.tpot, rel=0.04)
     assert times.ttft[400:].mean() == pytest.approx(steady.ttft, rel=0.05)
@@ -111,6 +111,15 @@ def test_a_cached_prefix_saves_its_prompt(served: Callable[..., Served]) -> None
     )
     assert hit.tpot == pytest.approx(plain.tpot)
     assert replace(REQUESTS, hit=0.5).resident == 512 + 256
+
+
+def test_the_share_of_prompts_is_that_of_a_stage(served: Callable[..., Served]) -> None:
+    alone = prompt_seconds(served(), 1024.0)
+    assert prompt_share(served(), REQUESTS, 2.0) == pytest.approx(2 * alone)
+    assert prompt_share(served(pipeline=4, data=2), REQUESTS, 2.0) == pytest.approx(
+        prompt_seconds(served(pipeline=4), 1024.0) / 4
+    )
+    assert prompt_share(served(), REQUESTS, 1000.0) == 1
 
 
 def test_room_for_whole_answers_or_for_prompts(served: Callable[..., Served]) -> None:
