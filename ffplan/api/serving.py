@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Unpack
 
 from ffplan.api.designs import Design, load
@@ -14,9 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
-    from ffplan.results.serving import ServeReport, ServeTargets
-    from ffplan.studies.serve.serve import ServeTask
+    from ffplan.results.serving import ServeReport
+    from ffplan.serving.load import Requests
     from ffplan.studies.serve.setup import Fleet, PlanRequest
 
 _WHO = "serve"
@@ -34,7 +34,11 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
         InputError: if the design is wrong.
         UsageError: if a name is unknown, or the plan or load is impossible.
     """
-    from ffplan.studies.serve.setup import PlanRequest, ServeError
+    from ffplan.catalog.models import Model
+    from ffplan.studies.serve.answer import ServeQuestion, answer
+    from ffplan.studies.serve.loads import Load
+    from ffplan.studies.serve.serve import ServeTask, targets_of
+    from ffplan.studies.serve.setup import ServeError, engine_of
 
     refuse_unknown(serve, ServeKeywords, options)
     loads = _numbers(options.get("concurrency", ()), "concurrency")
@@ -42,81 +46,57 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     if loads and rates:
         raise UsageError(f"{_WHO}: give concurrency or rate, not both")
     owner = load(design) if design is not None else None
-    fleet, catalog = _fleet(owner, options.get("accelerator"), options.get("gpus"))
-    task = _task(
-        options.get("prompt", 1024),
-        options.get("output", 1024),
-        options.get("prefix_hit", 0.0),
-        options.get("speculate"),
-    )
-    task = replace(
-        task,
-        load=replace(task.load, seed=options.get("seed", 0)),
-        concurrency=loads,
-        rates=rates,
-        targets=_targets(options.get("ttft"), options.get("tpot"), options.get("at", "p99")),
-    )
-    searching = options.get("search", False)
-    plan = PlanRequest(
-        precision=options.get("precision") or ("any" if searching else ""),
-        kv=options.get("kv"),
-        tensor=options.get("tensor"),
-        pipeline=options.get("pipeline", 1),
-        expert=options.get("expert"),
-        data=options.get("data", 1),
-        chunk=options.get("chunk"),
-    )
     try:
-        return _answer(fleet, catalog, (model, options.get("engine", "vllm")), plan, task, search=searching)
+        fleet, catalog = _fleet(owner, options.get("accelerator"), options.get("gpus"))
+        engine = engine_of(catalog, options.get("engine", "vllm"))
+        task = ServeTask(
+            load=Load(requests=_requests(engine, options), seed=options.get("seed", 0)),
+            concurrency=loads,
+            rates=rates,
+            targets=targets_of(options.get("ttft"), options.get("tpot"), options.get("at", "p99")),
+        )
+        question = ServeQuestion(
+            model=part_of(catalog, Model, model, f"{_WHO}: model"),
+            engine=engine,
+            request=_plan(options),
+            task=task,
+            search=options.get("search", False),
+        )
+        return answer(fleet, catalog, question)
     except ServeError as error:
         raise UsageError(f"{_WHO}: {error}") from None
 
 
-def _task(prompt: float, output: float, prefix_hit: float, speculate: tuple[str, int, float] | None) -> ServeTask:
-    """Return requests without loads.
+def _plan(options: ServeKeywords) -> PlanRequest:
+    """Return what is given of a plan."""
+    from ffplan.studies.serve.setup import PlanRequest
+
+    return PlanRequest(
+        precision=options.get("precision"),
+        kv=options.get("kv"),
+        tensor=options.get("tensor"),
+        pipeline=options.get("pipeline"),
+        expert=options.get("expert"),
+        data=options.get("data"),
+        chunk=options.get("chunk"),
+    )
+
+
+def _requests(engine: Engine, options: ServeKeywords) -> Requests:
+    """Return the mean requests.
 
     Raises:
+        ServeError: if the engine has no such speculation.
         UsageError: if a length or a fraction is none.
     """
     from ffplan.serving.load import Requests
-    from ffplan.studies.serve.answer import DRAFTS
-    from ffplan.studies.serve.loads import Load
-    from ffplan.studies.serve.serve import ServeTask
+    from ffplan.studies.serve.answer import speculation
 
-    if not (prompt >= 1 and output >= 1 and 0 <= prefix_hit < 1):
+    prompt, output, hit = options.get("prompt", 1024), options.get("output", 1024), options.get("prefix_hit", 0.0)
+    if not (prompt >= 1 and output >= 1 and 0 <= hit < 1):
         raise UsageError(f"{_WHO}: prompt and output are at least 1, prefix_hit is at least 0 and below 1")
-    kind, drafted, accepted = speculate or ("ngram", 0, 0.0)
-    if kind not in DRAFTS or not (0 <= drafted <= 64 and 0 <= accepted < 1):
-        raise UsageError(f"{_WHO}: speculate: give a kind ({', '.join(DRAFTS)}), tokens up to 64 and a chance below 1")
-    requests = Requests(
-        prompt=prompt, output=output, hit=prefix_hit, drafted=drafted, accepted=accepted, draft=DRAFTS[kind]
-    )
-    return ServeTask(load=Load(requests=requests))
-
-
-def _answer(
-    fleet: Fleet,
-    catalog: Catalog,
-    names: tuple[str, str],
-    plan: PlanRequest,
-    task: ServeTask,
-    *,
-    search: bool,
-) -> ServeReport:
-    from ffplan.catalog.models import Model
-    from ffplan.studies.serve.answer import ServeQuestion, answer
-    from ffplan.studies.serve.setup import default_precision, engine_of
-
-    model = part_of(catalog, Model, names[0], f"{_WHO}: model")
-    plan = replace(plan, precision=plan.precision or default_precision(model))
-    engine = engine_of(catalog, names[1])
-    return answer(fleet, catalog, ServeQuestion(model=model, engine=engine, request=plan, task=task, search=search))
-
-
-def _targets(ttft: float | None, tpot: float | None, at: str) -> ServeTargets | None:
-    from ffplan.results.serving import ServeTargets
-
-    return None if ttft is None and tpot is None else ServeTargets(ttft_s=ttft, tpot_s=tpot, at=at)
+    drafted = options.get("speculate")
+    return Requests(prompt=prompt, output=output, hit=hit, **(speculation(engine, *drafted) if drafted else {}))
 
 
 def _numbers(value: float | Sequence[float], what: str) -> tuple[float, ...]:
@@ -135,7 +115,8 @@ def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> 
     """Return the accelerators to serve on.
 
     Raises:
-        UsageError: without a design or an accelerator, with both, or with more accelerators than there are.
+        ServeError: if the design has fewer.
+        UsageError: without a design or an accelerator, or with both.
     """
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
@@ -147,7 +128,4 @@ def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> 
         catalog = Catalog()
         part = part_of(catalog, Accelerator, str(accelerator), f"{_WHO}: accelerator")
         return Fleet(accelerator=part, gpus=gpus or 1), catalog
-    fleet = fleet_of(design.resolved)
-    if gpus is not None and not 1 <= gpus <= fleet.gpus:
-        raise UsageError(f"{_WHO}: gpus: give 1 to {fleet.gpus:,}")
-    return replace(fleet, gpus=gpus or fleet.gpus), design.catalog
+    return fleet_of(design.resolved, gpus), design.catalog

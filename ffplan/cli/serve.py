@@ -12,7 +12,7 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
-from ffplan.cli.loading import choice, parsed, read_text, resolved_design
+from ffplan.cli.loading import parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -42,19 +42,17 @@ from ffplan.cli.serve_options import (
     TensorOption,
     TraceOption,
 )
-from ffplan.studies.serve.serve import ServeTask
-from ffplan.studies.serve.setup import PlanRequest
+from ffplan.studies.serve.serve import ServeTask, targets_of
+from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
-    from ffplan.results.serving import ServeReport, ServeTargets
+    from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.loads import Trace
     from ffplan.studies.serve.setup import Fleet
 
 _WHO = "ffplan serve"
-_PRECISIONS = ("bf16", "fp8", "fp4", "mxfp4", "int4")
-_KINDS = ("mtp", "draft", "ngram")
 _RATE = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*(?:/\s*(s|sec|min|h|hour|day))?")
 _PERIODS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "day": 86400.0}
 _MOST_ROWS = 64
@@ -66,10 +64,9 @@ def _fleet(
     """Return the accelerators to serve on.
 
     Raises:
-        UsageError: without a design or an accelerator, with both, or with more accelerators than there are.
+        ServeError: if the design has fewer.
+        UsageError: without a design or an accelerator, or with both.
     """
-    from dataclasses import replace
-
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
     from ffplan.studies.serve.setup import Fleet, fleet_of
@@ -84,34 +81,20 @@ def _fleet(
         ), parts
     assert design is not None
     resolved, parts = resolved_design(design, catalog)
-    fleet = fleet_of(resolved)
-    if gpus is not None and gpus > fleet.gpus:
-        raise UsageError(f"{_WHO}: --gpus {gpus:,}: {design} has {fleet.gpus:,}")
-    return replace(fleet, gpus=gpus or fleet.gpus), parts
-
-
-def _refuse(concurrency: str | None, rate: str | None, precision: str | None, kv: str | None) -> None:
-    """Refuse options that contradict each other, and unknown precisions.
-
-    Raises:
-        UsageError: with the reason.
-    """
-    if concurrency and rate:
-        what = "--concurrency keeps requests under way, --rate lets them arrive"
-        raise UsageError(f"{_WHO}: {what}; write one of the two")
-    for value, known, option in ((precision, _PRECISIONS, "--precision"), (kv, ("bf16", "fp8"), "--kv")):
-        if value is not None:
-            choice(value, known, option)
+    return fleet_of(resolved, gpus), parts
 
 
 def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     """Return concurrencies or rates.
 
     Raises:
-        UsageError: if one is malformed, or they are too many.
+        UsageError: if both are given, one is malformed, or they are too many.
     """
     from ffplan.cli.series import series
 
+    if concurrency and rate:
+        what = "--concurrency keeps requests under way, --rate lets them arrive"
+        raise UsageError(f"{_WHO}: {what}; write one of the two")
     found = series(concurrency, f"{_WHO}: --concurrency", sizes=False) if concurrency else _rates(rate)
     if len(found) > _MOST_ROWS:
         raise UsageError(f"{_WHO}: more than {_MOST_ROWS} loads; ask for fewer")
@@ -151,24 +134,21 @@ def _speculation(text: str | None, engine: Engine) -> dict[str, float]:
     """Return what speculation adds to requests.
 
     Raises:
-        UsageError: if it is malformed, or the engine has none of that kind.
+        ServeError: if the engine has none of that kind, or a number is out of range.
+        UsageError: if it is malformed.
     """
-    from ffplan.studies.serve.answer import DRAFTS
+    from ffplan.studies.serve.answer import speculation
 
     if text is None:
         return {}
     kind, _, rest = text.partition(":")
     width, _, chance = rest.partition(":")
-    choice(kind, _KINDS, "--speculate")
     try:
         drafted, accepted = int(width), float(chance)
     except ValueError:
-        drafted, accepted = 0, 0.0
-    if not (1 <= drafted <= 64 and 0 <= accepted < 1):
-        raise UsageError(f"{_WHO}: --speculate: `{text}`: write a kind, tokens and a chance, such as mtp:3:0.8")
-    if kind not in engine.features:
-        raise UsageError(f"{_WHO}: --speculate: {engine.name} has no {kind}; it has {', '.join(engine.features)}")
-    return {"drafted": drafted, "accepted": accepted, "draft": DRAFTS[kind]}
+        what = f"{_WHO}: --speculate: `{text}`"
+        raise UsageError(f"{what}: write a kind, tokens and a chance, such as mtp:3:0.8") from None
+    return speculation(engine, kind, drafted, accepted)
 
 
 def _trace(lengths: str | None, trace: str | None) -> Trace | None:
@@ -206,17 +186,6 @@ def _seconds(text: str | None, option: str) -> float | None:
     return parsed(lambda: parse_quantity(text, DURATION), option, "serve") if text else None
 
 
-def _targets(ttft: str | None, tpot: str | None, at: str) -> ServeTargets | None:
-    from ffplan.results.serving import ServeTargets
-    from ffplan.studies.serve.serve import STATISTICS
-
-    choice(at, STATISTICS, "--at")
-    first, each = _seconds(ttft, "--ttft"), _seconds(tpot, "--tpot")
-    if first is None and each is None:
-        return None
-    return ServeTargets(ttft_s=first, tpot_s=each, at=at)
-
-
 def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float], trace: Trace | None) -> Requests:
     from ffplan.serving.load import Requests
 
@@ -240,9 +209,9 @@ def serve(
     kv: CacheOption = None,
     engine: EngineOption = "vllm",
     tp: TensorOption = None,
-    pp: PipelineOption = 1,
+    pp: PipelineOption = None,
     ep: ExpertOption = None,
-    dp: DataOption = 1,
+    dp: DataOption = None,
     chunk: ChunkOption = None,
     speculate: SpeculateOption = None,
     prefix_hit: PrefixOption = "0%",
@@ -264,24 +233,20 @@ def serve(
     from ffplan.report.serve import serve_document
     from ffplan.studies.serve.answer import ServeQuestion, answer
     from ffplan.studies.serve.loads import Load
-    from ffplan.studies.serve.setup import ServeError, default_precision, engine_of
 
-    _refuse(concurrency, rate, precision, kv)
-    fleet, parts = _fleet(design, accelerator, gpus, catalog)
-    part = part_of(parts, Model, model, f"{_WHO}: --model")
-    trace_read = _trace(lengths, trace)
-    loads = _loads(concurrency, rate)
+    loads, trace_read = _loads(concurrency, rate), _trace(lengths, trace)
     try:
+        fleet, parts = _fleet(design, accelerator, gpus, catalog)
+        part = part_of(parts, Model, model, f"{_WHO}: --model")
         used = engine_of(parts, engine)
         requests = _mean_requests(isl, osl, _share(prefix_hit), _speculation(speculate, used), trace_read)
         task = ServeTask(
             load=Load(requests=requests, trace=trace_read, seed=seed),
             concurrency=loads if concurrency else (),
             rates=loads if rate else (),
-            targets=_targets(ttft, tpot, at),
+            targets=targets_of(_seconds(ttft, "--ttft"), _seconds(tpot, "--tpot"), at),
         )
-        wanted = precision or ("any" if search else default_precision(part))
-        request = PlanRequest(precision=wanted, kv=kv, tensor=tp, pipeline=pp, expert=ep, data=dp, chunk=chunk)
+        request = PlanRequest(precision=precision, kv=kv, tensor=tp, pipeline=pp, expert=ep, data=dp, chunk=chunk)
         report = answer(fleet, parts, ServeQuestion(model=part, engine=used, request=request, task=task, search=search))
     except ServeError as error:
         if not error.infeasible:

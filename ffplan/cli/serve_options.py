@@ -82,10 +82,11 @@ TensorOption = Annotated[
     int | None,
     typer.Option("--tp", min=1, max=_WAYS, help="Tensor parallelism; the fewest with room for 16 requests if omitted."),
 ]
-PipelineOption = Annotated[int, typer.Option("--pp", min=1, max=_WAYS, help="Pipeline stages.")]
+PipelineOption = Annotated[int | None, typer.Option("--pp", min=1, max=_WAYS, help="Pipeline stages; 1 if omitted.")]
 ExpertOption = Annotated[int | None, typer.Option("--ep", min=1, max=_WAYS, help="Expert parallelism; 1 if omitted.")]
 DataOption = Annotated[
-    int, typer.Option("--dp", min=1, max=_WAYS, help="Attention groups; they share experts with --ep tp x dp.")
+    int | None,
+    typer.Option("--dp", min=1, max=_WAYS, help="Attention groups, which share experts with --ep tp x dp."),
 ]
 ChunkOption = Annotated[
     int | None, typer.Option("--chunk", min=1, max=_TOKENS, help="Most tokens of a step; the engine's if omitted.")

@@ -100,6 +100,11 @@ def engine_speed(engine: Engine, accelerator: Accelerator, precision: str) -> En
     return EngineSpeed(rates=_rates(found, compute_precision(accelerator, precision)), source=name, runs=found.runs)
 
 
+def cache_precision(engine: Engine, precision: str, kv: str | None = None) -> str:
+    """Return the precision of keys and values: a given one, or the engine's for the precision of the weights."""
+    return kv or engine.cache.get(precision, "bf16")  # type: ignore[call-overload]
+
+
 def deployment_of(
     shape: Transformer,
     precision: str,

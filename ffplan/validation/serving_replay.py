@@ -13,7 +13,7 @@ from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.results.accuracy import AccuracyRow
-from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, machine_of
+from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
@@ -75,7 +75,7 @@ def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tupl
     deployment = deployment_of(
         shape,
         run.precision,
-        run.cache or engine.cache.get(run.precision, "bf16"),
+        cache_precision(engine, run.precision, run.cache),
         computed,
         tensor=run.tensor,
         pipeline=run.pipeline,

@@ -11,7 +11,7 @@ import numpy as np
 from ffplan.base.array_math import Floats, maximum
 from ffplan.base.record import record
 from ffplan.results.serving import ServeChoice, ServePlan
-from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, machine_of
+from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
 from ffplan.serving.room import memory_use, requests_with_room
@@ -36,52 +36,54 @@ _LOADS = 64
 
 @record
 class Space:
-    """Points of a search, one array for each field."""
+    """The plans of a search that no other beats."""
 
-    columns: dict[str, Floats]
     choices: tuple[ServeChoice, ...]
     points: int
     """Points that were timed [1]."""
-
-
-@record
-class _Plan:
-    tensor: int
-    pipeline: int
-    data: int
-    expert: int
-    precision: str
-    chunk: int
 
 
 def _powers(most: int) -> list[int]:
     return [2**power for power in range(max(most, 1).bit_length()) if 2**power <= most]
 
 
-def _plans(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[_Plan]:
+def _plans(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
     """Return the plans to try: all that a request leaves open."""
     widest = min(fleet.gpus, WIDEST)
     tensors = [request.tensor] if request.tensor else [t for t in _powers(widest) if shape.heads % t == 0]
-    pipelines = _powers(8) if "pipeline" in engine.features else [1]
-    sixteen = {"bf16"} if "fp8" not in fleet.accelerator.peak else set()
-    precisions = [request.precision] if request.precision != "any" else [p for p in _PRECISIONS if p not in sixteen]
-    native = [p for p in precisions if p in fleet.accelerator.peak]
+    open_stages = _powers(8) if "pipeline" in engine.features else [1]
+    pipelines = [request.pipeline] if request.pipeline else open_stages
+    known = [p for p in _PRECISIONS if p == "bf16" or "fp8" in fleet.accelerator.peak]
+    native = [p for p in known if p in fleet.accelerator.peak]
+    precisions = [request.precision] if request.precision else native or known
     chunks = [request.chunk] if request.chunk else list(_CHUNKS)
     plans = []
-    for tensor, pipeline, precision, chunk in product(tensors, pipelines, native or precisions, chunks):
-        plain = _Plan(tensor=tensor, pipeline=pipeline, data=1, expert=1, precision=precision, chunk=chunk)
+    for tensor, pipeline, precision, chunk in product(tensors, pipelines, precisions, chunks):
+        plain = ServePlan(
+            tensor=tensor,
+            pipeline=pipeline,
+            expert=1,
+            data=1,
+            gpus=tensor * pipeline,
+            precision=precision,
+            kv=cache_precision(engine, precision, request.kv),
+            chunk=chunk,
+        )
         plans.append(plain)
         if shape.experts is None:
             continue
-        if tensor > 1 and shape.experts.routed % tensor == 0:
-            plans.append(replace(plain, expert=tensor))
-        groups = _powers(widest // tensor)[1:] if "data-attention" in engine.features else []
+        groups = _powers(widest // tensor) if "data-attention" in engine.features else [1]
         plans += [
-            replace(plain, data=data, expert=tensor * data)
+            replace(plain, data=data, expert=tensor * data, gpus=plain.gpus * data)
             for data in groups
-            if shape.experts.routed % (tensor * data) == 0
+            if tensor * data > 1 and shape.experts.routed % (tensor * data) == 0
         ]
-    return [plan for plan in plans if plan.tensor * plan.pipeline * plan.data <= fleet.gpus]
+    return [plan for plan in plans if plan.gpus <= fleet.gpus and _as_asked(plan, request)]
+
+
+def _as_asked(plan: ServePlan, request: PlanRequest) -> bool:
+    """Return whether a plan has the attention groups and the expert parallelism of a request, if it gives them."""
+    return (request.data or plan.data) == plan.data and (request.expert or plan.expert) == plan.expert
 
 
 def search(
@@ -101,7 +103,7 @@ def search(
         model: the model.
         engine: the engine.
         fleet: the accelerators.
-        request: what is fixed; precision `any` leaves it open.
+        request: what is fixed.
         requests: lengths, speculation and prefix cache.
         targets: limits on mean latencies; points beyond are left out.
 
@@ -114,10 +116,10 @@ def search(
     plans = _plans(shape, engine, fleet, request)
     if not plans:
         raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
-    served, chunk, numbers = _served(catalog, model, engine, fleet, plans, request)
+    served, chunk = _served(catalog, model, engine, fleet, plans)
     use = memory_use(served, engine)
     room = requests_with_room(use, shape, requests.computed, requests.output, requests.shared)
-    top = np.asarray(room) * numbers["data"]
+    top = np.asarray(room) * served.deployment.data
     share = np.geomspace(0.01, 1, _LOADS)[:, None]
     load = np.maximum(np.round(share * top), 1.0)
     steady = closed_loop(served, replace(requests, chunk=chunk), load, room)
@@ -136,8 +138,8 @@ def search(
     if not allowed.any():
         raise ServeError(_nearest(columns, possible, targets), infeasible=True)
     kept = _frontier(columns["gpu"], columns["user"], allowed)
-    choices = tuple(_choice(plans[column], columns, (row, column), engine, request) for row, column in kept)
-    return Space(columns=columns, choices=choices, points=int(possible.sum()))
+    choices = tuple(_choice(plans[column], columns, (row, column)) for row, column in kept)
+    return Space(choices, int(possible.sum()))
 
 
 def _within(columns: dict[str, Floats], targets: ServeTargets | None) -> Bools:
@@ -159,27 +161,26 @@ def _nearest(columns: dict[str, Floats], possible: Bools, targets: ServeTargets 
 
 
 def _served(
-    catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, plans: list[_Plan], request: PlanRequest
-) -> tuple[Served, Floats, dict[str, Floats]]:
-    """Return all plans as one array, their chunks, and their sizes."""
+    catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, plans: list[ServePlan]
+) -> tuple[Served, Floats]:
+    """Return all plans as one array, and their chunks."""
     shape, accelerator = model.transformer, fleet.accelerator
     assert shape is not None
-    numbers = {
+    sizes = {
         name: np.array([getattr(plan, name) for plan in plans], dtype=float)
-        for name in ("tensor", "pipeline", "data", "expert", "chunk")
+        for name in ("tensor", "pipeline", "data", "expert")
     }
     groups = [max(plan.tensor, plan.expert) for plan in plans]
     links = {ranks: link_of(fleet, catalog, ranks) for ranks in set(groups)}
-    kinds = sorted({plan.precision for plan in plans})
+    caches = {plan.precision: plan.kv for plan in plans}
+    kinds = sorted(caches)
     kind = np.array([kinds.index(plan.precision) for plan in plans])
     speeds = [engine_speed(engine, accelerator, precision).rates for precision in kinds]
     machines = [machine_of(accelerator, precision) for precision in kinds]
     computed = [compute_precision(accelerator, precision) for precision in kinds]
-    caches = [request.kv or engine.cache.get(precision, "bf16") for precision in kinds]  # type: ignore[call-overload]
-    widths = [deployment_of(shape, *names) for names in zip(kinds, caches, computed, strict=True)]
+    widths = [deployment_of(shape, name, caches[name], other) for name, other in zip(kinds, computed, strict=True)]
     fields = ("width", "attention_width", "cache_width", "quantised")
     by_kind = {name: np.array([getattr(width, name) for width in widths], dtype=float)[kind] for name in fields}
-    sizes = {name: numbers[name] for name in ("tensor", "pipeline", "data", "expert")}
     latency = np.array([links[ranks].latency for ranks in groups])
     served = Served(
         shape=shape,
@@ -196,7 +197,7 @@ def _served(
             call=maximum(speeds[0].call, latency),
         ),
     )
-    return served, numbers["chunk"], numbers
+    return served, np.array([plan.chunk for plan in plans], dtype=float)
 
 
 def _frontier(gpu: Floats, user: Floats, allowed: Bools) -> list[tuple[int, int]]:
@@ -209,20 +210,9 @@ def _frontier(gpu: Floats, user: Floats, allowed: Bools) -> list[tuple[int, int]
     return [(int(rows[place]), int(places[place])) for place in kept]
 
 
-def _choice(
-    plan: _Plan, columns: dict[str, Floats], place: tuple[int, int], engine: Engine, request: PlanRequest
-) -> ServeChoice:
+def _choice(plan: ServePlan, columns: dict[str, Floats], place: tuple[int, int]) -> ServeChoice:
     return ServeChoice(
-        plan=ServePlan(
-            tensor=plan.tensor,
-            pipeline=plan.pipeline,
-            expert=plan.expert,
-            data=plan.data,
-            gpus=plan.tensor * plan.pipeline * plan.data,
-            precision=plan.precision,
-            kv=request.kv or engine.cache.get(plan.precision, "bf16"),  # type: ignore[call-overload]
-            chunk=plan.chunk,
-        ),
+        plan=plan,
         concurrency=float(columns["load"][place]),
         output_tokens_s_gpu=float(columns["gpu"][place]),
         output_tokens_s_user=float(columns["user"][place]),

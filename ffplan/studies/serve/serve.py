@@ -9,6 +9,7 @@ import numpy as np
 
 from ffplan.base.formatting import GIB
 from ffplan.base.record import record
+from ffplan.inputs.suggest import did_you_mean
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving import (
     CacheUse,
@@ -59,6 +60,22 @@ _RELIEF = {
 """What would serve more, by the cause of saturation."""
 _CURVE = 8
 """Loads of a curve without a request for any [1]."""
+
+
+def targets_of(ttft: float | None, tpot: float | None, at: str) -> ServeTargets | None:
+    """Return latency targets; None without any.
+
+    Args:
+        ttft: most time to the first token [s].
+        tpot: most time of a further token [s].
+        at: statistic that is held to them.
+
+    Raises:
+        ServeError: if the statistic is unknown.
+    """
+    if at not in STATISTICS:
+        raise ServeError(f"--at: no `{at}`; {did_you_mean(at, STATISTICS, what='statistic')}")
+    return None if ttft is None and tpot is None else ServeTargets(ttft_s=ttft, tpot_s=tpot, at=at)
 
 
 @record

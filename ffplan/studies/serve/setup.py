@@ -17,6 +17,7 @@ from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.serving.hardware import (
     EngineSpeed,
+    cache_precision,
     compute_precision,
     deployment_of,
     engine_speed,
@@ -53,15 +54,25 @@ class ServeError(ValueError):
 
 @record
 class PlanRequest:
-    """How a copy is to be spread; None where the study chooses."""
+    """How a copy is to be spread; None where the study chooses: a usual plan, or the best of a search."""
 
-    precision: str
+    precision: str | None = None
     kv: str | None = None
     tensor: int | None = None
-    pipeline: int = 1
+    pipeline: int | None = None
     expert: int | None = None
-    data: int = 1
+    data: int | None = None
     chunk: int | None = None
+
+    @property
+    def stages(self) -> int:
+        """Pipeline stages, one if open [1]."""
+        return self.pipeline or 1
+
+    @property
+    def groups(self) -> int:
+        """Attention groups, one if open [1]."""
+        return self.data or 1
 
 
 @record
@@ -150,20 +161,26 @@ def default_precision(model: Model) -> str:
     return model.transformer.checkpoint if model.transformer else "bf16"
 
 
-def fleet_of(design: ResolvedDesign) -> Fleet:
-    """Return the accelerators of a design's compute nodes.
+def fleet_of(design: ResolvedDesign, gpus: int | None = None) -> Fleet:
+    """Return accelerators of a design's compute nodes.
+
+    Args:
+        gpus: accelerators to serve on [1]; all if omitted.
 
     Raises:
-        ServeError: if they have none.
+        ServeError: if there are none, or fewer.
     """
     from ffplan.studies.basis.job_layout import node_of
 
     group = design.compute
     if group.accelerator is None:
         raise ServeError(f"{design.spec.name} has no accelerators")
+    most = int(design.accelerators)
+    if gpus is not None and not 1 <= gpus <= most:
+        raise ServeError(f"--gpus {gpus:,}: {design.spec.name} has {most:,}")
     return Fleet(
         accelerator=group.accelerator,
-        gpus=int(design.accelerators),
+        gpus=gpus or most,
         design=design,
         domain=int(node_of(design).domain_gpus),
     )
@@ -229,8 +246,8 @@ def serve_setup(
         setup = _with_tensor(catalog, model, engine, fleet, request, request.tensor)
         _refuse_full(setup, requests)
         return setup
-    widest = max(min(fleet.gpus // (request.pipeline * request.data), WIDEST), 1)
-    least = 1 if request.expert is None or request.data > 1 else request.expert
+    widest = max(min(fleet.gpus // (request.stages * request.groups), WIDEST), 1)
+    least = 1 if request.expert is None or request.groups > 1 else request.expert
     setups = [
         _with_tensor(catalog, model, engine, fleet, request, 2**power)
         for power in range(widest.bit_length())
@@ -251,8 +268,8 @@ def _refuse_features(engine: Engine, request: PlanRequest) -> None:
         ServeError: with the feature.
     """
     wanted = {
-        "pipeline": request.pipeline > 1,
-        "data-attention": request.data > 1 and (request.expert or 1) > 1,
+        "pipeline": request.stages > 1,
+        "data-attention": request.groups > 1 and (request.expert or 1) > 1,
     }
     for feature, asked in wanted.items():
         if asked and feature not in engine.features:
@@ -272,35 +289,36 @@ def _with_tensor(
     if not _whole_tensor(shape, tensor):
         fitting = [str(ways) for ways in range(1, 129) if shape.heads % ways == 0]
         raise ServeError(f"--tp {tensor}: {model.id} has {shape.heads} heads; write {', '.join(fitting[:8])}")
-    if request.pipeline > shape.layers:
-        raise ServeError(f"--pp {request.pipeline}: {model.id} has {shape.layers} layers")
+    if request.stages > shape.layers:
+        raise ServeError(f"--pp {request.stages}: {model.id} has {shape.layers} layers")
     expert = _expert_ways(shape, request, tensor, model.id)
-    gpus = tensor * request.pipeline * request.data
+    gpus = tensor * request.stages * request.groups
     if gpus > fleet.gpus:
         raise ServeError(
             f"a copy takes {plural(gpus, 'accelerator')}, and there are {fleet.gpus:,}; write a smaller --tp, --pp or "
             "--dp"
         )
-    kv = request.kv or engine.cache.get(request.precision, "bf16")  # type: ignore[call-overload]
+    precision = request.precision or default_precision(model)
+    kv = cache_precision(engine, precision, request.kv)
     accelerator = fleet.accelerator
-    speed = engine_speed(engine, accelerator, request.precision)
+    speed = engine_speed(engine, accelerator, precision)
     deployment = deployment_of(
         shape,
-        request.precision,
+        precision,
         kv,
-        compute_precision(accelerator, request.precision),
+        compute_precision(accelerator, precision),
         tensor=tensor,
-        pipeline=request.pipeline,
-        data=request.data,
+        pipeline=request.stages,
+        data=request.groups,
         expert=expert,
     )
-    group = tensor * request.data if expert > tensor else tensor
+    group = tensor * request.groups if expert > tensor else tensor
     link = link_of(fleet, catalog, group)
     served = Served(
         shape=shape,
         weights=model_weights(shape),
         deployment=deployment,
-        machine=machine_of(accelerator, request.precision, link.rate),
+        machine=machine_of(accelerator, precision, link.rate),
         rates=replace(speed.rates, call=maximum(speed.rates.call, link.latency)),
     )
     return ServeSetup(
@@ -312,7 +330,7 @@ def _with_tensor(
         served=served,
         use=memory_use(served, engine),
         chunk=request.chunk or int(engine.chunk.value),
-        precision=request.precision,
+        precision=precision,
         kv=kv,
     )
 
@@ -328,8 +346,8 @@ def _expert_ways(shape: Transformer, request: PlanRequest, tensor: int, model: s
         return 1
     if shape.experts is None:
         raise ServeError(f"--ep {ways}: {model} has no experts")
-    if ways not in (tensor, tensor * request.data):
-        both = sorted({1, tensor, tensor * request.data})
+    if ways not in (tensor, tensor * request.groups):
+        both = sorted({1, tensor, tensor * request.groups})
         raise ServeError(f"--ep {ways}: experts spread over a tensor group or over all; write {_either(both)}")
     if shape.experts.routed % ways:
         raise ServeError(f"--ep {ways}: {shape.experts.routed} experts of {model} are not divisible by {ways}")

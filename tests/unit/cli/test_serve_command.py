@@ -75,6 +75,16 @@ def test_a_search_beats_the_default_and_is_a_frontier() -> None:
     assert rates == sorted(rates)
 
 
+def test_a_search_keeps_what_is_given() -> None:
+    found = report("serve --accelerator b200 --gpus 8 --model deepseek-r1 --search --dp 4 --ep 8 --kv fp8")
+    assert {(choice["plan"]["data"], choice["plan"]["expert"]) for choice in found["choices"]} == {(4, 8)}
+    assert {choice["plan"]["kv"] for choice in found["choices"]} == {"fp8"}
+    staged = report("serve --accelerator a100-sxm-80gb --gpus 8 --model llama3.1-8b --search --pp 2")
+    # no 8-bit units: 16-bit weights, and not those of narrower formats alone
+    plans = [choice["plan"] for choice in staged["choices"]]
+    assert {(plan["pipeline"], plan["precision"]) for plan in plans} == {(2, "bf16")}
+
+
 def test_the_same_seed_gives_the_same_bytes() -> None:
     command = f"{H100} --rate 2/s --format json"
     assert ffplan(command).out == ffplan(command).out
