@@ -77,8 +77,9 @@ fuzz: $(READY)  ## Inputs and command lines made by chance; about 20 minutes on 
 
 docs: $(READY) generated site  ## Rewrite the generated pages and schemas, and build the site; a broken link fails
 
-constants: $(READY)  ## Fit the constants of training anew, and write them into the catalogue; under a minute
+constants: $(READY)  ## Fit the constants of training and serving anew, and write them into the catalogue; under a minute
 	$(BIN)/python -m tests.constants
+	$(BIN)/python -m tests.engines
 
 bands: $(READY)  ## Predict every source, stack and accelerator without itself, and write the errors; about five minutes
 	$(BIN)/python -m tests.left_out

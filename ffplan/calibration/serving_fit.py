@@ -17,7 +17,7 @@ import numpy as np
 from ffplan.base.record import record
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens, dense_bytes, expert_bytes
 from ffplan.serving.plan import Rates
-from ffplan.serving.step import attention_flops, collective_seconds, prompt_layers, token_flops
+from ffplan.serving.step import attention_flops, collective_seconds, hand_over_seconds, prompt_layers, token_flops
 from ffplan.validation.serving_replay import median_prompts, with_rates
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: fl
         "expert_sequence": group * (weights.expert_layers > 0),
         "call": calls,
         "step": 1.0,
-        "moved": collective_seconds(unit, batch),
+        "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
     }
     run = served.run
     return Observation(

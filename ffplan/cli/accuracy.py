@@ -160,35 +160,23 @@ def training(
     _print(_replayed("training", cases, catalog), limit, form, output, rows=rows)
 
 
-@app.command()
-def serving(
-    cases: CasesOption = None,
-    max_mape: LimitOption = None,
-    rows: RowsOption = False,
-    form: FormatOption = ReportFormat.TABLE,
-    output: OutputOption = None,
-    catalog: CatalogOption = None,
-) -> None:
-    """Replay measured serving runs, latencies and rates: the summaries; every row with --rows.
+def _plain(subject: str, summary: str) -> None:
+    """Add a command that replays a subject without options of its own."""
 
-    Exit code 1 if the mean error exceeds --max-mape.
-    """
-    limit = None if max_mape is None else _percent(max_mape)
-    _print(_replayed("serving", cases, catalog), limit, form, output, rows=rows)
+    def command(
+        cases: CasesOption = None,
+        max_mape: LimitOption = None,
+        rows: RowsOption = False,
+        form: FormatOption = ReportFormat.TABLE,
+        output: OutputOption = None,
+        catalog: CatalogOption = None,
+    ) -> None:
+        limit = None if max_mape is None else _percent(max_mape)
+        _print(_replayed(subject, cases, catalog), limit, form, output, rows=rows)
+
+    end = "Exit code 1 if the mean error exceeds --max-mape."
+    app.command(subject, help=f"{summary}: the summaries; every row with --rows.\n\n{end}")(command)
 
 
-@app.command()
-def memory(
-    cases: CasesOption = None,
-    max_mape: LimitOption = None,
-    rows: RowsOption = False,
-    form: FormatOption = ReportFormat.TABLE,
-    output: OutputOption = None,
-    catalog: CatalogOption = None,
-) -> None:
-    """Replay measured device memory of training runs: the summaries; every row with --rows.
-
-    Exit code 1 if the mean error exceeds --max-mape.
-    """
-    limit = None if max_mape is None else _percent(max_mape)
-    _print(_replayed("memory", cases, catalog), limit, form, output, rows=rows)
+_plain("serving", "Replay measured serving runs, latencies and rates")
+_plain("memory", "Replay measured device memory of training runs")

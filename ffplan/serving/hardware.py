@@ -11,6 +11,7 @@ from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS, Deployment, Machine, Rates
 if TYPE_CHECKING:
     from ffplan.base.array_math import Number
     from ffplan.catalog.engines import Engine, EngineRates
+    from ffplan.catalog.library import Library
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.parts import Accelerator
 
@@ -24,8 +25,6 @@ _COMPUTED = {
 """Precisions at which GEMMs compute, best first, by that of the weights. INT4 and MXFP4 weights meet 16-bit
 activations, except where 4-bit units take MXFP4."""
 _NATIVE_FP4 = "fp4"
-_PEERLESS = 0.8
-"""Fraction of a scale-up network's rate taken for accelerators without measured collectives."""
 
 
 @record
@@ -53,28 +52,37 @@ def compute_precision(accelerator: Accelerator, precision: str) -> str:
     return next((way for way in ways if way in accelerator.peak), ways[-1])
 
 
-def group_link(accelerator: Accelerator) -> float:
+def group_link(accelerator: Accelerator, library: Library) -> float:
     """Return the rate of collectives between accelerators of a node [byte/s], one direction.
 
+    Args:
+        accelerator: the accelerator.
+        library: its communication library, whose share of the links holds where no ring was measured.
+
+    Returns:
+        Rate; 0 if the catalogue has no link of it.
+
     Equation:
-        the measured plateau of a ring; else the scale-up network's rate times 0.8; else the PCIe link's
+        the measured plateau of a ring; else the scale-up network's rate times the library's share; else the PCIe
+        link's
 
     Source:
-        Catalogue; rings of NCCL reach 0.8 of the specified rate of NVLink (370 of 450 GB/s on H100).
+        Catalogue.
     """
     if accelerator.collectives is not None and accelerator.collectives.ring is not None:
         return float(accelerator.collectives.ring.value) * 1e9
     if accelerator.nvlink is not None:
-        return float(accelerator.nvlink.value) * 1e9 * _PEERLESS
-    return float(accelerator.pcie.bandwidth.value if accelerator.pcie else 32.0) * 1e9
+        share = library.link_share.value if library.link_share else 1.0
+        return float(accelerator.nvlink.value) * 1e9 * share
+    return float(accelerator.pcie.bandwidth.value) * 1e9 if accelerator.pcie else 0.0
 
 
-def machine_of(accelerator: Accelerator, precision: str, link: Number | None = None) -> Machine:
+def machine_of(accelerator: Accelerator, precision: str, link: Number) -> Machine:
     """Return an accelerator as formulas of serving take it.
 
     Args:
         precision: precision of the weights.
-        link: rate of a group's collectives [byte/s]; that inside a node if omitted.
+        link: rate of a group's collectives [byte/s].
     """
     sixteen = accelerator.peak.get("bf16") or accelerator.peak["fp16"]
     peak = accelerator.peak.get(compute_precision(accelerator, precision)) or sixteen  # type: ignore[call-overload]
@@ -83,7 +91,7 @@ def machine_of(accelerator: Accelerator, precision: str, link: Number | None = N
         peak=float(peak.value) * 1e12,
         peak16=float(sixteen.value) * 1e12,
         memory=float(accelerator.memory.value),
-        link=group_link(accelerator) if link is None else link,
+        link=link,
     )
 
 

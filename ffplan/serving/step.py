@@ -119,6 +119,25 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
     return split + 2 * shared * moved
 
 
+def hand_over_seconds(served: Served, tokens: Number) -> Number:
+    """Return the time in which pipeline stages hand tokens on.
+
+    Args:
+        tokens: tokens of one attention group [1].
+
+    Returns:
+        Seconds [s] of a token's way through all stages.
+
+    Equation:
+        (p - 1) (call + tokens h 2 / link)
+
+    Source:
+        [1].
+    """
+    moved = served.rates.call + tokens * served.shape.hidden * 2 / served.machine.link
+    return (served.deployment.pipeline - 1) * moved
+
+
 def _kernels(served: Served) -> Number:
     """Return the time of the layers' kernels beyond memory and arithmetic [s]."""
     rates, layers = served.rates, served.shape.layers
@@ -154,7 +173,6 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
     products = product_seconds(served, checked)
     read = cached_tokens(served.shape, context) * cache_bytes(served.shape, deployment.cache_width)
     held = read * cache_share(served.shape, deployment.tensor)
-    stages = (deployment.pipeline - 1) * (rates.call + checked * served.shape.hidden * 2 / machine.link)
     return StepTime(
         weights=weights,
         experts=experts,
@@ -162,7 +180,7 @@ def step_time(served: Served, sequences: Number, context: Number, tokens: Number
         cache=batch * held / (machine.bandwidth * rates.cache),
         layers=_kernels(served),
         sequences=sequences * (rates.sequence + rates.expert_sequence * (served.weights.expert_layers > 0)),
-        communication=collective_seconds(served, checked) + stages,
+        communication=collective_seconds(served, checked) + hand_over_seconds(served, checked),
         fixed=rates.step,
     )
 

@@ -10,10 +10,18 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
+from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.results.accuracy import AccuracyRow
-from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
+from ffplan.serving.hardware import (
+    cache_precision,
+    compute_precision,
+    deployment_of,
+    engine_speed,
+    group_link,
+    machine_of,
+)
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
@@ -66,6 +74,7 @@ def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tupl
     """
     model = catalog.get(Model, run.model, document, (*path, "model"))
     accelerator = catalog.get(Accelerator, run.accelerator, document, (*path, "accelerator"))
+    library = catalog.get(Library, accelerator.library, document, (*path, "accelerator"))
     engine = catalog.get(Engine, run.engine, document, (*path, "engine"))
     if model.transformer is None:
         what = f"`{run.model}` is no transformer"
@@ -86,7 +95,7 @@ def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tupl
         shape=shape,
         weights=model_weights(shape),
         deployment=deployment,
-        machine=machine_of(accelerator, run.precision),
+        machine=machine_of(accelerator, run.precision, group_link(accelerator, library)),
         rates=speed.rates,
     )
     return ServedRun(

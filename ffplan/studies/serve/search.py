@@ -176,7 +176,8 @@ def _served(
     kinds = sorted(caches)
     kind = np.array([kinds.index(plan.precision) for plan in plans])
     speeds = [engine_speed(engine, accelerator, precision).rates for precision in kinds]
-    machines = [machine_of(accelerator, precision) for precision in kinds]
+    rates = np.array([links[ranks].rate for ranks in groups])
+    machines = [machine_of(accelerator, precision, rates) for precision in kinds]
     computed = [compute_precision(accelerator, precision) for precision in kinds]
     widths = [deployment_of(shape, name, caches[name], other) for name, other in zip(kinds, computed, strict=True)]
     fields = ("width", "attention_width", "cache_width", "quantised")
@@ -189,7 +190,6 @@ def _served(
         machine=replace(
             machines[0],
             peak=np.array([machine.peak for machine in machines])[kind],
-            link=np.array([links[ranks].rate for ranks in groups]),
         ),
         rates=replace(
             speeds[0],

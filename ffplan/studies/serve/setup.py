@@ -10,6 +10,7 @@ from ffplan.base.array_math import maximum
 from ffplan.base.formatting import GIB, number, plural
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
+from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
 from ffplan.catalog.parts import Accelerator
 from ffplan.collectives.timing import CollectiveQuery, chosen_time
@@ -208,8 +209,12 @@ def link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
         `ffplan collective` times them; without a design, the rate of the accelerator's own scale-up network
     """
     if fleet.design is None or ranks < 2:
-        return GroupLink(group_link(fleet.accelerator))
-    from ffplan.catalog.library import Library
+        library = catalog.entry(fleet.accelerator.library).part
+        assert isinstance(library, Library)
+        rate = group_link(fleet.accelerator, library)
+        if not rate:
+            raise ServeError(f"the catalogue has no link between accelerators of {fleet.accelerator.id}")
+        return GroupLink(rate)
     from ffplan.fabric.family import plan_fabric
     from ffplan.studies.basis.job_layout import job_layout, node_of, own_library
 

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from ffplan.calibration.serving_fit import NAMES, PRIORS, Fit, Observation, observed
+from ffplan.calibration.serving_fit import FRACTIONS, NAMES, PRIORS, Fit, Observation, observed, times
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
 from ffplan.inputs.validate import validate
+from ffplan.serving.step import prompt_seconds, step_time
 from ffplan.validation.serving_cases import ServingFile
 from ffplan.validation.serving_replay import median_prompts, points_of, served_run, static_batch
+from tests import engines
 from tests.support import ROOT
 
 FOLDER = ROOT / "catalogs" / "measurements" / "serving"
 
 
 def observations(name: str) -> list[Observation]:
-    path = FOLDER / f"{name}.yaml"
-    document = read_document(Path(path))
+    return engines.observations([str(FOLDER / f"{name}.yaml")], Catalog())
+
+
+@pytest.mark.parametrize("name", ["aiconfigurator-silicon", "trtllm-1-0", "dstack-405b", "trtllm-2026"])
+def test_the_fit_computes_the_times_of_the_formulas(name: str) -> None:
+    """Of dense models and experts, stages, attention groups and every load, with the shipped constants."""
+    document = read_document(FOLDER / f"{name}.yaml")
     file = validate(ServingFile, document)
-    catalog = Catalog()
-    found = []
     for position, run in enumerate(file.runs):
-        served = served_run(run, catalog, document, ("runs", position))
-        for point in points_of(served):
-            found += observed(served, point, file.id)
-    return found
+        served = served_run(run, Catalog(), document, ("runs", position))
+        rates, point = served.served.rates, next(points_of(served))
+        constants = {
+            key: 1 / getattr(rates, key) if key in FRACTIONS else getattr(rates, key)
+            for key in NAMES
+            if not key.startswith("matrix")
+        }
+        constants |= dict.fromkeys(("matrix", "matrix_fp8", "matrix_fp4"), 1 / rates.matrix)
+        seen = observed(served, point, file.id)[0]
+        table = {key: np.array([value]) for key, value in seen.terms.items()}
+        group = point.load / run.data
+        step = step_time(served.served, group, point.prompt + point.output / 2)
+        prompts = seen.terms["share"] * prompt_seconds(served.served, point.prompt)
+        expected = float(step.total) + float(prompts)
+        assert times(table, [constants[key] for key in NAMES])[0] == pytest.approx(expected, rel=0.002), run.id
 
 
 def test_constants_that_made_the_times_are_found_again() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from ffplan.catalog.engines import Engine
+from ffplan.catalog.library import Library
 from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import compute_precision, deployment_of, engine_speed, group_link, machine_of
@@ -141,12 +142,20 @@ def test_precisions_that_accelerators_compute_at() -> None:
 
 
 def test_a_machine_from_the_catalogue() -> None:
-    machine = machine_of(accelerator("h100-sxm-80gb"), "fp8")
+    nccl = Catalog().entry("nccl").part
+    assert isinstance(nccl, Library)
+    machine = machine_of(accelerator("h100-sxm-80gb"), "fp8", group_link(accelerator("h100-sxm-80gb"), nccl))
     assert machine.peak == pytest.approx(1979e12, rel=0.001)
-    assert machine.link == group_link(accelerator("h100-sxm-80gb"))
+    assert machine.link == group_link(accelerator("h100-sxm-80gb"), nccl)
+    # the library's share of links that nobody measured: MI300X by RCCL
+    rccl = Catalog().entry("rccl").part
+    assert isinstance(rccl, Library)
+    assert rccl.link_share is not None
+    unmeasured = accelerator("h100-sxm-80gb").model_copy(update={"collectives": None})
+    assert group_link(unmeasured, rccl) == pytest.approx(450e9 * rccl.link_share.value)
     assert machine_of(accelerator("h100-sxm-80gb"), "fp8", 1e9).link == 1e9
     # no ring is measured of an L40S: its PCIe link
-    assert group_link(accelerator("l40s")) < 32e9
+    assert group_link(accelerator("l40s"), nccl) < 32e9
 
 
 def test_widths_of_a_deployment(served: Callable[..., Served]) -> None:

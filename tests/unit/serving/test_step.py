@@ -13,6 +13,7 @@ from ffplan.serving.step import (
     attention_flops,
     collective_seconds,
     critical_batch,
+    hand_over_seconds,
     product_seconds,
     prompt_floor,
     prompt_seconds,
@@ -77,6 +78,8 @@ def test_a_pipeline_runs_as_many_groups_as_stages(served: Callable[..., Served])
     one, two = step_time(served(tensor=4), 32.0, 1000.0), step_time(served(tensor=4, pipeline=2), 32.0, 1000.0)
     assert two.cache == pytest.approx(one.cache / 2)
     assert two.weights == one.weights
+    assert hand_over_seconds(served(tensor=4), 16.0) == 0
+    assert hand_over_seconds(served(tensor=4, pipeline=3), 16.0) == pytest.approx(2 * (8e-6 + 16 * 8192 * 2 / 370e9))
     assert two.communication == pytest.approx(collective_seconds(served(tensor=4), 16.0) + 8e-6 + 16 * 8192 * 2 / 370e9)
 
 
