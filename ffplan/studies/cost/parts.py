@@ -205,7 +205,7 @@ def _rent_row(
         owning_cheaper=_cheaper(price, term, drawn),
         upfront=offer.upfront,
         index=offer.index,
-        signable=_signable(offer, count),
+        signable=signable(offer, count),
         break_even_months=months if months <= life else None,
         break_even_months_from_order=None if why else from_order,
         break_even_utilisation=utilisation,
@@ -246,7 +246,7 @@ def _never(months: float, from_order: float | None, life: float, wait: float) ->
     return None
 
 
-def _signable(offer: Offer, accelerators: int) -> bool:
+def signable(offer: Offer, accelerators: int) -> bool:
     """Return whether somebody can sign an offer for a term, at this size."""
     large = offer.most is None or offer.most >= accelerators
     return large and not offer.index and offer.term in TERM_YEARS

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.prices import TERM_YEARS, RentBook
+from ffplan.catalog.prices import RentBook
 from ffplan.results.serving import ServeCost
 from ffplan.serving.load import prompt_share
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Requests, Steady
-    from ffplan.studies.serve.setup import ServeSetup
+    from ffplan.studies.serve.setup import Fleet, ServeSetup
 
 
 @record
@@ -39,24 +39,26 @@ def price_of(setup: ServeSetup, catalog: Catalog) -> HourPrice | None:
         owned = accelerator_hour(design, catalog)
         if owned is not None:
             return HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
-    return _rent(setup.fleet.accelerator.id, catalog)
+    return _rent(setup.fleet, catalog)
 
 
-def _rent(accelerator: str, catalog: Catalog) -> HourPrice | None:
-    """Return the cheapest reserved offer of an accelerator; None without any."""
+def _rent(fleet: Fleet, catalog: Catalog) -> HourPrice | None:
+    """Return the cheapest offer that somebody can sign for a fleet; None without any."""
+    from ffplan.design.ownership import offers_for
     from ffplan.design.ownership_schema import Rent
+    from ffplan.studies.cost.parts import signable
 
     book = catalog.entry(Rent().book).part
     assert isinstance(book, RentBook)
     known = [
-        (float(offer.price.value), name)
-        for name, offer in book.offers.items()
-        if offer.accelerator == accelerator and offer.term in TERM_YEARS and not offer.index
+        (float(book.offers[name].price.value), name)
+        for name in offers_for(book, fleet.accelerator.id)
+        if signable(book.offers[name], fleet.gpus)
     ]
     if not known:
         return None
     price, name = min(known)
-    return HourPrice(price, book.currency, f"rent {name}")
+    return HourPrice(price, book.currency, f"rent {name}, by the paid hour")
 
 
 def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: HourPrice) -> ServeCost:
