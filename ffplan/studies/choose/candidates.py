@@ -23,6 +23,7 @@ from ffplan.studies.design.design import study_design
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.cost import SitePower
+    from ffplan.studies.train.default_job import TimedJob
 
 
 @record
@@ -209,12 +210,16 @@ def draft_from(text: str, idea: Idea, catalog: Catalog) -> Draft | None:
     return Draft(text=text, ledger=ledger, cost=bom.total if bom else 0.0)
 
 
-def built_from(text: str, idea: Idea, catalog: Catalog) -> Built | None:
-    """Return a design as built; None if it cannot be."""
+def built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None = None) -> Built | None:
+    """Return a design as built; None if it cannot be.
+
+    Args:
+        timed: its job, which its cost is studied with.
+    """
     try:
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
-        study = study_cost(design, used, NO_DRAWS)
+        study = study_cost(design, used, NO_DRAWS, timed)
     except InputError:
         return None
     return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)

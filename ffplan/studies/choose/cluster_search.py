@@ -19,7 +19,7 @@ from ffplan.studies.choose.candidates import IDEAS, NO_DRAWS, Draft, Wishes, bui
 from ffplan.studies.choose.first_designs import Builder, fabric_slots
 from ffplan.studies.choose.node_count import Sizes, rounder_size, smallest
 from ffplan.studies.choose.recommend_target import SizedCluster, aim_of
-from ffplan.studies.cost.cost import accounted, inputs_for, study_cost
+from ffplan.studies.cost.cost import accounted, inputs_for
 from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.train.cluster import cluster_of
 from ffplan.studies.train.default_job import TimedJob, timed_on
@@ -87,7 +87,7 @@ class ClusterSearch:
         self._tried: dict[tuple[str, int], SizedCluster | None] = {}
         self._first: Draft | None = None
         """The first design at full bandwidth, whose protocol the idea of the other one must not have."""
-        self._late = 1.0
+        self.late = 1.0
         """Days at the chance wanted over likely ones, of the last design that was drawn [1]."""
         self._machine: Cluster | None = None
         """The machine of the last trial."""
@@ -104,7 +104,9 @@ class ClusterSearch:
         """
         key = idea.name, nodes
         if key not in self._tried:
-            trial = self._trial(idea, nodes)
+            trial, cheapest = self._trial(idea, nodes), self.draft(idea, nodes)
+            if trial is not None and cheapest is not None and cheapest.text != trial.draft.text:
+                trial = self._trials[key] = self._timed(cheapest, None)
             self._tried[key] = self._sized(idea, trial) if trial is not None else None
         return self._tried[key]
 
@@ -117,7 +119,7 @@ class ClusterSearch:
         key = idea.name, nodes
         if key not in self._trials:
             self.tell(f"{self.accelerator}, {nodes * self.each:,}")
-            draft = self.draft(idea, nodes)
+            draft = self.builder.near(idea, nodes, self._first)
             self._first = self._first or draft
             self._trials[key] = self._timed(draft, None) if draft is not None else None
         return self._trials[key]
@@ -147,12 +149,11 @@ class ClusterSearch:
 
     def _sized(self, idea: Idea, trial: _Trial) -> SizedCluster | None:
         """Return the design of a size with all of its studies; None if one of them refuses it."""
-        built = built_from(trial.draft.text, idea, self.catalog)
+        built = built_from(trial.draft.text, idea, self.catalog, trial.timed)
         if built is None:
             return None
-        study = study_cost(built.design, trial.parts, NO_DRAWS, trial.timed)
-        self._late = self._lateness(trial)
-        return SizedCluster(accelerator=self.accelerator, built=built, study=study, timed=trial.timed, late=self._late)
+        self.late = self._lateness(trial)
+        return SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
 
     def _lateness(self, trial: _Trial) -> float:
         """Return the days within which a run ends with the chance wanted, over its likely days [1]."""
@@ -170,18 +171,34 @@ class ClusterSearch:
             idea: the way to build the fabric.
             first: nodes to begin with [1].
         """
+        before: int | None = None
+        full: SizedCluster | None = None
         for _ in range(_ROUNDS):
             nodes, slow = smallest(self._sizes(idea), first, days)
-            full = self.tried(idea, nodes) if nodes else None
-            if full is None or full.days <= days:
-                return full, self.tried(idea, slow) if slow and full is None else None
-            first = full.nodes  # its draws are wider than those of the size before it
-        return None, full
+            if nodes is None:
+                return None, self.tried(idea, slow) if slow else None
+            full = self.tried(idea, nodes)  # its draws say how late a run may be, so the size is sought again
+            if full is None or (nodes == before and full.days <= days):
+                break
+            before, first = nodes, nodes
+        return (full, None) if full is None or full.days <= days else (None, full)
+
+    def scaled(self, nodes: int) -> SizedCluster | None:
+        """Return a design with about some nodes, whether it is in time or not; None if none can be built or run.
+
+        Args:
+            nodes: its nodes [1].
+        """
+        trial = self._trial(IDEAS[0], min(round_up(nodes / self.step) * self.step, _MOST_NODES))
+        built = built_from(trial.draft.text, IDEAS[0], self.catalog, trial.timed) if trial is not None else None
+        if trial is None or built is None:
+            return None
+        return SizedCluster(accelerator=self.accelerator, built=built, timed=trial.timed, late=self.late)
 
     def _sizes(self, idea: Idea) -> Sizes:
         def days(nodes: int) -> float | None:
             trial = self._trial(idea, nodes)
-            return trial.days * self._late if trial is not None else None
+            return trial.days * self.late if trial is not None else None
 
         return Sizes(days=days, step=self.step, most=_MOST_NODES)
 

@@ -223,6 +223,8 @@ class Builder:
         self.wishes, self.catalog, self.prefix, self.currency = wishes, catalog, prefix, book.currency
         self.server = priced_server(catalog, wishes.accelerator, book, wishes.excluded)
         self.choices = tuple(_choices(catalog, self.server, book, wishes))
+        self._cheapest: dict[str, _Parts] = {}
+        """Switch and links of the last cheapest draft, by the name of its idea."""
 
     @property
     def step(self) -> int:
@@ -236,18 +238,38 @@ class Builder:
             nodes: its nodes [1].
             first: the design whose protocol an idea of the other one must not have.
         """
-        made: list[Draft] = []
+        made: list[tuple[float, str, Draft, _Parts]] = []
         but = first.design.parts.switch.fabric if first is not None and idea.other else ""
-        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
         for parts in self.choices:
             if parts.switch.fabric == but:
                 continue
-            for tiers in _tiers(idea, parts, nodes):
-                draft = draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
-                if draft is not None:
-                    made.append(draft)
-                    break  # more tiers cost more
-        return sorted(made, key=lambda item: (item.cost, item.text))
+            draft = self._draft(idea, nodes, parts)
+            if draft is not None:
+                made.append((draft.cost, draft.text, draft, parts))
+        made.sort(key=lambda item: item[:2])
+        if made:
+            self._cheapest[idea.name] = made[0][3]
+        return [draft for _, _, draft, _ in made]
+
+    def _draft(self, idea: Idea, nodes: int, parts: _Parts) -> Draft | None:
+        """Return an idea with some nodes on a switch, in the fewest tiers; None if it cannot be built."""
+        site = _Site(wishes=self.wishes, name=f"{self.prefix}-{idea.name}", currency=self.currency)
+        made = (
+            draft_from(_text(idea, parts, nodes, tiers, site), idea, self.catalog)
+            for tiers in _tiers(idea, parts, nodes)
+        )
+        return next((draft for draft in made if draft is not None), None)  # more tiers cost more
+
+    def near(self, idea: Idea, nodes: int, first: Draft | Built | None = None) -> Draft | None:
+        """Return an idea with some nodes on the switch that was cheapest for it before; None if it cannot be built.
+
+        Args:
+            nodes: its nodes [1].
+            first: the design whose protocol an idea of the other one must not have.
+        """
+        parts = self._cheapest.get(idea.name)
+        draft = self._draft(idea, nodes, parts) if parts is not None else None
+        return draft or next(iter(self.drafts(idea, nodes, first)), None)
 
     def build(self, idea: Idea, nodes: int, first: Built | None = None) -> Built | None:
         """Return the cheapest way to build an idea with some nodes; None if no switch and no tiers hold them.

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 _CLOSE = 0.02
 """Nodes between the largest size that is too small and the smallest that is not, over the latter, at the end [1]."""
 _MOST_TRIALS = 9
-_SMALLEST = 0.6
+_SMALLEST = 0.8
 """Smallest round size that is tried, over the size found [1]."""
-_ROUND_SIZES = 6
+_ROUND_SIZES = 4
 """Round sizes tried, at most [1]."""
 
 
@@ -57,8 +57,10 @@ def smallest(sizes: Sizes, first: float, days: float) -> tuple[int | None, int |
             break
         guess = nodes * taken / days if taken is not None else 2.0 * nodes
         next_size = round_up(guess * (1.002 if low == nodes else 1.0) / step) * step
-        middle = (low + high) // 2 // step * step
-        nodes = next_size if low < next_size < high else max(middle, low + step)
+        # days fall nearly as 1 / nodes: without a guess left, only a size that divides badly hides a smaller one
+        less = max(step, int(_CLOSE * high))
+        below = (high - less if fitting else (low + high) // 2) // step * step
+        nodes = next_size if low < next_size < high else max(below, low + step)
     return fitting, slow
 
 

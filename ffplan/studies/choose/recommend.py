@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
@@ -25,8 +26,6 @@ from ffplan.studies.choose.recommend_target import (
     broken,
     trusted,
 )
-from ffplan.studies.cost.cost import study_cost
-from ffplan.studies.cost.request import CostRequest
 from ffplan.training.accelerator_rates import UncalibratedError
 
 if TYPE_CHECKING:
@@ -97,16 +96,20 @@ def _grown(cluster: SizedCluster, search: ClusterSearch, target: Target, catalog
         f"  # {target.model} in {now.days:.1f} days"
         for number, now in enumerate(bought, start=1)
     ]
-    built = built_from("\n".join((cluster.built.text, "phases:", *rows, "")), cluster.built.idea, catalog)
+    text = "\n".join((cluster.built.text, "phases:", *rows, ""))
+    built = built_from(text, cluster.built.idea, catalog, cluster.timed)
     assert built is not None, cluster.built.text
-    study = study_cost(built.design, catalog.fresh(), CostRequest(draws=0), cluster.timed)
-    return replace(cluster, built=built, study=study, growth=tuple(growth))
+    return replace(cluster, built=built, growth=tuple(growth))
 
 
 _FIRST_MFU = 0.4
 """Part of the peak that the first size tried is made for [1]."""
 LOOSER = 1.1
 """A limit that is loosened, over what it was [1]."""
+_RIVALS = 3
+"""Accelerators that are sized in any case, of those that may win and of those on paper [1]."""
+_NEAR = 1.1
+"""What the best purchase of one size tried may come to once it is sized, over what it seems [1]."""
 _RESOLVED = 2
 """Accelerators that are sized again for more time [1]."""
 
@@ -169,6 +172,17 @@ def _order(target: Target) -> Callable[[SizedCluster], tuple[float, str, str]]:
     return lambda cluster: (aim_of(cluster, target), cluster.accelerator, cluster.built.assessment.design.name)
 
 
+@record
+class _Begun:
+    """An accelerator of which one size was tried."""
+
+    search: ClusterSearch
+    nodes: int
+    """About the nodes that it may need [1]."""
+    trial: SizedCluster | None
+    """The size; None if the model cannot run on it."""
+
+
 class _Pool:
     """Everything that was sized for a target, by accelerator."""
 
@@ -176,8 +190,11 @@ class _Pool:
         self.target, self.catalog, self.tell = target, catalog, tell
         self.found: list[SizedCluster] = []
         self.left_out: dict[str, str] = {}
+        self.begun: dict[str, _Begun] = {}
         self.searches: dict[str, ClusterSearch] = {}
         self.flops_token = 0.0
+        self.late = 1.0
+        """Days at the chance wanted over likely ones, of the accelerator sized last [1]."""
 
     def best(self, target: Target) -> list[SizedCluster]:
         """Return the trusted clusters that meet a target, the best first."""
@@ -190,8 +207,8 @@ class _Pool:
         meet = (cluster for cluster in self.found if not trusted(cluster, target) and not broken(cluster, target))
         return sorted(meet, key=_order(target))
 
-    def add(self, name: str, peak: float) -> None:
-        """Size clusters of an accelerator.
+    def try_one(self, name: str, peak: float) -> None:
+        """Try one size of an accelerator, from which it shows how near to the best it may come.
 
         Args:
             peak: its dense peak [FLOP/s].
@@ -203,23 +220,58 @@ class _Pool:
         if self._hopeless(least, search):
             self.left_out[name] = "servers cost more than the best purchase, even at their whole peak"
             return
+        nodes = round_up(least / _FIRST_MFU if least else 64.0)
         try:
-            first = least / _FIRST_MFU if least else 64.0
-            full, slow = search.smallest(IDEAS[0], round_up(first), target.days)
+            trial = search.scaled(nodes)
         except UncalibratedError:
             self.left_out[name] = "no training constants"
             return
-        if full is None:
-            if slow is not None:
-                self.found.append(slow)
+        if trial is not None:
+            run = trial.study.run
+            assert run is not None
+            self.flops_token = self.flops_token or run.mfu * peak * run.gpus / run.tokens_s
+        self.begun[name] = _Begun(search, nodes, trial)
+
+    def size_all(self) -> None:
+        """Size clusters of the accelerators that were tried, those first that may come nearest to the best."""
+        while self.begun:
+            name = min(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name))
+            now = self.begun[name]
+            dear = self._dearer(now.trial) if now.trial is not None else ""
+            if dear:
+                self.left_out[name] = dear
             else:
-                self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
-            return
-        run = full.study.run
-        assert run is not None
-        self.flops_token = self.flops_token or run.mfu * peak * run.gpus / run.tokens_s
-        self.searches[name] = search
-        self.found.append(full)
+                self._size(name, now)
+            del self.begun[name]
+
+    def _expected(self, trial: SizedCluster | None) -> float:
+        """Return the aim of a size once it takes the days wanted, which it has in nearly inverse proportion."""
+        if trial is None:
+            return inf
+        return aim_of(trial, self.target) * (trial.days / self.target.days if self.target.aim != "token" else 1.0)
+
+    def _size(self, name: str, now: _Begun) -> None:
+        """Size clusters of an accelerator."""
+        target, trial = self.target, now.trial
+        now.search.late = self.late
+        first = round_up(now.nodes * trial.days * self.late / target.days) if trial is not None else now.nodes
+        full, slow = now.search.smallest(IDEAS[0], first, target.days)
+        if full is not None:
+            self.searches[name], self.late = now.search, full.late
+            self.found.append(full)
+        elif slow is not None:
+            self.found.append(slow)
+        else:
+            self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
+
+    def _dearer(self, trial: SizedCluster) -> str:
+        """Return by how much an accelerator lies above all that may be reported; empty if it may come near."""
+        target = self.target
+        rivals = [item for item in self.found if trusted(item, target) == trusted(trial, target)]
+        aims = sorted(aim_of(item, target) for item in rivals if not broken(item, target))
+        if len(aims) < _RIVALS or self._expected(trial) <= aims[_RIVALS - 1] * (1 + _WORTH):
+            return ""
+        return f"about {self._expected(trial) / aims[0]:.1f} times the best"
 
     def lean(self) -> None:
         """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
@@ -253,8 +305,9 @@ class _Pool:
         """Return whether the servers alone, at their whole peak, would cost more than the best purchase so far."""
         book = self.catalog.entry(self.target.book).part
         assert isinstance(book, PriceBook)
-        meet = self.best(self.target) if self.target.aim == "capex" else []
-        return bool(meet) and least * book.items[search.server.id].value > meet[0].capex
+        trials = [now.trial for now in self.begun.values() if now.trial is not None]
+        best = min((self._expected(trial) for trial in trials if trusted(trial, self.target)), default=inf)
+        return self.target.aim == "capex" and least * book.items[search.server.id].value > best * _NEAR
 
     def looser(self, limit: KeptLimit) -> LooserLimit:
         """Return the best design where a limit is looser; for more time, the best accelerators are sized again."""
@@ -287,9 +340,9 @@ _WORTH = 0.35
 def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> Recommendation:
     """Return the best purchases that meet a target, what comes near, and what each limit costs.
 
-    For each accelerator a small cluster at full bandwidth that is in time is sought, and round sizes below it. Fewer
-    NICs are then tried while that helps, and leaner fabrics with them, each sized again. Where the purchase is to be
-    least, accelerators whose servers alone, at their whole peak, would cost more than the best so far are left out.
+    One size of each accelerator shows how near to the best it may come. In that order a small cluster at full bandwidth
+    that is in time is sought for each; accelerators far above those that may be reported are left out. Round sizes
+    below are then tried, and fewer NICs while that helps, and leaner fabrics with them, each sized again.
     Where the cluster grows, it is sized for the last purchase, and each one before holds the fewest nodes of it that
     are in time then.
 
@@ -307,15 +360,16 @@ def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> 
     stopped = False
     try:
         for name in list(waiting):
-            pool.add(name, waiting[name])
+            pool.try_one(name, waiting[name])
             del waiting[name]
+        pool.size_all()
         pool.lean()
     except KeyboardInterrupt:
         if not pool.found:
             raise
         heard()
         stopped = True
-        pool.left_out |= dict.fromkeys(waiting, "the search was stopped before it was sized")
+        pool.left_out |= dict.fromkeys((*waiting, *pool.begun), "the search was stopped before it was sized")
     pool.grow()
     return Recommendation(
         meet=pool.best(target),

@@ -10,7 +10,6 @@ from ffplan.base.array_math import real
 from ffplan.base.errors import UsageError
 from ffplan.base.record import record
 from ffplan.figures.address import figure_at_address
-from ffplan.results.cost import CostStudy
 from ffplan.results.recommendation import MOST_RECALLED
 from ffplan.studies.choose.candidates import Built
 from ffplan.studies.train.default_job import TimedJob
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ffplan.catalog.models import Transformer
+    from ffplan.results.cost import CostStudy
 
 _LEAST = 1e-6
 """Smallest value of a limit, so that a limit of 0 counts as broken [unit of the limit]."""
@@ -148,13 +148,16 @@ class SizedCluster:
 
     accelerator: str
     built: Built
-    study: CostStudy
-    """Its cost with the run."""
     timed: TimedJob
     growth: tuple[Grown, ...] = ()
     """What stands after each purchase; empty if all is bought at once."""
     late: float = 1.0
     """Days at the chance that was asked for, over the likely ones [1]."""
+
+    @property
+    def study(self) -> CostStudy:
+        """Its cost with the run."""
+        return self.built.study
 
     @property
     def likely_days(self) -> float:

@@ -203,7 +203,8 @@ def test_a_limit_of_floor(tmp_path: Path) -> None:
 @pytest.mark.deep
 def test_a_profile_without_the_area_of_a_rack() -> None:
     found = recommend(target(), Catalog(), quiet).meet[0]
-    unknown = replace(found, study=replace(found.study, power=replace(found.study.power, floor_m2=None)))
+    study = replace(found.study, power=replace(found.study.power, floor_m2=None))
+    unknown = replace(found, built=replace(found.built, study=study))
     assert broken(unknown, target()) == {}
     with pytest.raises(UsageError, match="no `rack_area`; state the area of a rack"):
         broken(unknown, target(floor=100.0))
@@ -402,14 +403,14 @@ def test_an_earlier_purchase_may_serve_already() -> None:
 
 def test_a_search_that_is_stopped_keeps_what_it_has_sized(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C at the second accelerator: the first stands, the others are left out with the reason, code 130."""
-    real = recommend_study._Pool.add
+    real = recommend_study._Pool._size
 
-    def add(self: Any, name: str, peak: float) -> None:
+    def size(self: Any, name: str, now: Any) -> None:
         if self.found:
             raise KeyboardInterrupt
-        real(self, name, peak)
+        real(self, name, now)
 
-    monkeypatch.setattr(recommend_study._Pool, "add", add)
+    monkeypatch.setattr(recommend_study._Pool, "_size", size)
     options = ("--accelerator", "h100-sxm-80gb,h200,b200", "-f", "json")
     done = ffplan("recommend", "-m", "llama3-8b", *("--tokens", "100B", "--days", "60"), *options)
     assert done.code == 130
@@ -421,9 +422,9 @@ def test_a_search_that_is_stopped_keeps_what_it_has_sized(monkeypatch: pytest.Mo
 
 
 def test_a_search_that_is_stopped_with_nothing_sized_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def add(*_: Any) -> None:
+    def try_one(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recommend_study._Pool, "add", add)
+    monkeypatch.setattr(recommend_study._Pool, "try_one", try_one)
     with pytest.raises(KeyboardInterrupt):
         recommend(target(), Catalog(), quiet)
