@@ -237,9 +237,8 @@ class _Pool:
         while self.begun:
             name = min(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name))
             now = self.begun[name]
-            dear = self._dearer(now.trial) if now.trial is not None else ""
-            if dear:
-                self.left_out[name] = dear
+            if now.trial is not None and self._dear(now.trial):
+                self.left_out[name] = "the one size tried lies over a third above the best"
             else:
                 self._size(name, now)
             del self.begun[name]
@@ -264,14 +263,12 @@ class _Pool:
         else:
             self.left_out[name] = f"`{target.model}` cannot run on it, or no switch and link hold it"
 
-    def _dearer(self, trial: SizedCluster) -> str:
-        """Return by how much an accelerator lies above all that may be reported; empty if it may come near."""
+    def _dear(self, trial: SizedCluster) -> bool:
+        """Return whether an accelerator lies far above all that may be reported."""
         target = self.target
         rivals = [item for item in self.found if trusted(item, target) == trusted(trial, target)]
         aims = sorted(aim_of(item, target) for item in rivals if not broken(item, target))
-        if len(aims) < _RIVALS or self._expected(trial) <= aims[_RIVALS - 1] * (1 + _WORTH):
-            return ""
-        return f"about {self._expected(trial) / aims[0]:.1f} times the best"
+        return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * (1 + _WORTH)
 
     def lean(self) -> None:
         """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
