@@ -65,6 +65,7 @@ SCHEMAS = (
     "utilization",
     "sweep",
     "recommendation",
+    "fleet-recommendation",
     "storage",
     "explanation",
     "kernel-recording",

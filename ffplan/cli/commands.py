@@ -30,8 +30,8 @@ _TRAIN = (
     *("--search", "--plan", "--save", "--tokens", "--stack"),
 )
 _RECOMMEND = (
-    *("--model", "--tokens", "--days", "--chance", "--sustained", "--aim", "--capex", "--power", "--accelerator"),
-    *("--exclude", "--later", "--folder", "--best"),
+    *("--model", "--tokens", "--days", "--serve", "--isl", "--osl", "--ttft", "--tpot", "--peak", "--chance"),
+    *("--aim", "--capex", "--power", "--accelerator", "--exclude", "--folder", "--best"),
 )
 _SERVE = (
     *("--model", "--accelerator", "--gpus", "--isl", "--osl", "--concurrency", "--rate", "--ttft", "--tpot", "--at"),
@@ -71,7 +71,7 @@ PANELS = {
         "diff": Command("two versions of a design, and what changed", "diff"),
         "cost": Command("own or rent, and what a training run costs", "cost"),
         "recommend": Command(
-            "the best purchase that trains a model in time", "recommend", common=(*_RECOMMEND, *_OUTPUT)
+            "the best purchase to train or serve a model", "recommend", common=(*_RECOMMEND, *_OUTPUT)
         ),
         "sweep": Command("a design varied along any paths", "sweep"),
     },

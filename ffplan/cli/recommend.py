@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-from pathlib import Path
-from tempfile import TemporaryFile
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
-from ffplan.base.files import is_folder, read_regular
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
 from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
-from ffplan.cli.output import emit, write
+from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
+from ffplan.cli.recommend_fleet import Output, ServedLoad, recommend_fleet, refuse_others
+from ffplan.cli.recommend_folder import require_folder, written
 from ffplan.cli.recommend_options import (
     Aim,
     AimOption,
@@ -32,6 +31,7 @@ from ffplan.cli.recommend_options import (
     FolderOption,
     LaterOption,
     ModelOption,
+    PeakOption,
     PowerOption,
     PueOption,
     RacksOption,
@@ -42,19 +42,43 @@ from ffplan.cli.recommend_options import (
     TcoOption,
     TokensOption,
 )
+from ffplan.cli.serve_options import (
+    AtOption,
+    CacheOption,
+    EachOption,
+    EngineOption,
+    FirstOption,
+    OutputLengthOption,
+    PrecisionOption,
+    PromptOption,
+)
+from ffplan.report.choose import recommendation_document
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.dimensions import Dimension
     from ffplan.results.recommendation import RecommendReport
-    from ffplan.studies.choose.recommend_target import SizedCluster, Stage, Target
+    from ffplan.studies.choose.recommend_target import Stage, Target
 
-MOST_FILE = 2**20
-"""Largest existing file compared with a design [byte]."""
 BOUGHT = ("accelerator", "server", "switch", "link")
 """Kinds of parts that can be excluded."""
 _LATER = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,3})?):([0-9]{1,5}(?:\.[0-9]{1,3})?)")
 """Form of a later purchase: months and days."""
+
+
+def _parts(
+    parts: Catalog, accelerator: list[str] | None, switch: list[str] | None, exclude: list[str] | None
+) -> dict[str, Any]:
+    """Return the parts to choose from, and those to leave out, as fields of a target."""
+    from ffplan.catalog.named import part_of
+    from ffplan.catalog.parts import Accelerator, Switch
+
+    us = "ffplan recommend: "
+    return {
+        "allowed": tuple(part_of(parts, Accelerator, name, f"{us}--accelerator").id for name in accelerator or ()),
+        "switches": tuple(part_of(parts, Switch, name, f"{us}--switch").id for name in switch or ()),
+        "excluded": _bought(parts, exclude),
+    }
 
 
 def _bought(parts: Catalog, names: list[str] | None) -> tuple[str, ...]:
@@ -144,37 +168,11 @@ def _found(
     files: list[str | None] = [None] * len(chosen)
     refused = None
     try:
-        files = _written(chosen, folder)
+        files = written([choice.built for choice in chosen], folder)
     except UsageError as error:
         refused = error
     report = recommendation(sized, target, parts, currency, chosen, files)
     return report, sized.stopped, refused
-
-
-def _require_folder(folder: str | None) -> None:
-    """Refuse an unwritable folder before sizing."""
-    if folder is None:
-        return
-    if not is_folder(folder):
-        raise UsageError(f"ffplan recommend: --folder: there is no folder {folder}")
-    try:
-        TemporaryFile(dir=folder).close()
-    except OSError as error:
-        raise UsageError(f"ffplan recommend: --folder {folder}: cannot be written: {error.strerror}") from None
-
-
-def _written(chosen: list[SizedCluster], folder: str | None) -> list[str | None]:
-    """Write the designs to a folder, if given; return their files. Unchanged files stay."""
-    if folder is None:
-        return [None] * len(chosen)
-    files = [Path(folder) / f"{choice.built.assessment.design.name}.yaml" for choice in chosen]
-    for file, choice in zip(files, chosen, strict=True):
-        if os.path.lexists(file) and read_regular(file, MOST_FILE) != choice.built.text.encode():
-            raise UsageError(f"ffplan recommend: {file} exists already; choose another --folder")
-    for file, choice in zip(files, chosen, strict=True):
-        if not os.path.lexists(file):
-            write(choice.built.text, str(file), option="--folder")
-    return [str(file) for file in files]
 
 
 def _leave(report: RecommendReport, stopped: bool, refused: UsageError | None) -> None:
@@ -189,11 +187,22 @@ def _leave(report: RecommendReport, stopped: bool, refused: UsageError | None) -
 
 
 def recommend(
+    context: typer.Context,
     model: ModelOption,
     prices: PricesOption,
     tokens: TokensOption = None,
     days: DaysOption = None,
     sustained: SustainedOption = None,
+    serve: ServeOption = None,
+    isl: PromptOption = 1024,
+    osl: OutputLengthOption = 1024,
+    ttft: FirstOption = None,
+    tpot: EachOption = None,
+    at: AtOption = "p99",
+    peak: PeakOption = "1x",
+    engine: EngineOption = "vllm",
+    precision: PrecisionOption = None,
+    kv: CacheOption = None,
     aim: AimOption = Aim.CAPEX,
     capex: CapexOption = None,
     tco: TcoOption = None,
@@ -210,47 +219,50 @@ def recommend(
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
-    _serve: ServeOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Find the best purchase that trains a model in a given time: accelerators, size, NICs, fabric, plan.
+    """Find the best purchase that trains a model in a given time, or serves a load within latency targets.
 
-    Serving is not supported yet. Exit code 1 if no design meets the target within the limits.
+    For training: accelerators, size, NICs, fabric, plan. With --serve: accelerators, plan of a copy, copies, spares.
+    Exit code 1 if no design meets the target within the limits.
     """
     from ffplan.catalog.named import part_of
-    from ffplan.catalog.parts import Accelerator, Switch
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
-    from ffplan.cli.cost_options import money_of, transformer_of
-    from ffplan.report.choose import recommendation_document
-    from ffplan.studies.choose.recommend_target import Target
+    from ffplan.cli.cost_options import money_of
 
-    parts, us = Catalog(catalog or ()), "ffplan recommend: "
-    book = part_of(parts, PriceBook, prices, f"{us}--prices")
-    model = transformer_of(parts, model, "recommend").id
-    count, most_days, rate = _time(parts, model, tokens, days, sustained)
-    stages, last_days = _stages(most_days, later, by_rate=rate is not None)
-    target = Target(
-        model=model,
-        tokens=count,
-        days=last_days,
-        book=book.id,
-        pue=pue,
-        aim=aim.value,
-        capex=money_of(capex, book, "--capex", "recommend"),
-        tco=money_of(tco, book, "--tco", "recommend"),
-        allowed=tuple(part_of(parts, Accelerator, name, f"{us}--accelerator").id for name in accelerator or ()),
-        switches=tuple(part_of(parts, Switch, name, f"{us}--switch").id for name in switch or ()),
-        excluded=_bought(parts, exclude),
-        slack=slack,
-        chance=chance,
-        sustained=rate,
-        stages=stages,
-        **_space(power, racks, floor, area_per_rack),
-    )
-    _require_folder(folder)
+    refuse_others(context, serve)
+    require_folder(folder)
+    parts = Catalog(catalog or ())
+    book = part_of(parts, PriceBook, prices, "ffplan recommend: --prices")
+    space = {**_space(power, racks, floor, area_per_rack), "capex": money_of(capex, book, "--capex", "recommend")}
+    chosen = _parts(parts, accelerator, switch, exclude)
+    shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
+    if serve is not None:
+        asked = ServedLoad((serve, peak), (isl, osl), (ttft, tpot, at), (engine, precision, kv))
+        recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
+        return
+    target = _training_target(parts, model, (tokens, days, sustained), later, shared)
+    target = replace(target, tco=money_of(tco, book, "--tco", "recommend"))
     report, stopped, refused = _found(parts, target, book.currency, best, folder)
     emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
     _leave(report, stopped, refused)
+
+
+def _training_target(
+    parts: Catalog,
+    model: str,
+    run: tuple[str | None, float | None, str | None],
+    later: list[str] | None,
+    shared: dict[str, Any],
+) -> Target:
+    """Return what a cluster is to train, from tokens, days and a sustained rate."""
+    from ffplan.cli.cost_options import transformer_of
+    from ffplan.studies.choose.recommend_target import Target
+
+    name = transformer_of(parts, model, "recommend").id
+    count, most_days, rate = _time(parts, name, *run)
+    stages, last_days = _stages(most_days, later, by_rate=rate is not None)
+    return Target(model=name, tokens=count, days=last_days, sustained=rate, stages=stages, **shared)

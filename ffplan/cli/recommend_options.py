@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from ffplan.base.errors import UsageError
 from ffplan.cli.options import by_comma, complete_part
 
 MOST_DAYS = 3650.0
@@ -21,17 +20,6 @@ class Aim(StrEnum):
     TOKEN = "token"
     POWER = "power"
     ACCELERATORS = "accelerators"
-
-
-def _refuse_serving(tokens: str | None) -> None:
-    """Refuse tokens to serve.
-
-    Raises:
-        UsageError: if any is given.
-    """
-    if tokens is not None:
-        reason = "latency, batching and the KV cache of serving are not modelled; size for a training run"
-        raise UsageError(f"ffplan recommend: --serve: {reason}: --tokens and --days, or --sustained")
 
 
 AllowedOption = Annotated[
@@ -64,7 +52,10 @@ SustainedOption = Annotated[
     ),
 ]
 ModelOption = Annotated[
-    str, typer.Option("--model", "-m", metavar="ID", help="Model to train.", autocompletion=complete_part("model"))
+    str,
+    typer.Option(
+        "--model", "-m", metavar="ID", help="Model to train or to serve.", autocompletion=complete_part("model")
+    ),
 ]
 TokensOption = Annotated[str | None, typer.Option("--tokens", metavar="N", help="Tokens to train on, such as 2T.")]
 DaysOption = Annotated[
@@ -74,11 +65,11 @@ ServeOption = Annotated[
     str | None,
     typer.Option(
         "--serve",
-        metavar="TOKENS",
-        callback=_refuse_serving,
-        help="Tokens to serve a day: not modelled; refused with the reason.",
+        metavar="RATE",
+        help="Requests to serve, such as '10M requests a day' or 120/s; in place of --tokens.",
     ),
 ]
+PeakOption = Annotated[str, typer.Option("--peak", metavar="FACTOR", help="Peak of the requests over their mean.")]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[
     str | None, typer.Option("--capex", metavar="MONEY", help="Most that the purchase may come to, such as '$40M'.")
@@ -110,7 +101,10 @@ ExcludeOption = Annotated[
     ),
 ]
 ChanceOption = Annotated[
-    float, typer.Option("--chance", min=0.01, max=0.99, help="Chance to be in time that clusters are sized for.")
+    float,
+    typer.Option(
+        "--chance", min=0.01, max=0.99, help="Chance to be in time, or within the latency targets, that is sized for."
+    ),
 ]
 SlackOption = Annotated[
     float, typer.Option("--slack", min=0.0, max=10.0, help="How far above the best alternatives may lie.")

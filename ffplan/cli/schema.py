@@ -46,6 +46,7 @@ class SchemaName(StrEnum):
     UTILIZATION = "utilization"
     SWEEP = "sweep"
     RECOMMENDATION = "recommendation"
+    FLEET_RECOMMENDATION = "fleet-recommendation"
     INIT = "init"
     EXPLANATION = "explanation"
     AUDIT = "audit"

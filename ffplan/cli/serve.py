@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import typer
@@ -16,6 +15,7 @@ from ffplan.cli.loading import parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
+from ffplan.cli.request_rates import request_rates
 from ffplan.cli.serve_options import (
     AcceleratorOption,
     AtOption,
@@ -53,8 +53,6 @@ if TYPE_CHECKING:
     from ffplan.studies.serve.setup import Fleet
 
 _WHO = "ffplan serve"
-_RATE = re.compile(r"([0-9.]+(?:e[0-9]+)?)\s*(?:/\s*(s|sec|min|h|hour|day))?")
-_PERIODS = {"s": 1.0, "sec": 1.0, "min": 60.0, "h": 3600.0, "hour": 3600.0, "day": 86400.0}
 _MOST_ROWS = 64
 
 
@@ -95,29 +93,14 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     if concurrency and rate:
         what = "--concurrency keeps requests under way, --rate lets them arrive"
         raise UsageError(f"{_WHO}: {what}; write one of the two")
-    found = series(concurrency, f"{_WHO}: --concurrency", sizes=False) if concurrency else _rates(rate)
+    found = (
+        series(concurrency, f"{_WHO}: --concurrency", sizes=False)
+        if concurrency
+        else request_rates(rate, f"{_WHO}: --rate")
+    )
     if len(found) > _MOST_ROWS:
         raise UsageError(f"{_WHO}: more than {_MOST_ROWS} loads; ask for fewer")
     return found
-
-
-def _rates(text: str | None) -> tuple[float, ...]:
-    """Return rates of arrival [1/s].
-
-    Raises:
-        UsageError: if one is malformed.
-    """
-    found = []
-    for part in text.split(",") if text else ():
-        match = _RATE.fullmatch(part.strip().lower())
-        try:
-            rate = float(match[1]) / _PERIODS[match[2] or "s"] if match else 0.0
-        except ValueError:
-            rate = 0.0
-        if rate <= 0:
-            raise UsageError(f"{_WHO}: --rate: `{part.strip()}` is no rate; write 5/s, 300/min or 2,4,8")
-        found.append(rate)
-    return tuple(found)
 
 
 def _share(text: str) -> float:
@@ -179,11 +162,21 @@ def _trace(lengths: str | None, trace: str | None) -> Trace | None:
     )
 
 
-def _seconds(text: str | None, option: str) -> float | None:
+def seconds_of(text: str | None, option: str, who: str = _WHO) -> float | None:
+    """Return a duration of an option [s]; None if it is not given.
+
+    Args:
+        text: the duration.
+        option: its option.
+        who: the command, for messages.
+
+    Raises:
+        UsageError: if it is malformed.
+    """
     from ffplan.inputs.dimensions import DURATION
     from ffplan.inputs.quantities import parse_quantity
 
-    return parsed(lambda: parse_quantity(text, DURATION), option, "serve") if text else None
+    return parsed(lambda: parse_quantity(text, DURATION), option, who.removeprefix("ffplan ")) if text else None
 
 
 def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float], trace: Trace | None) -> Requests:
@@ -244,7 +237,7 @@ def serve(
             load=Load(requests=requests, trace=trace_read, seed=seed),
             concurrency=loads if concurrency else (),
             rates=loads if rate else (),
-            targets=targets_of(_seconds(ttft, "--ttft"), _seconds(tpot, "--tpot"), at),
+            targets=targets_of(seconds_of(ttft, "--ttft"), seconds_of(tpot, "--tpot"), at),
         )
         request = PlanRequest(precision=precision, kv=kv, tensor=tp, pipeline=pp, expert=ep, data=dp, chunk=chunk)
         report = answer(fleet, parts, ServeQuestion(model=part, engine=used, request=request, task=task, search=search))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import listed, number
 
 if TYPE_CHECKING:
+    from ffplan.results.fleet import FleetReport
     from ffplan.results.recommendation import RecommendedDesign, RecommendReport
 
 
@@ -25,7 +26,7 @@ def broken_limits(design: RecommendedDesign, r: RecommendReport) -> str:
     return listed([f"{limit_name(name, r)} x {number(ratio, 3)}" for name, ratio in design.breaks.items()])
 
 
-def left_out(r: RecommendReport) -> list[str]:
+def left_out(r: RecommendReport | FleetReport) -> list[str]:
     """Return why accelerators were not sized, those of one reason together."""
     reasons: dict[str, list[str]] = {}
     for refusal in r.left_out:

@@ -18,6 +18,7 @@ OUTPUTS = {
     "utilization": "ffplan operate jobs --format json",
     "sweep": "ffplan sweep --format json",
     "recommendation": "ffplan recommend --format json",
+    "fleet-recommendation": "ffplan recommend --serve --format json",
     "acceptance": "ffplan fabric accept --format json",
     "train": "ffplan train --format json",
     "collective": "ffplan collective --format json",

@@ -39,6 +39,7 @@ from ffplan.results import collective as tables
 from ffplan.results import cost as costs
 from ffplan.results import design as assessment
 from ffplan.results import fabric as results
+from ffplan.results import fleet as fleets
 from ffplan.results import measurement as measurements
 from ffplan.results import recommendation as recommendations
 from ffplan.results import serving as servings
@@ -85,6 +86,7 @@ OWNERS = (
     utilizations,
     sweeps,
     recommendations,
+    fleets,
     measurements,
     recordings,
 )

@@ -8,7 +8,7 @@ from ffplan.base.formatting import number, percent, plural, power, ranged
 from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
-    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServeReport, ServeRow
+    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServeReport, ServeRow, ServeTargets
 
 _MILLI = 1e3
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -34,20 +34,22 @@ def verdict(report: ServeReport) -> tuple[str, ...]:
         most = f"{row.output_tokens_s:,.0f} tokens/s at {number(row.concurrency, 3)} requests a copy"
         first = f"{served}: {most}."
     else:
-        limits = [
-            f"{name} {number(limit * scale, 3)} {unit}"
-            for name, limit, scale, unit in (
-                ("TTFT", targets.ttft_s, 1.0, "s"),
-                ("TPOT", targets.tpot_s, _MILLI, "ms"),
-            )
-            if limit is not None
-        ]
-        within = f"{' and '.join(limits)} ({targets.at.upper()})"
+        within = limits_text(targets)
         first = f"{served} within {within}." if row.meets else f"No load is within {within}; the nearest is below."
     binds = f"The largest part of a token's time is {row.limited_by_label}."
     if row.limited_by == "memory":
         binds = "Requests wait for room in memory."
     return first, f"{binds} {_ends(report)}"
+
+
+def limits_text(targets: ServeTargets) -> str:
+    """Return latency targets in words."""
+    limits = [
+        f"{name} {number(limit * scale, 3)} {unit}"
+        for name, limit, scale, unit in (("TTFT", targets.ttft_s, 1.0, "s"), ("TPOT", targets.tpot_s, _MILLI, "ms"))
+        if limit is not None
+    ]
+    return f"{' and '.join(limits)} ({targets.at.upper()})"
 
 
 def _ends(report: ServeReport) -> str:

@@ -66,15 +66,22 @@ def run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
     return _without(_run(setup, load, Arrivals(prompts, outputs, None, group)), group)
 
 
-def run_open(setup: ServeSetup, load: Load, rate: float) -> Times:
-    """Return latencies of requests that arrive at random at a rate on a copy [1/s], or as a trace says."""
+def run_open(setup: ServeSetup, load: Load, rate: float, count: int = 0) -> Times:
+    """Return latencies of requests that arrive at random, or as a trace says.
+
+    Args:
+        setup: the copy.
+        load: its requests.
+        rate: requests a second on a copy [1/s].
+        count: requests of the run; half of the most if 0 [1].
+    """
     draw = np.random.default_rng(load.seed)
     share = rate / float(setup.served.deployment.data)
     if load.trace is not None and load.trace.times is not None:
         every = max(round(setup.copies * float(setup.served.deployment.data)), 1)
         prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
         return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]))
-    count = MOST_REQUESTS // 2
+    count = count or MOST_REQUESTS // 2
     prompts, outputs = _lengths(load, count, draw)
     arrivals = Arrivals(prompts, outputs, np.cumsum(draw.exponential(1 / share, count)))
     # the first tenth finds an empty copy

@@ -121,10 +121,6 @@ def test_nothing_within_the_limits() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ("--model", "llama3-8b", "--serve", "1e9"),
-            "the KV cache of serving are not modelled; size for a training run: --tokens and --days",
-        ),
         (("--model", "llama3-9b", "--tokens", "1T", "--days", "30"), "did you mean `llama3-8b`"),
         (("--model", "vgg16", "--tokens", "1T", "--days", "30"), "name a transformer"),
         ((*ASKED[1:], "--capex", "3 CNY"), "--capex is in CNY"),

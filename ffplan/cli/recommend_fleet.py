@@ -1,0 +1,173 @@
+"""`ffplan recommend --serve`: the least purchase that serves a load."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.base.record import record
+from ffplan.cli.formats import ReportFormat
+from ffplan.cli.output import emit
+from ffplan.cli.page import with_extras
+from ffplan.cli.progress import Progress
+from ffplan.cli.recommend_folder import written
+from ffplan.cli.request_rates import request_rate
+from ffplan.studies.fleet.target import AIMS, LIMITS, FleetTarget
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.fleet import FleetReport
+
+WHO = "ffplan recommend"
+TRAINING = ("tokens", "days", "sustained", "tco", "later")
+"""Options that size a cluster for training."""
+SERVING = ("isl", "osl", "ttft", "tpot", "at", "peak", "engine", "precision", "kv")
+"""Options that size one for serving."""
+_MOST_PEAK = 100.0
+
+
+@record
+class ServedLoad:
+    """What is asked to be served, as written."""
+
+    rate: tuple[str, str]
+    """Rate, and peak over it."""
+    lengths: tuple[int, int]
+    """Tokens of a prompt and of an answer."""
+    targets: tuple[str | None, str | None, str]
+    """Most time to the first token and of each further one, and their statistic."""
+    plan: tuple[str, str | None, str | None]
+    """Engine, and precision of weights and of keys and values."""
+
+
+@record
+class Output:
+    """Where designs and report go."""
+
+    best: int
+    """Designs to report [1]."""
+    folder: str | None
+    form: ReportFormat
+    file: str | None
+    _: KW_ONLY
+    catalog: list[str] | None
+
+
+def refuse_others(context: typer.Context, serve: str | None) -> None:
+    """Refuse options of training beside --serve, and of serving without.
+
+    Raises:
+        UsageError: with the first.
+    """
+    from typer._click.core import ParameterSource
+
+    given = [
+        name
+        for name in (TRAINING if serve is not None else SERVING)
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    ]
+    if given and serve is not None:
+        raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --serve for a load; write one of the two")
+    if given:
+        raise UsageError(f"{WHO}: --{given[0]} goes with --serve, such as --serve '10M requests a day'")
+
+
+def _factor(text: str) -> float:
+    try:
+        value = float(text.strip().lower().removesuffix("x"))
+    except ValueError:
+        value = 0.0
+    if not 1 <= value <= _MOST_PEAK:
+        raise UsageError(f"{WHO}: --peak: `{text}` is no factor from 1 to {_MOST_PEAK:g}; write 3x")
+    return value
+
+
+def recommend_fleet(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any], output: Output) -> None:
+    """Print the fleets that serve a load; exit with 1 where none is within the limits.
+
+    Args:
+        parts: the catalogue.
+        model: name of the model.
+        asked: the load.
+        fixed: book, PUE, aim, parts and limits.
+        output: where designs and report go.
+
+    Raises:
+        UsageError: if a value is wrong, no latency is bounded, or the folder holds another file.
+    """
+    from ffplan.report.fleet import fleet_document
+
+    report = _sized(parts, _target(parts, model, asked, fixed), output)
+    document = with_extras(fleet_document(report), output.form, [], output.catalog, "fleet-recommendation")
+    emit(document, output.form, output.file)
+    if not report.designs:
+        raise typer.Exit(EXIT_FINDINGS)
+
+
+def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
+    """Return the limits that are given; a power in kW, as the figure that it bounds."""
+    watts = fixed["watts"]
+    given = {**fixed, "power": None if watts is None else watts / 1e3}
+    return tuple((name, float(given[name])) for name in LIMITS if given[name] is not None)
+
+
+def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
+    """Return what a fleet is to serve."""
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.named import part_of
+    from ffplan.cli.serve import seconds_of
+    from ffplan.serving.load import Requests
+    from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
+    from ffplan.studies.serve.loads import Load
+    from ffplan.studies.serve.serve import targets_of
+    from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of
+
+    (rate, peak), (isl, osl), (ttft, tpot, at), (software, precision, kv) = (
+        asked.rate,
+        asked.lengths,
+        asked.targets,
+        asked.plan,
+    )
+    mean = request_rate(rate, f"{WHO}: --serve", "'10M requests a day' or 120/s")
+    if fixed["aim"] not in AIMS:
+        raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
+    for option, value, known in (("--precision", precision, WIDTHS), ("--kv", kv, CACHE_WIDTHS)):
+        if value is not None and value not in known:
+            raise UsageError(f"{WHO}: {option}: no `{value}`; write {', '.join(known)}")
+    try:
+        engine = engine_of(parts, software)
+        targets = targets_of(seconds_of(ttft, "--ttft", WHO), seconds_of(tpot, "--tpot", WHO), at)
+    except ServeError as error:
+        raise UsageError(f"{WHO}: {error}") from None
+    if targets is None:
+        raise UsageError(f"{WHO}: --serve needs latency targets, such as --ttft 2s --tpot 50ms")
+    kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "slack", "chance", "rack_area")
+    return FleetTarget(
+        model=part_of(parts, Model, model, f"{WHO}: --model"),
+        engine=engine,
+        load=Load(requests=Requests(prompt=isl, output=osl, chunk=float(engine.chunk.value))),
+        rate=mean * _factor(peak),
+        mean=mean,
+        targets=targets,
+        request=PlanRequest(precision=precision, kv=kv),
+        limits=_limits(fixed),
+        **{name: fixed[name] for name in kept},
+    )
+
+
+def _sized(parts: Catalog, target: FleetTarget, output: Output) -> FleetReport:
+    """Size fleets, write the best designs to a folder if one is given, and return the report."""
+    from ffplan.studies.fleet.recommend import recommend_fleet as search
+    from ffplan.studies.fleet.report import fleet_report, kept
+
+    progress = Progress("sizing")
+    found = search(target, parts, progress.now)
+    progress.end()
+    chosen = kept(found, target, output.best)
+    names = [fleet.built.assessment.design.name for fleet in chosen]
+    files = written([fleet.built for fleet in chosen], output.folder)
+    known = {name: file for name, file in zip(names, files, strict=True) if file is not None}
+    return fleet_report(found, target, parts, known, output.best)

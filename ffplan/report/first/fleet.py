@@ -1,0 +1,111 @@
+"""The first screen of `recommend --serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import amount, number, percent, plural, ranged
+from ffplan.report.document import FirstScreen
+from ffplan.report.first.serve import limits_text, plan_text
+from ffplan.report.recommended import left_out
+
+if TYPE_CHECKING:
+    from ffplan.results.fleet import FleetDesign, FleetReport
+
+_ROWS = 6
+_MILLI, _DAY = 1e3, 86_400.0
+HEADER = ("", "design", "GPUs", "to buy", "a month", "M out", "TTFT s", "TPOT ms", "sure")
+
+
+def load_text(report: FleetReport) -> str:
+    """Return the load in words."""
+    lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
+    return f"{number(report.mean_rate_s * _DAY / 1e6, 3)} M requests a day of {lengths}"
+
+
+def short_name(design: FleetDesign, report: FleetReport) -> str:
+    """Return the name of a design without the model's, which all share."""
+    return design.name.removeprefix(f"{report.model}-")
+
+
+def design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[str, ...]:
+    """Return a fleet as a row of the table."""
+    return (
+        f"{place}",
+        short_name(design, report),
+        f"{design.accelerators:,}",
+        amount(design.capex, 3),
+        amount(design.year / 12, 3),
+        number(design.per_million_output, 3),
+        number(getattr(design.ttft_s, report.targets.at), 2),
+        number(getattr(design.tpot_s, report.targets.at) * _MILLI, 3),
+        percent(design.chance),
+    )
+
+
+def _bought(report: FleetReport) -> str:
+    if not report.designs:
+        measured = " measured" if report.unmeasured else ""
+        nearest = report.near[0] if report.near else None
+        over = ""
+        if nearest is not None:
+            name, ratio = max(nearest.breaks.items(), key=lambda item: item[1])
+            over = f" Nearest: {nearest.accelerators:,} {nearest.accelerator}, {name} x {number(ratio, 3)}."
+        return f"No{measured} fleet serves the load within the limits.{over}"
+    best = report.designs[0]
+    price = ranged(best.capex, best.capex_low, best.capex_high, report.currency)
+    spares = f", {plural(best.spare_nodes, 'spare')} among them" if best.spare_nodes else ""
+    return (
+        f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares}: {price}, "
+        f"{percent(best.chance)} sure to meet {limits_text(report.targets)}."
+    )
+
+
+def _copies(report: FleetReport) -> str:
+    shown = report.designs or report.unmeasured or report.near
+    if not shown:
+        return ""
+    best = shown[0]
+    each = plural(best.plan.gpus, "GPU")
+    return (
+        f"{plural(best.copies, 'copy', 'copies')} of {each}, {plan_text(best.plan)} on {best.engine}: at the peak "
+        f"{number(report.peak_rate_s, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
+        f"{best.concurrency:,.0f} requests under way"
+    )
+
+
+def _paper(design: FleetDesign) -> str:
+    reasons = [] if design.calibrated else [f"no run of {design.engine} on it"]
+    reasons += [f"{percent(design.recalled_share)} of its price recalled"] if design.recalled_share > 0.5 else []
+    return f"{design.accelerators:,} {design.accelerator} at {amount(design.capex, 3)} ({', '.join(reasons)})"
+
+
+def _next(report: FleetReport) -> str:
+    files = [design.file for design in report.designs if design.file]
+    if len(files) > 1:
+        return f"ffplan compare {' '.join(files[:3])}"
+    return "--folder DIR writes the designs" if report.designs and not files else ""
+
+
+def fleet_screen(report: FleetReport) -> FirstScreen:
+    """Return what to buy for a load, how sure that is, and the alternatives."""
+    shown = report.designs or report.near
+    best = shown[0] if shown else None
+    power = (
+        f"{number(best.facility_peak_kw, 3)} kW at the peak, {best.output_tokens_s_mw / 1e3:,.0f}k tokens/s a MW"
+        if best
+        else ""
+    )
+    return FirstScreen(
+        head=f"{report.model} · {load_text(report)}",
+        verdict=(_bought(report),),
+        figures=tuple(design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
+        header=HEADER,
+        advice=(
+            ("Copies", _copies(report)),
+            ("Power", power),
+            ("On paper", "; ".join(_paper(design) for design in report.unmeasured)),
+            ("Why not", "; ".join(left_out(report))),
+            ("Next", _next(report)),
+        ),
+    )

@@ -1,0 +1,72 @@
+"""The report of `ffplan recommend --serve`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ffplan.base.formatting import kilowatts, number, percent
+from ffplan.report.document import Body, Document, Grid, Lines
+from ffplan.report.first.fleet import HEADER, design_row, fleet_screen, load_text, short_name
+from ffplan.report.first.serve import plan_text
+from ffplan.report.recommended import left_out
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ffplan.report.document import Block
+    from ffplan.results.fleet import FleetDesign, FleetReport
+
+
+def _designs(title: str, designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
+    rows = tuple(design_row(place, design, report) for place, design in enumerate(designs, 1))
+    return Grid(title, rows, HEADER)
+
+
+def _built(designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
+    rows = tuple(
+        (
+            short_name(design, report),
+            plan_text(design.plan),
+            f"{design.copies:,}",
+            f"{design.nodes:,} ({design.spare_nodes:,})",
+            number(design.rate_s, 3),
+            f"{design.output_tokens_s_gpu:,.0f}",
+            kilowatts(design.facility_peak_kw),
+            f"{design.racks:,}",
+        )
+        for design in designs
+    )
+    header = ("design", "a copy", "copies", "nodes (spare)", "req/s most", "tok/s/GPU", "peak", "racks")
+    return Grid("How", rows, header)
+
+
+def _body(report: FleetReport) -> Body:
+    blocks: list[Block] = []
+    for title, designs in (
+        ("Designs", report.designs),
+        ("Paper: no run of the engine, or prices recalled", report.unmeasured),
+        ("Near the limits", report.near),
+    ):
+        if designs:
+            blocks.append(_designs(title, designs, report))
+    shown = (*report.designs, *report.unmeasured, *report.near)
+    if shown:
+        blocks.append(_built(shown, report))
+    broken = [(short_name(design, report), _breaks(design)) for design in report.near]
+    if broken:
+        blocks.append(Lines("Limits broken", tuple(broken)))
+    if report.left_out:
+        blocks.append(Lines("Left out", tuple(("", text) for text in left_out(report))))
+    said = (*report.assumptions, f"Chance wanted: {percent(report.chance)}.")
+    blocks.append(Lines("Assumptions", tuple(("", text) for text in said)))
+    return Body(f"Fleet for {report.model}, {load_text(report)}, prices {report.price_book}", blocks)
+
+
+def _breaks(design: FleetDesign) -> str:
+    return ", ".join(f"{name} x {number(ratio, 3)}" for name, ratio in design.breaks.items())
+
+
+def fleet_document(report: FleetReport) -> Document:
+    """Return the report of fleets in every form."""
+    rows = (*report.designs, *report.unmeasured, *report.near)
+    return Document(report, _body, rows=lambda: rows, first=fleet_screen)

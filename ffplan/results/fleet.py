@@ -1,0 +1,116 @@
+"""JSON output of `recommend --serve`, field by field."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.results.recommendation import UnsizedAccelerator
+from ffplan.results.result import Result
+from ffplan.results.serving import Latency, ServePlan, ServeTargets
+
+
+@record
+class FleetDesign:
+    """A fleet that was sized for a load."""
+
+    name: str
+    """Name of its design."""
+    accelerator: str
+    """Catalogue id of the accelerator."""
+    server: str
+    """Catalogue id of the server."""
+    accelerators: int
+    """Accelerators, spares included."""
+    nodes: int
+    """Compute nodes, spares included."""
+    spare_nodes: int
+    """Nodes more than the load takes, so that enough are up."""
+    engine: str
+    """Catalogue id of the engine."""
+    plan: ServePlan
+    """Plan of a copy."""
+    copies: int
+    """Copies of the model that the load takes."""
+    rate_s: float
+    """Largest rate within the targets with the chance that was asked for, of these copies [1/s]."""
+    ttft_s: Latency
+    """Time to the first token at the peak."""
+    tpot_s: Latency
+    """Time of a further token at the peak."""
+    concurrency: float
+    """Requests under way at the peak, on all copies [1]."""
+    output_tokens_s: float
+    """Output tokens a second at the peak [1/s]."""
+    output_tokens_s_gpu: float
+    """The same of an accelerator, spares included [1/s]."""
+    chance: float
+    """Chance that the targets hold at the peak [1]."""
+    capex: float
+    """Purchase [currency]."""
+    capex_low: float
+    """The same with all prices at their lowest [currency]."""
+    capex_high: float
+    """The same with all prices at their highest [currency]."""
+    year: float
+    """Cost of a year, capital included [currency per year]."""
+    per_million_output: float
+    """Cost of a year over the output tokens of a year at the mean rate [currency per million]."""
+    facility_peak_kw: float
+    """Facility power with everything at its maximum [kW]."""
+    racks: int
+    """Racks that it fills."""
+    floor_m2: float | None
+    """Floor of these racks, aisles included [m2]; null if the ownership profile does not say."""
+    output_tokens_s_mw: float
+    """Output tokens a second at the peak for each megawatt of the facility's peak [1/s]."""
+    recalled_share: float
+    """Part of the purchase whose prices are recalled [1]."""
+    calibrated: bool
+    """True if the engine's constants rest on runs on this accelerator."""
+    breaks: dict[str, float]
+    """Limits that it breaks, each with its figure over the limit [1]."""
+    file: str | None
+    """File that it was written to; null if none was asked for."""
+
+
+@record
+class FleetReport(Result):
+    """Output of `ffplan recommend --serve`."""
+
+    schema_version: str
+    """Version of this format."""
+    model: str
+    """Catalogue id of the model."""
+    prompt_tokens: float
+    """Tokens of a prompt [1]."""
+    output_tokens: float
+    """Tokens of an answer [1]."""
+    mean_rate_s: float
+    """Requests a second on average [1/s]."""
+    peak_rate_s: float
+    """Requests a second at the peak [1/s]."""
+    targets: ServeTargets
+    """Latency targets."""
+    aim: str
+    """What is least: capex, tco, power or accelerators."""
+    chance: float
+    """Chance that fleets are sized for [1]."""
+    available: float
+    """Fraction of the time that enough nodes are up [1]."""
+    price_book: str
+    """Catalogue id of the price book."""
+    currency: str
+    """Its currency."""
+    designs: tuple[FleetDesign, ...]
+    """Fleets within the limits, the best first."""
+    unmeasured: tuple[FleetDesign, ...]
+    """Fleets on paper: without a run of the engine on the accelerator, or with prices that are mostly recalled."""
+    near: tuple[FleetDesign, ...]
+    """Fleets that break a limit, the nearest first; only where none is within the limits."""
+    left_out: tuple[UnsizedAccelerator, ...]
+    """Accelerators that were not sized."""
+    assumptions: tuple[str, ...]
+    """What the sizes rest on."""
+
+
+SCHEMAS = {"fleet-recommendation": (FleetReport, "Output of `ffplan recommend --serve --format json`")}
+"""Files and outputs of this module, with their titles."""

@@ -1,0 +1,1 @@
+"""Fleets that serve a load: how many accelerators, of which kind."""

@@ -1,0 +1,328 @@
+"""The least purchase that serves a load within latency targets: accelerators, plans of a copy, copies and spares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+from ffplan.catalog.parts import Accelerator
+from ffplan.catalog.prices import PriceBook
+from ffplan.reliability.spare_count import enough
+from ffplan.results.recommendation import MOST_RECALLED
+from ffplan.results.serving import ServeChoice, ServeTargets
+from ffplan.studies.choose.candidates import IDEAS, Built, Idea, Wishes
+from ffplan.studies.choose.cluster_search import with_nics
+from ffplan.studies.choose.first_designs import Builder, NoDesignError, priced_server
+from ffplan.studies.cost.parts import bom_report
+from ffplan.studies.fleet.capacity import Copy, deviation_of, spread_of, stretch_of
+from ffplan.studies.serve.search import search
+from ffplan.studies.serve.setup import ServeError, ServeSetup, default_precision, fleet_of, serve_setup
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.choose.candidates import Draft
+    from ffplan.studies.fleet.target import FleetTarget
+    from ffplan.studies.serve.setup import PlanRequest
+
+_TIGHTER = (1.0, 0.6)
+"""Mean latencies over the targets for which plans are sought: percentiles lie above means [1]."""
+_WORTH = 0.35
+"""How much above the best a first estimate may lie for an accelerator to be sized [1]."""
+_SIZED = {True: 4, False: 2}
+"""Accelerators that are sized in any case: those that may win, and those on paper [1]."""
+_LEAST_NODES = 2
+"""Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
+_PROBE = 64
+"""Accelerators of the design on which plans are sought: as many as the widest copy has [1]."""
+
+
+@record
+class SizedFleet:
+    """A fleet that was sized."""
+
+    accelerator: str
+    built: Built
+    setup: ServeSetup
+    """A copy on this design."""
+    copies: int
+    """Copies that the load takes [1]."""
+    spares: int
+    """Nodes more than they take [1]."""
+    rate: float
+    """Largest rate of a copy within the targets, with the chance wanted [1/s]."""
+
+    @property
+    def recalled_share(self) -> float:
+        """Part of the purchase whose prices are recalled [1]."""
+        bill = self.built.study.bom
+        return (bill.recalled_share or 0.0) if bill is not None else 0.0
+
+    @property
+    def trusted(self) -> bool:
+        """True if the engine ran on the accelerator, and most of its price was seen."""
+        return self.setup.speed.runs > 0 and self.recalled_share <= MOST_RECALLED
+
+    @property
+    def figures(self) -> dict[str, float | None]:
+        """What limits bound and aims make least."""
+        study = self.built.study
+        assert study.tco is not None
+        return {
+            "capex": self.built.cost,
+            "tco": study.tco.year,
+            "power": study.power.facility_peak_kw,
+            "accelerators": float(self.built.assessment.accelerators),
+            "racks": float(study.power.racks),
+            "floor": study.power.floor_m2,
+        }
+
+
+@record
+class Recommended:
+    """What a search found."""
+
+    fleets: list[SizedFleet]
+    left_out: dict[str, str]
+
+
+@record
+class _Candidate:
+    """An accelerator with its plans, and a first estimate of its fleet."""
+
+    name: str
+    builder: Builder
+    idea: Idea
+    plans: list[ServeChoice]
+    estimate: float
+    """The aim as mean latencies have it."""
+    trusted: bool
+    """True if the engine ran on it, and most of its price was seen."""
+
+
+def _accelerators(target: FleetTarget, catalog: Catalog, left_out: dict[str, str]) -> Iterator[str]:
+    """Yield the accelerators that a server with a price has."""
+    book = catalog.entry(target.book).part
+    assert isinstance(book, PriceBook)
+    for name in target.allowed or catalog.ids_of("accelerator"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Accelerator)
+        if name in target.excluded or (part.announced and name not in target.allowed):
+            left_out |= {name: "it is excluded"} if name in target.allowed else {}
+            continue
+        try:
+            priced_server(catalog, name, book, target.excluded)
+        except NoDesignError as error:
+            left_out |= {name: str(error)} if target.allowed else {}
+            continue
+        yield name
+
+
+def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder:
+    limits = dict(target.limits)
+    wishes = Wishes(
+        accelerator=accelerator,
+        gpus=None,
+        budget=limits.get("capex"),
+        watts=1e3 * limits["power"] if "power" in limits else None,
+        model=None,
+        book=target.book,
+        pue=target.pue,
+        excluded=target.excluded,
+        switches=target.switches,
+        rack_area=target.rack_area,
+    )
+    return Builder(wishes, catalog, f"{target.model.id}-{accelerator}")
+
+
+def _scaled(targets: ServeTargets, factor: float) -> ServeTargets:
+    ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
+    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
+
+
+def _request(target: FleetTarget) -> PlanRequest:
+    """Return the request with the model's published precision where none is asked for."""
+    precision = target.request.precision or default_precision(target.model)
+    return replace(target.request, precision=precision)
+
+
+def _plans(target: FleetTarget, catalog: Catalog, draft: Draft, *, wide: bool) -> tuple[list[ServeChoice], bool]:
+    """Return plans whose means meet the targets with most tokens an accelerator, and whether they are measured.
+
+    Args:
+        draft: the design.
+        wide: copies may span scale-up domains.
+
+    Raises:
+        ServeError: if nothing has room, or no plan meets the targets.
+    """
+    fleet = fleet_of(draft.design)
+    fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
+    requests = target.load.requests
+    found: list[ServeChoice] = []
+    speed = target.engine.rates.get(fleet.accelerator.id)
+    band = (target.engine.band if speed is not None and speed.runs else target.engine.band_kin).value
+    slower = stretch_of(deviation_of(band), target.chance)
+    for factor in _TIGHTER:
+        try:
+            space = search(
+                catalog,
+                target.model,
+                target.engine,
+                fleet,
+                _request(target),
+                requests=requests,
+                targets=_scaled(target.targets, factor / slower),
+            )
+        except ServeError:
+            if found:
+                break
+            raise
+        found.append(max(space.choices, key=lambda choice: choice.output_tokens_s_gpu))
+    return found, speed is not None and speed.runs > 0
+
+
+def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate | str:
+    """Return an accelerator with its plans and a first estimate, or why it has none."""
+    builder = _builder(target, catalog, name)
+    per_node = len(builder.server.accelerators)
+    reason = "no switch and cable hold it"
+    for idea, wide in ((with_nics(IDEAS[0], 1), False), (IDEAS[0], True)):
+        draft = builder.near(idea, ceil(_PROBE / per_node / builder.step) * builder.step)
+        if draft is None:
+            continue
+        try:
+            plans, measured = _plans(target, catalog, draft, wide=wide)
+        except ServeError as error:
+            reason = str(error)
+            continue
+        gpus = target.rate * float(target.load.requests.output) / max(plan.output_tokens_s_gpu for plan in plans)
+        share = gpus / draft.design.accelerators
+        bill = bom_report(draft.ledger)
+        assert bill is not None, "the builder takes parts with prices"
+        figures = {"accelerators": gpus, "power": draft.drawn("facility-peak") * share}
+        return _Candidate(
+            name=name,
+            builder=builder,
+            idea=idea,
+            plans=plans,
+            estimate=figures.get(target.aim, draft.cost * share),
+            trusted=measured and (bill.recalled_share or 0.0) <= MOST_RECALLED,
+        )
+    return reason
+
+
+def _nodes(copies: int, gpus: int, per_node: int) -> int:
+    """Return the nodes of some copies: a copy shares no node with half of another [1]."""
+    return ceil(copies / (per_node // gpus)) if gpus <= per_node else copies * ceil(gpus / per_node)
+
+
+def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice) -> SizedFleet | None:
+    """Return the fleet of a plan; None if it never meets the targets, or cannot be built."""
+    builder, plan = one.builder, choice.plan
+    request = replace(
+        _request(target),
+        tensor=plan.tensor,
+        pipeline=plan.pipeline,
+        expert=plan.expert,
+        data=plan.data,
+        chunk=plan.chunk,
+    )
+    load = replace(target.load, requests=replace(target.load.requests, chunk=plan.chunk))
+
+    def setup_on(draft: Draft | Built) -> ServeSetup:
+        fleet = fleet_of(draft.design)
+        return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
+
+    per_node = len(builder.server.accelerators)
+    probe = builder.near(one.idea, ceil(_PROBE / per_node / builder.step) * builder.step)
+    assert probe is not None, "it was built before"
+    setup = setup_on(probe)
+    rate = Copy(setup, load, target.targets).largest_rate(stretch_of(spread_of(setup), target.chance))
+    if rate <= 0:
+        return None
+    copies = ceil(target.rate / rate - 1e-9)
+    needed = _nodes(copies, setup.gpus, per_node)
+    nodes = max(ceil(needed / builder.step) * builder.step, _LEAST_NODES)
+    built = builder.build(one.idea, nodes)
+    if built is None:
+        return None
+    summary = built.assessment.reliability
+    down = summary.nodes_in_repair if summary is not None else 0.0
+    spares = max(enough(down, target.available), nodes - needed)
+    if needed + spares > nodes:
+        nodes = ceil((needed + spares) / builder.step) * builder.step
+        built = builder.build(one.idea, nodes)
+        if built is None:
+            return None
+    return SizedFleet(
+        accelerator=one.name,
+        built=built,
+        setup=setup_on(built),
+        copies=copies,
+        spares=nodes - needed,
+        rate=rate,
+    )
+
+
+def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> SizedFleet | None:
+    """Return the fleet of the best plan of an accelerator; None if none meets the targets."""
+    best: SizedFleet | None = None
+    for choice in one.plans:
+        reached = best.rate * float(target.load.requests.output) / best.setup.gpus if best is not None else 0.0
+        if choice.output_tokens_s_gpu <= reached:
+            continue  # its mean is no more than what percentiles leave of another
+        fleet = _fleet(target, catalog, one, choice)
+        if fleet is not None and (best is None or aim_of(fleet, target) < aim_of(best, target)):
+            best = fleet
+    return best
+
+
+def aim_of(fleet: SizedFleet, target: FleetTarget) -> float:
+    """Return the figure that is to be least, in the unit of the aim."""
+    return fleet.figures[target.aim] or 0.0
+
+
+def broken(fleet: SizedFleet, target: FleetTarget) -> dict[str, float]:
+    """Return the limits that a fleet breaks, by name, each with its figure over the limit [1]."""
+    ratios = {name: (fleet.figures[name] or 0.0) / most for name, most in target.limits}
+    return {name: ratio for name, ratio in ratios.items() if ratio > 1}
+
+
+def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str], None]) -> Recommended:
+    """Return fleets that serve a load, each accelerator's best, in the order of the aim.
+
+    For each accelerator the plans with most tokens of an accelerator are sought whose means meet the targets; from
+    them follows a first estimate of the fleet. In its order, plans are run with arrivals at random, for the largest
+    rate at which the percentiles meet the targets with the chance wanted. Copies follow from the peak, and spare nodes
+    from the nodes in repair. Accelerators are left out whose estimate lies far above what was sized.
+
+    Args:
+        target: what is wanted.
+        tell: called with what is tried.
+    """
+    left_out: dict[str, str] = {}
+    candidates = []
+    for name in _accelerators(target, catalog, left_out):
+        tell(name)
+        one = _candidate(target, catalog, name)
+        if isinstance(one, str):
+            left_out[name] = one
+        else:
+            candidates.append(one)
+    fleets: list[SizedFleet] = []
+    for one in sorted(candidates, key=lambda one: (one.estimate, one.name)):
+        same = [aim_of(fleet, target) for fleet in fleets if fleet.trusted == one.trusted]
+        if len(same) >= _SIZED[one.trusted] and one.estimate > min(same) * (1 + _WORTH):
+            left_out[one.name] = "a first estimate lies over a third above the best"
+            continue
+        tell(f"{one.name}, {one.plans[0].plan.gpus} GPUs a copy")
+        sized = _best_plan(target, catalog, one)
+        if sized is not None:
+            fleets.append(sized)
+        else:
+            left_out[one.name] = "its percentiles miss the targets at every load, or no fabric holds the nodes"
+    return Recommended(sorted(fleets, key=lambda fleet: (aim_of(fleet, target), fleet.accelerator)), left_out)

@@ -1,0 +1,141 @@
+"""Fleets that were sized, as the report of `recommend --serve`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ffplan.results.design import SCHEMA_VERSION
+from ffplan.results.fleet import FleetDesign, FleetReport
+from ffplan.results.recommendation import UnsizedAccelerator
+from ffplan.studies.fleet.capacity import Copy, latencies
+from ffplan.studies.fleet.recommend import aim_of, broken
+from ffplan.studies.serve.loads import run_open
+from ffplan.studies.serve.serve import plan_row
+
+if TYPE_CHECKING:
+    from ffplan.catalog.store import Catalog
+    from ffplan.studies.fleet.recommend import Recommended, SizedFleet
+    from ffplan.studies.fleet.target import FleetTarget
+
+_YEAR_S = 365.25 * 86_400
+_PAPER = 3
+"""Fleets on paper that are reported [1]."""
+
+
+def kept(found: Recommended, target: FleetTarget, best: int) -> list[SizedFleet]:
+    """Return the fleets to report as designs: trusted ones within the limits, or all where they were named.
+
+    Args:
+        found: what was sized.
+        target: what was wanted.
+        best: how many [1].
+    """
+    return [fleet for fleet in found.fleets if not broken(fleet, target) and _may_win(fleet, target)][:best]
+
+
+def _may_win(fleet: SizedFleet, target: FleetTarget) -> bool:
+    return fleet.trusted or bool(target.allowed)
+
+
+def fleet_report(
+    found: Recommended, target: FleetTarget, catalog: Catalog, files: dict[str, str], best: int
+) -> FleetReport:
+    """Return the report of a search.
+
+    Args:
+        found: what was sized.
+        target: what was wanted.
+        catalog: where the price book is.
+        files: files that designs were written to, by name of the design.
+        best: designs to report [1].
+    """
+    from ffplan.catalog.prices import PriceBook
+
+    book = catalog.entry(target.book).part
+    assert isinstance(book, PriceBook)
+    designs = kept(found, target, best)
+    paper = [fleet for fleet in found.fleets if not _may_win(fleet, target) and not broken(fleet, target)]
+    near = sorted((fleet for fleet in found.fleets if broken(fleet, target)), key=lambda one: _excess(one, target))
+    requests = target.load.requests
+    return FleetReport(
+        schema_version=SCHEMA_VERSION,
+        model=target.model.id,
+        prompt_tokens=float(requests.prompt),
+        output_tokens=float(requests.output),
+        mean_rate_s=target.mean,
+        peak_rate_s=target.rate,
+        targets=target.targets,
+        aim=target.aim,
+        chance=target.chance,
+        available=target.available,
+        price_book=book.id,
+        currency=book.currency,
+        designs=tuple(_row(fleet, target, files) for fleet in designs),
+        unmeasured=tuple(_row(fleet, target, files) for fleet in paper[:_PAPER]),
+        near=() if designs else tuple(_row(fleet, target, files) for fleet in near[:best]),
+        left_out=tuple(UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
+        assumptions=_assumptions(target),
+    )
+
+
+def _excess(fleet: SizedFleet, target: FleetTarget) -> tuple[float, float]:
+    return max(broken(fleet, target).values()), aim_of(fleet, target)
+
+
+def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> FleetDesign:
+    built, setup = fleet.built, fleet.setup
+    study, assessment = built.study, built.assessment
+    assert study.tco is not None
+    assert study.bom is not None
+    load = replace(target.load, requests=replace(target.load.requests, chunk=setup.chunk))
+    each = target.rate / fleet.copies
+    times = run_open(setup, load, each)
+    first, token = latencies(times)
+    output = float(load.requests.output)
+    peak_tokens, power = target.rate * output, study.power.facility_peak_kw
+    return FleetDesign(
+        name=assessment.design.name,
+        accelerator=fleet.accelerator,
+        server=built.design.compute.server.id,
+        accelerators=assessment.accelerators,
+        nodes=assessment.nodes["compute"],
+        spare_nodes=fleet.spares,
+        engine=setup.engine.id,
+        plan=plan_row(setup),
+        copies=fleet.copies,
+        rate_s=fleet.rate * fleet.copies,
+        ttft_s=first,
+        tpot_s=token,
+        concurrency=target.rate * float(times.e2e.mean()),
+        output_tokens_s=peak_tokens,
+        output_tokens_s_gpu=peak_tokens / assessment.accelerators,
+        chance=Copy(setup, load, target.targets).chance(each, target.chance),
+        capex=built.cost,
+        capex_low=study.bom.total_low,
+        capex_high=study.bom.total_high,
+        year=study.tco.year,
+        per_million_output=study.tco.year / (target.mean * output * _YEAR_S / 1e6),
+        facility_peak_kw=power,
+        racks=study.power.racks,
+        floor_m2=study.power.floor_m2,
+        output_tokens_s_mw=peak_tokens / power * 1e3,
+        recalled_share=fleet.recalled_share,
+        calibrated=setup.speed.runs > 0,
+        breaks=broken(fleet, target),
+        file=files.get(assessment.design.name),
+    )
+
+
+def _assumptions(target: FleetTarget) -> tuple[str, ...]:
+    said = [
+        "Requests arrive at random at the peak rate, all of the same lengths, and spread evenly over the copies.",
+        f"All times are off by one factor: the band of the engine's constants. Sized for a chance of "
+        f"{100 * target.chance:.0f} %.",
+        f"Nodes in repair leave enough up {100 * target.available:g} % of the time; lost requests are sent again.",
+        "A copy within a scale-up domain has one NIC in a node on the fabric.",
+        "Prefill and decoding share each copy.",
+    ]
+    if target.rate <= target.mean * (1 + 1e-9):
+        said.append("The load is the same all day: --peak sizes for more.")
+    return tuple(said)

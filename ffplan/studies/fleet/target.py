@@ -1,0 +1,53 @@
+"""What a fleet is to serve, within which limits, and how sure."""
+
+from __future__ import annotations
+
+from ffplan.base.record import record
+from ffplan.catalog.engines import Engine
+from ffplan.catalog.models import Model
+from ffplan.results.serving import ServeTargets
+from ffplan.studies.serve.loads import Load
+from ffplan.studies.serve.setup import PlanRequest
+
+AIMS = ("capex", "tco", "power", "accelerators")
+"""What may be least: purchase, cost of a year, power at the peak, or accelerators."""
+LIMITS = ("capex", "power", "racks", "floor")
+"""What may be bounded: purchase, power at the peak [kW], racks, and their floor [m2]."""
+
+
+@record
+class FleetTarget:
+    """A load with latency targets, and what the fleet may take."""
+
+    model: Model
+    engine: Engine
+    load: Load
+    """Lengths of the requests, and what speculation and a prefix cache save."""
+    rate: float
+    """Requests a second at the peak, of all copies [1/s]."""
+    mean: float
+    """Requests a second on average [1/s]."""
+    targets: ServeTargets
+    book: str
+    """Price book."""
+    pue: float
+    request: PlanRequest = PlanRequest()
+    """What is fixed of the plan."""
+    aim: str = "capex"
+    """One of `AIMS`."""
+    chance: float = 0.85
+    """Chance that the targets hold [1]."""
+    available: float = 0.999
+    """Fraction of the time that enough nodes are up [1]."""
+    limits: tuple[tuple[str, float], ...] = ()
+    """Names of `LIMITS`, each with the most that a design may have."""
+    allowed: tuple[str, ...] = ()
+    """Accelerators to choose from; all with a price if empty."""
+    switches: tuple[str, ...] = ()
+    """Switches to choose from; all with a price if empty."""
+    excluded: tuple[str, ...] = ()
+    """Parts that are not bought."""
+    rack_area: float | None = None
+    """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
+    slack: float = 0.1
+    """How much above the best an alternative may lie [1]."""

@@ -1,0 +1,231 @@
+"""Fleets for a load: sizes by hand, the largest rate against a scan, the run of stretched times, and bad requests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from math import ceil, log
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ffplan.base.errors import UsageError
+from ffplan.catalog.models import Model
+from ffplan.catalog.named import part_of
+from ffplan.catalog.store import Catalog
+from ffplan.cli.request_rates import request_rate, request_rates
+from ffplan.results.serving import ServeTargets
+from ffplan.serving.load import Requests
+from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
+from ffplan.studies.fleet.capacity import Copy, deviation_of, stretch_of
+from ffplan.studies.fleet.recommend import recommend_fleet
+from ffplan.studies.fleet.target import FleetTarget
+from ffplan.studies.serve.loads import Load
+from ffplan.studies.serve.setup import Fleet, PlanRequest, engine_of, serve_setup
+from tests.support import ffplan, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ffplan.studies.serve.setup import ServeSetup
+
+LOAD = Load(requests=Requests(prompt=1024, output=256))
+TARGETS = ServeTargets(ttft_s=2.0, tpot_s=0.05, at="p99")
+ASKED = ("recommend", "--model", "llama3.1-8b", "--serve", "40/s", "--isl", "1024", "--osl", "256", "--ttft", "2s")
+
+
+def quiet(words: str) -> None:
+    """Take what is tried, and say nothing."""
+
+
+def target(catalog: Catalog, **changed: Any) -> FleetTarget:
+    fields: dict[str, Any] = {
+        "model": part_of(catalog, Model, "llama3.1-8b", "--model"),
+        "engine": engine_of(catalog, "vllm"),
+        "load": LOAD,
+        "rate": 40.0,
+        "mean": 20.0,
+        "targets": TARGETS,
+        "book": "usd-2026",
+        "pue": 1.25,
+        "allowed": ("h100-sxm-80gb",),
+    }
+    return FleetTarget(**(fields | changed))
+
+
+@pytest.fixture(scope="module")
+def setup() -> ServeSetup:
+    """Llama 3.1 8B on one H100."""
+    from ffplan.catalog.parts import Accelerator
+
+    catalog = Catalog()
+    fleet = Fleet(accelerator=part_of(catalog, Accelerator, "h100-sxm-80gb", "--accelerator"), gpus=1)
+    model, engine = part_of(catalog, Model, "llama3.1-8b", "--model"), engine_of(catalog, "vllm")
+    return serve_setup(catalog, model, engine, fleet, request=PlanRequest(tensor=1), requests=LOAD.requests)
+
+
+@pytest.mark.parametrize(
+    ("text", "rate"),
+    [
+        ("10M requests a day", 10e6 / 86_400),
+        ("1 request per minute", 1 / 60),
+        ("1.5k/h", 1500 / 3600),
+        ("3", 3.0),
+        ("2,500 / s", 2500.0),
+    ],
+)
+def test_a_rate_is_read_as_people_write_it(text: str, rate: float) -> None:
+    assert request_rate(text, "--serve", "5/s") == pytest.approx(rate, rel=1e-12)
+
+
+def test_a_list_of_rates() -> None:
+    assert request_rates("5/s, 300/min", "--rate") == (5.0, 5.0)
+    assert request_rates(None, "--rate") == ()
+
+
+@pytest.mark.parametrize("text", ["", "ten a day", "5/week", "0/s", "1e99", "-3", "5//s"])
+def test_what_is_no_rate_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="--serve: `"):
+        request_rate(text, "--serve", "5/s")
+
+
+def test_the_spread_of_a_band() -> None:
+    """Times up to 25 % longer for nine in ten: z 1.2816; at even chance no factor, at 90 % the band itself."""
+    spread = deviation_of(0.25)
+    assert spread == pytest.approx(log(1.25) / 1.2816, rel=1e-4)
+    assert stretch_of(spread, 0.5) == pytest.approx(1.0)
+    assert stretch_of(spread, 0.9) == pytest.approx(1.25, rel=1e-9)
+
+
+def test_a_run_of_longer_times_is_the_run_of_a_higher_load() -> None:
+    """All paces times s at a rate X take s times what plain paces take at s X: what `capacity` rests on."""
+    draw, factor = np.random.default_rng(3), 1.3
+    times = np.cumsum(draw.exponential(0.4, 300))
+    pace = Pace(base=[0.02 + 0.001 * count for count in range(9)], context=1e-6, prompt=1e-5, square=1e-10, floor=0.01)
+    slow = replace(
+        pace,
+        base=[factor * value for value in pace.base],
+        context=factor * pace.context,
+        prompt=factor * pace.prompt,
+        square=factor * pace.square,
+        floor=factor * pace.floor,
+    )
+    prompts, outputs, room = np.full(300, 500.0), np.full(300, 60.0), Room(tokens=1e6, most=8)
+    long = simulate(slow, Arrivals(prompts, outputs, times), room, chunk=2048, first=0.01 * factor)
+    short = simulate(pace, Arrivals(prompts, outputs, times / factor), room, chunk=2048, first=0.01)
+    assert long.ttft == pytest.approx(factor * short.ttft, rel=1e-9)
+    assert long.tpot == pytest.approx(factor * short.tpot, rel=1e-9)
+
+
+def test_the_largest_rate_is_that_of_a_scan(setup: ServeSetup) -> None:
+    """Rates in steps of 3 %: the largest that meets the targets is found within two steps."""
+    copy = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.02))
+    found = copy.largest_rate(1.0)
+    scan = [rate for rate in found * 1.03 ** np.arange(-6, 7) if copy.meets(float(rate), 1.0)]
+    assert scan[-1] == pytest.approx(found, rel=0.065)
+    assert copy.largest_rate(1.2) < found
+    tighter = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.012)).largest_rate(1.0)
+    assert tighter < found
+
+
+def test_targets_that_nothing_meets(setup: ServeSetup) -> None:
+    """One step takes longer than a millisecond."""
+    assert Copy(setup, LOAD, ServeTargets(ttft_s=None, tpot_s=0.001, at="p99")).largest_rate(1.0) == 0.0
+
+
+def test_the_chance_at_the_rate_that_is_sized_for(setup: ServeSetup) -> None:
+    copy = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.02))
+    spread = deviation_of(setup.engine.band.value)
+    rate = copy.largest_rate(stretch_of(spread, 0.8))
+    assert copy.chance(rate, 0.8) == pytest.approx(0.8, abs=0.06)
+    assert copy.chance(0.7 * rate, 0.8) > copy.chance(rate, 0.8)
+
+
+def test_a_fleet_by_hand() -> None:
+    """Copies carry the peak, nodes carry the copies, and a spare node covers those in repair."""
+    catalog = Catalog()
+    (found,) = recommend_fleet(target(catalog, rate=400.0), catalog, quiet).fleets
+    assert found.copies == ceil(400.0 / found.rate)
+    needed = ceil(found.copies * found.setup.gpus / 8)
+    assert found.built.assessment.nodes["compute"] == needed + found.spares
+    summary = found.built.assessment.reliability
+    assert summary is not None
+    down = summary.nodes_in_repair
+    assert found.spares == 1
+    assert 1 - np.exp(-down) * (1 + down) < 0.001 < 1 - np.exp(-down)  # one spare is enough, none is not
+
+
+def test_more_load_takes_no_less_and_looser_targets_no_more() -> None:
+    catalog = Catalog()
+
+    def cost(**changed: Any) -> float:
+        return recommend_fleet(target(catalog, **changed), catalog, quiet).fleets[0].built.cost
+
+    plain = cost(rate=300.0)
+    assert cost(rate=900.0) > 2 * plain
+    assert cost(rate=300.0, targets=replace(TARGETS, tpot_s=0.01)) > plain
+    assert cost(rate=300.0, chance=0.5) <= plain
+
+
+def test_the_report_adds_up(tmp_path: Path) -> None:
+    """Purchase, cost of a year, tokens and power of one fleet are those of `cost` on the file that was written."""
+    peak = ("-a", "h100-sxm-80gb", "--peak", "2x")
+    run = ffplan(*ASKED, *peak, "--folder", str(tmp_path), "-f", "json")
+    assert run.code == 0, run.err
+    valid(run.out, "fleet-recommendation")
+    report = json.loads(run.out)
+    (best,) = report["designs"]
+    assert report["peak_rate_s"] == 2 * report["mean_rate_s"] == 80.0
+    assert best["output_tokens_s"] == 80.0 * 256
+    assert best["rate_s"] >= 80.0
+    assert best["ttft_s"]["p99"] <= 2.0
+    assert best["chance"] >= 0.85
+    assert ffplan("check", best["file"]).code == 0
+    cost = json.loads(ffplan("cost", best["file"], "--draws", "0", "-f", "json").out)
+    assert best["capex"] == pytest.approx(cost["bom"]["total"])
+    assert best["facility_peak_kw"] == pytest.approx(cost["power"]["facility_peak_kw"])
+    assert best["per_million_output"] == pytest.approx(best["year"] / (40 * 256 * 365.25 * 86.4e3) * 1e6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--serve", "5/s"), "--serve needs latency targets"),
+        (("--serve", "5/s", "--ttft", "2s", "--days", "3"), "--days sizes for training"),
+        (("--tokens", "1T", "--days", "30", "--osl", "5"), "--osl goes with --serve"),
+        (("--serve", "5/s", "--ttft", "2s", "--peak", "0.5"), "--peak: `0.5` is no factor"),
+        (("--serve", "5/s", "--ttft", "2s", "--aim", "token"), "--aim token is for training"),
+        (("--serve", "5/s", "--ttft", "2s", "--precision", "fp7"), "--precision: no `fp7`"),
+        (("--serve", "5/s", "--ttft", "2s", "--engine", "tgi"), "--engine: no `tgi`"),
+        (("--serve", "5/s", "--ttft", "2s", "--at", "p95"), "--at: no `p95`"),
+        (("--serve", "lots", "--ttft", "2s"), "--serve: `lots` is no rate"),
+    ],
+)
+def test_bad_requests(options: tuple[str, ...], message: str) -> None:
+    run = ffplan("recommend", "--model", "llama3.1-8b", *options)
+    assert run.code == 2
+    assert message in run.err
+
+
+def test_targets_that_no_plan_meets_say_the_nearest() -> None:
+    run = ffplan(*ASKED, "--tpot", "1ms", "-a", "h100-sxm-80gb")
+    assert run.code == 1
+    said = " ".join(run.out.split())
+    assert "No fleet serves the load within the limits." in said
+    assert "no plan meets the targets; the nearest has a TTFT of" in said
+
+
+def test_a_limit_that_is_broken_says_by_how_much() -> None:
+    run = ffplan(*ASKED, "-a", "h100-sxm-80gb", "--capex", "$0.1M", "-f", "json")
+    assert run.code == 1
+    report = json.loads(run.out)
+    (near,) = report["near"]
+    assert report["designs"] == []
+    assert near["breaks"] == {"capex": pytest.approx(near["capex"] / 1e5)}
+
+
+def test_the_first_screen_fits() -> None:
+    out = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb,b200").out
+    assert out.count("\n") <= 24
+    assert "sure to meet TTFT 2 s and TPOT 30 ms (P99)" in " ".join(out.split())
