@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ffplan.fabric.sizing.plan import FabricPlan
     from ffplan.results.design import Assessment, SiteSummary
     from ffplan.results.run import RunReport
+    from ffplan.results.serving import ServeRow
     from ffplan.results.summaries import StorageSummary
     from ffplan.results.training import TrainReport
     from ffplan.studies.design.design import DesignStudy
@@ -103,6 +104,24 @@ class Examined:
 
         timed = timed_job(self.timed, workload_gpus(self.study.design, workload), workload.tokens)
         return study_run(self.study.design, self.catalog.fork(), CostRequest(draws=0, seed=0, years=None), timed)
+
+    @cached_property
+    def served(self) -> tuple[ServeRow | None, str]:
+        """The load under `serving`, or why there is none.
+
+        Raises:
+            InputError: where the section is wrong.
+        """
+        if self.study.design.serving is None:
+            return None, "the design has no `serving`"
+        from ffplan.studies.serve.setup import ServeError
+        from ffplan.studies.serve.stated import stated_report
+
+        try:
+            report = stated_report(self.study.design, self.catalog.fork())
+        except ServeError as error:
+            return None, f"the load under `serving` cannot be served: {error}"
+        return report.rows[report.best], ""
 
     @cached_property
     def recovery(self) -> JobRecovery | None:

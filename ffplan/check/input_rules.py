@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffplan.check.job_rules import JOB_ROWS
 from ffplan.check.rule import Rule
 
 _ROWS = (
@@ -231,14 +232,6 @@ _ROWS = (
         "Name an `offer` of a rent book, or give a `price` with its `term`; remove `cost`.",
     ),
     (
-        "design-workload",
-        "The workload contradicts itself, or is too large for the design",
-        "Limits on step, tokens and their cost are held against it.",
-        "workload: {model: resnet-50}  # no transformer",
-        "workload: {model: llama3-70b}",
-        "Name a transformer, and as many accelerators as one job can span.",
-    ),
-    (
         "design-phases",
         "Phases shrink, come in the wrong order, or do not end at the whole design",
         "Each phase adds to the one before, and the last is the design.",
@@ -443,6 +436,6 @@ _ROWS = (
 
 INPUT_RULES: tuple[Rule, ...] = tuple(
     Rule(id=name, title=title, why=why, example=example, good=good, fix=fix)
-    for name, title, why, example, good, fix in _ROWS
+    for name, title, why, example, good, fix in (*_ROWS, *JOB_ROWS)
 )
 """Every rule that reading enforces; breaking one is an error and exit code 2."""

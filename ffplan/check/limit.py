@@ -165,6 +165,16 @@ def _of_run(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     yield from compare(limit, _number(limit, {"run": examined.run}), declared(limit, examined), unknown=unknown)
 
 
+def _of_load(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
+    row, unknown = examined.served
+    bound = declared(limit, examined)
+    if row is not None and isinstance(bound, Money):
+        priced = row.cost.currency if row.cost else None
+        unknown = f"tokens are priced in {priced}" if priced else "the design has no prices"
+        row = row if priced == bound.currency else None
+    yield from compare(limit, _number(limit, {"serve": row}), bound, unknown="" if row else unknown)
+
+
 def _of_site(limit: DesignLimit, examined: Examined) -> Iterator[Breach]:
     """Hold a power of the whole site."""
     (site, unknown), plan = examined.site, examined.assessment.power
@@ -192,5 +202,5 @@ def unrated(missing: Iterable[MissingFigure]) -> str:
     return f"no {parts}" if parts else ""
 
 
-_BY_ROOT: dict[str, Holder] = {"train": _of_step, "run": _of_run, "site": _of_site}
+_BY_ROOT: dict[str, Holder] = {"train": _of_step, "run": _of_run, "site": _of_site, "serve": _of_load}
 """How a figure is held, by the first step of its address: each knows why its figures may be unknown."""

@@ -14,7 +14,6 @@ from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_folder import written
-from ffplan.cli.request_rates import request_rate
 from ffplan.studies.fleet.target import AIMS, LIMITS, FleetTarget
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
     """Return what a fleet is to serve."""
     from ffplan.catalog.models import Model
     from ffplan.catalog.named import part_of
-    from ffplan.cli.serve import seconds_of
+    from ffplan.cli.serve import rate_of, seconds_of
     from ffplan.serving.load import Requests
     from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
     from ffplan.studies.serve.loads import Load
@@ -131,7 +130,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         asked.targets,
         asked.plan,
     )
-    mean = request_rate(rate, f"{WHO}: --serve", "'10M requests a day' or 120/s")
+    mean = rate_of(rate, "--serve", "recommend")
     if fixed["aim"] not in AIMS:
         raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
     for option, value, known in (("--precision", precision, WIDTHS), ("--kv", kv, CACHE_WIDTHS)):

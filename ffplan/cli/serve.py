@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -15,7 +15,6 @@ from ffplan.cli.loading import parsed, read_text, resolved_design
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
-from ffplan.cli.request_rates import request_rates
 from ffplan.cli.serve_options import (
     AcceleratorOption,
     AtOption,
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
+    from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Trace
     from ffplan.studies.serve.setup import Fleet
 
@@ -96,11 +96,29 @@ def _loads(concurrency: str | None, rate: str | None) -> tuple[float, ...]:
     found = (
         series(concurrency, f"{_WHO}: --concurrency", sizes=False)
         if concurrency
-        else request_rates(rate, f"{_WHO}: --rate")
+        else tuple(rate_of(part, "--rate", "serve") for part in rate.split(","))
+        if rate
+        else ()
     )
     if len(found) > _MOST_ROWS:
         raise UsageError(f"{_WHO}: more than {_MOST_ROWS} loads; ask for fewer")
     return found
+
+
+def rate_of(text: str, option: str, command: str) -> float:
+    """Return a rate of requests [1/s].
+
+    Args:
+        text: such as `5/s`.
+        option: its option, for messages.
+        command: the command, for messages.
+
+    Raises:
+        UsageError: if it is malformed.
+    """
+    from ffplan.inputs.request_rates import parse_rate
+
+    return parsed(lambda: parse_rate(text), option, command)
 
 
 def _share(text: str) -> float:
@@ -188,8 +206,9 @@ def _mean_requests(isl: int, osl: int, hit: float, speculation: dict[str, float]
 
 
 def serve(
+    context: typer.Context,
     design: OptionalDesign = None,
-    model: ModelOption = ...,  # type: ignore[assignment]
+    model: ModelOption = None,
     accelerator: AcceleratorOption = None,
     gpus: GpusOption = None,
     isl: PromptOption = 1024,
@@ -219,28 +238,20 @@ def serve(
 ) -> None:
     """Serve a model: tokens per second, latency, what binds, power and cost at loads up to saturation.
 
-    With --ttft or --tpot, the largest load within the targets.
+    A design with a `serving` section has model, load and plan; options override it. With --ttft or --tpot, the largest
+    load within the targets.
 
     Exit code 1 if the model has no room, a rate is beyond saturation, or no load meets the targets.
     """
+    options = dict(locals())
     from ffplan.report.serve import serve_document
-    from ffplan.studies.serve.answer import ServeQuestion, answer
-    from ffplan.studies.serve.loads import Load
+    from ffplan.studies.serve.answer import answer
 
-    loads, trace_read = _loads(concurrency, rate), _trace(lengths, trace)
+    requests = _trace(lengths, trace)
     try:
         fleet, parts = _fleet(design, accelerator, gpus, catalog)
-        part = part_of(parts, Model, model, f"{_WHO}: --model")
-        used = engine_of(parts, engine)
-        requests = _mean_requests(isl, osl, _share(prefix_hit), _speculation(speculate, used), trace_read)
-        task = ServeTask(
-            load=Load(requests=requests, trace=trace_read, seed=seed),
-            concurrency=loads if concurrency else (),
-            rates=loads if rate else (),
-            targets=targets_of(seconds_of(ttft, "--ttft"), seconds_of(tpot, "--tpot"), at),
-        )
-        request = PlanRequest(precision=precision, kv=kv, tensor=tp, pipeline=pp, expert=ep, data=dp, chunk=chunk)
-        report = answer(fleet, parts, ServeQuestion(model=part, engine=used, request=request, task=task, search=search))
+        asked = _question(parts, _stated(context, options, fleet, parts), requests)
+        report = answer(fleet, parts, asked)
     except ServeError as error:
         if not error.infeasible:
             raise UsageError(f"{_WHO}: {error}") from None
@@ -248,6 +259,66 @@ def serve(
         raise typer.Exit(EXIT_FINDINGS) from None
     emit(with_extras(serve_document(report), form, [design] if design else [], catalog, "serve"), form, output)
     _finish(report)
+
+
+def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts: Catalog) -> dict[str, Any]:
+    """Return the options by name; those that are not given are the design's own, where it serves a model.
+
+    Raises:
+        UsageError: if neither names a model.
+    """
+    from typer._click.core import ParameterSource
+
+    from ffplan.studies.serve.stated import stated_parts
+
+    given = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    section = fleet.design.serving if fleet.design is not None else None
+    if section is None:
+        if options["model"] is None:
+            raise UsageError(f"{_WHO}: name a --model, or add `serving` to the design")
+        return options
+    if fleet.design is not None and not given & {"model", "engine"}:
+        stated_parts(fleet.design, parts)  # a wrong one is located in the design
+    own = {name: getattr(section, name) for name in type(section).model_fields}
+    own |= {name: None if own[name] is None else f"{own[name]:.15g}" for name in ("rate", "concurrency")}
+    if given & {"rate", "concurrency", "trace", "ttft", "tpot"}:
+        own |= {"rate": None, "concurrency": None}  # another load
+    if given & {"trace", "lengths"}:
+        own = {name: value for name, value in own.items() if name not in ("isl", "osl")}
+    return options | {name: value for name, value in own.items() if name not in given}
+
+
+def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:
+    """Return what is asked of an engine.
+
+    Raises:
+        ServeError: if the engine, a feature or a statistic is unknown.
+        UsageError: if a value is malformed.
+    """
+    from ffplan.studies.serve.answer import ServeQuestion
+    from ffplan.studies.serve.loads import Load
+
+    loads = _loads(options["concurrency"], options["rate"])
+    part, used = part_of(parts, Model, options["model"], f"{_WHO}: --model"), engine_of(parts, options["engine"])
+    hit, drafts = _share(options["prefix_hit"]), _speculation(options["speculate"], used)
+    requests = _mean_requests(options["isl"], options["osl"], hit, drafts, trace)
+    limits = seconds_of(options["ttft"], "--ttft"), seconds_of(options["tpot"], "--tpot")
+    task = ServeTask(
+        load=Load(requests=requests, trace=trace, seed=options["seed"]),
+        concurrency=loads if options["concurrency"] else (),
+        rates=loads if options["rate"] else (),
+        targets=targets_of(*limits, options["at"]),
+    )
+    request = PlanRequest(
+        precision=options["precision"],
+        kv=options["kv"],
+        tensor=options["tp"],
+        pipeline=options["pp"],
+        expert=options["ep"],
+        data=options["dp"],
+        chunk=options["chunk"],
+    )
+    return ServeQuestion(model=part, engine=used, request=request, task=task, search=options["search"])
 
 
 def _finish(report: ServeReport) -> None:

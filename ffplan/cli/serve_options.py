@@ -20,8 +20,14 @@ OptionalDesign = Annotated[
     ),
 ]
 ModelOption = Annotated[
-    str,
-    typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.", autocompletion=complete_part("model")),
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="ID",
+        help="Model of the catalogue; the design's own if omitted.",
+        autocompletion=complete_part("model"),
+    ),
 ]
 AcceleratorOption = Annotated[
     str | None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ffplan.base.errors import Finding
     from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.design.reliability_schema import Reliability
+    from ffplan.design.serving_schema import Serving
     from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
     from ffplan.inputs.part_ids import PartNaming
@@ -58,6 +59,19 @@ def workload_section(spec: Design, document: Document, naming: PartNaming) -> Wo
     from ffplan.design.workload_schema import Workload
 
     return validate_section(Workload, document, "workload", naming)
+
+
+def serving_section(spec: Design, document: Document, naming: PartNaming) -> Serving | None:
+    """Return the validated `serving` section, if any.
+
+    Raises:
+        InputError: with a located finding for every fault.
+    """
+    if spec.serving is None:
+        return None
+    from ffplan.design.serving_schema import Serving
+
+    return validate_section(Serving, document, "serving", naming)
 
 
 def reliability_section(spec: Design, document: Document, naming: PartNaming) -> Reliability | None:

@@ -17,7 +17,13 @@ from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.floor_defaults import floor_links, with_heights
-from ffplan.design.money_sections import money_sections, reliability_section, section_faults, workload_section
+from ffplan.design.money_sections import (
+    money_sections,
+    reliability_section,
+    section_faults,
+    serving_section,
+    workload_section,
+)
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
@@ -303,6 +309,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
     workload = resolver.section(workload_section, spec)
+    serving = resolver.section(serving_section, spec)
     reliability = resolver.section(reliability_section, spec)
     # from here on the design has a PUE, unless that is a fault
     spec = resolver.cooled(spec, owned)
@@ -337,6 +344,7 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
         ownership=owned,
         rent=rent,
         workload=workload,
+        serving=serving,
         reliability=reliability,
     )
     # port faults need all parts; they do not depend on the number of switches, hence 1

@@ -21,6 +21,7 @@ from ffplan.inputs.document import Document
 if TYPE_CHECKING:  # a design without these sections loads none of their schemas
     from ffplan.design.ownership_schema import Ownership, Rent  # noqa: TC004
     from ffplan.design.reliability_schema import Reliability  # noqa: TC004
+    from ffplan.design.serving_schema import Serving  # noqa: TC004
     from ffplan.design.workload_schema import Workload  # noqa: TC004
 
 
@@ -130,6 +131,8 @@ class ResolvedDesign:
     """The section on rent; None if the cluster is bought."""
     workload: Workload | None = None
     """The section on the job, if any."""
+    serving: Serving | None = None
+    """The section on the model that is served, if any."""
     reliability: Reliability | None = None
     """The section on failures, if any."""
 

@@ -8,7 +8,7 @@ from pydantic import AfterValidator, AliasChoices, AliasGenerator, ConfigDict, F
 
 from ffplan.catalog.parts import Cooling
 from ffplan.catalog.prices import Currency
-from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, WorkloadSection
+from ffplan.design.sections import OwnershipSection, ReliabilitySection, RentSection, ServingSection, WorkloadSection
 from ffplan.inputs.model import MOST_COUNT, Count, Frozen, Identifier, Many, Text
 from ffplan.inputs.part_ids import LinkId, PriceBookId, ServerId, SwitchId
 from ffplan.inputs.quantities import (
@@ -250,6 +250,10 @@ LIMITED: dict[str, str] = {
     "cost_per_million_tokens": "run.cost_per_million_tokens",
     "goodput": "goodput.goodput",
     "run_days": "run.days",
+    "ttft_p99": "serve.ttft_s.p99",
+    "tpot_p99": "serve.tpot_s.p99",
+    "cost_per_million_output": "serve.cost.per_million_output",
+    "tokens_per_mw": "serve.output_tokens_s_mw",
 }
 """Address of the figure that a limit holds, by the field of the limit; the others hold more than one figure."""
 
@@ -304,6 +308,14 @@ class Limits(Frozen):
     the likely value, which `ffplan operate goodput` prints first; a median below is a warning."""
     run_days: Annotated[float, Field(gt=0.0)] | None = None
     """Longest run of the workload over its tokens [day]."""
+    ttft_p99: Duration | None = None
+    """Longest time to the first token of the load under `serving`, of 99 requests in 100 [s]."""
+    tpot_p99: Duration | None = None
+    """Longest time of a further token of that load, of 99 requests in 100 [s]."""
+    cost_per_million_output: MoneyAmount | None = None
+    """Largest cost of a million output tokens of that load, without the time of prompts."""
+    tokens_per_mw: Annotated[float, Field(gt=0.0)] | None = None
+    """Least output tokens a second of that load for each megawatt of the facility's peak [1/s]."""
     blast_radius: Share | None = None
     """Largest share of accelerators cut off by the loss of one switch [1]."""
     price_age: Years | None = None
@@ -380,6 +392,9 @@ class Design(Frozen):
     """Phases of the purchase, in order."""
     workload: WorkloadSection = None
     """The job of the cluster; `ffplan check` tests it against limits, `ffplan cost` prices it."""
+    serving: ServingSection = None
+    """The model that the cluster serves, and its load; `ffplan serve` answers it, `ffplan check` tests it against
+    limits."""
     reliability: ReliabilitySection = None
     """Failures, checkpoints and restarts; a default profile if omitted."""
     floor: Floor | None = None

@@ -43,4 +43,5 @@ class Section:
 OwnershipSection = Annotated[Any, Section("ownership_schema", "Ownership")]
 RentSection = Annotated[Any, Section("ownership_schema", "Rent")]
 ReliabilitySection = Annotated[Any, Section("reliability_schema", "Reliability")]
+ServingSection = Annotated[Any, Section("serving_schema", "Serving")]
 WorkloadSection = Annotated[Any, Section("workload_schema", "Workload")]

@@ -22,14 +22,22 @@ from ffplan.results.cost import Bom, Tco
 from ffplan.results.design import Assessment
 from ffplan.results.reliability import ReliabilityReport
 from ffplan.results.run import Band, RunReport
+from ffplan.results.serving import ServeRow
 from ffplan.results.training import TrainRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-ROOTS: dict[str, type] = {"bom": Bom, "tco": Tco, "run": RunReport, "train": TrainRow, "goodput": ReliabilityReport}
-"""Record by the first step of its addresses, as `cost`, `train` (the fastest plan) and `goodput` print it; all others
-are of the assessment."""
+ROOTS: dict[str, type] = {
+    "bom": Bom,
+    "tco": Tco,
+    "run": RunReport,
+    "train": TrainRow,
+    "serve": ServeRow,
+    "goodput": ReliabilityReport,
+}
+"""Record by the first step of its addresses, as `cost`, `train` (the fastest plan), `serve` (its best row) and
+`goodput` print it; all others are of the assessment."""
 NAMES: dict[str, str] = {
     "nodes": "nodes.compute",
     "accelerators": "accelerators",

@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from ffplan.figures.figure import Table
 
 _S = "ffplan.serving"
-_RUN = Figure(how="quantile of a seeded run of requests on one attention group")
+_RUN = Figure(unit="s", better=-1, how="quantile of a seeded run of requests on one attention group")
 _BAND = Figure(how="the mean less or plus the engine's band, which holds 80 % of the rows left out of its fit")
 
 SERVING: Table = {
     Latency: {
-        "mean": Figure(place=f"{_S}.load:closed_loop"),
+        "mean": Figure(unit="s", better=-1, place=f"{_S}.load:closed_loop"),
         "p50": _RUN,
         "p90": _RUN,
         "p99": _RUN,
@@ -32,7 +32,8 @@ SERVING: Table = {
     },
     Saturation: {"concurrency": Figure(place=f"{_S}.room:requests_with_room")},
     ServeCost: {
-        "accelerator_hour": Figure(how="the price that `price` names"),
+        "accelerator_hour": Figure(unit="currency", how="the price that `price` names"),
+        "per_million_output": Figure(unit="currency", better=-1, place="ffplan.studies.serve.money:token_cost"),
         "per_million_output_all": Figure(how="an hour of the accelerators / output tokens of an hour"),
     },
     ServeMemory: {"weights_gib": Figure(place=f"{_S}.memory:weight_memory")},
@@ -40,6 +41,7 @@ SERVING: Table = {
         "rate_s": Figure(place=f"{_S}.load:closed_loop"),
         "output_tokens_s": Figure(how="requests a second x tokens of an answer"),
         "power_w": Figure(place=f"{_S}.power:accelerator_power"),
+        "output_tokens_s_mw": Figure(better=1, how="output tokens a second / facility power at its rated peak"),
         "j_per_token": Figure(how="power / output tokens a second"),
     },
 }

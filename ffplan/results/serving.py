@@ -63,6 +63,8 @@ class CacheUse:
 class ServeCost:
     """Cost of tokens at a load, by the time that accelerators spend on them."""
 
+    currency: str
+    """Currency of every amount."""
     accelerator_hour: float
     """An accelerator-hour [currency]."""
     per_million_output: float
@@ -110,6 +112,9 @@ class ServeRow:
     """Power of the accelerators in use, and of the rest of their nodes where a design gives it [W]; null if unknown."""
     j_per_token: float | None
     """Energy of an output token [J]; null if unknown."""
+    output_tokens_s_mw: float | None
+    """Output tokens a second of all copies for each megawatt of the facility's rated peak [1/s]; null without a
+    design."""
     cost: ServeCost | None
     """Cost; null without a price."""
     band: TokenBand

@@ -170,6 +170,10 @@ def _workload(name: str, text: str, command: str = "cost") -> Case:
     return Case(name, (("site:\n", f"workload: {text}\nsite:\n"),), command=(command,))
 
 
+def _serving(name: str, text: str) -> Case:
+    return Case(name, (("site:\n", f"serving: {text}\nsite:\n"),), command=("serve",))
+
+
 NCCL = b"""\
 #  Rank  0 Group  0 Pid  1 on   node01 device  0 [0000:18:00] NVIDIA H100 80GB HBM3
 #  Rank  1 Group  0 Pid  1 on   node01 device  1 [0000:2a:00] NVIDIA H100 80GB HBM3
@@ -318,6 +322,10 @@ CASES = (
     _workload("workload-gpus", "{model: llama3-70b, tokens: 2T, gpus: 10001}"),
     _workload("workload-batch", "{model: llama3-70b, tokens: 2T, batch: 64, plan: {batch: 64}}"),
     _workload("workload-plan", "{model: llama3-70b, tokens: 2T, plan: {zero: 0, shard: 8}}"),
+    _serving("serving-load", "{model: llama3.1-8b}"),
+    _serving("serving-rate", "{model: llama3.1-8b, rate: fast}"),
+    _serving("serving-model", "{model: llama3.1-9b, rate: 5/s}"),
+    _serving("serving-precision", "{model: llama3.1-8b, rate: 5/s, precision: fp7}"),
     _rent("rent-accelerator", "aws-p5-h100-3-year", "aws-p6-b200-3-year"),
     _rent("rent-0", "offer: aws-p5-h100-3-year", "price: $0/hour\n  term: spot"),
     _rent("rent-both", "offer: aws-p5-h100-3-year", "offer: aws-p5-h100-3-year\n  price: $2/hour"),

@@ -195,3 +195,21 @@ def _workload_refused(examined: Examined) -> Iterator[Breach]:
             or "change the plan, the batch or the accelerators; `ffplan train` says more",
             key=True,
         )
+
+
+@rule(
+    "serving-refused",
+    title="The load under `serving` cannot be served",
+    why="The design is bought for a load that its copies cannot carry, or whose plan is not possible.",
+    example="serving: {model: llama3.1-405b, rate: 100000/s}",
+    good="serving: {model: llama3.1-70b, rate: 1/s}",
+    fix="Follow the message; `ffplan serve --search` lists other plans.",
+)
+def _serving_refused(examined: Examined) -> Iterator[Breach]:
+    """Find loads that cannot be served."""
+    if examined.design.serving is None:
+        return
+    row, why = examined.served
+    if row is None:
+        remedy = "change the rate, the plan or the accelerators; `ffplan serve` says more"
+        yield Breach(path=("serving",), message=why, remedy=remedy, key=True)

@@ -370,20 +370,19 @@ def study_run(design: ResolvedDesign, catalog: Catalog, request: CostRequest, ti
     return run_report(ledger, timed, accounted(ledger, inputs_for(ledger, timed, catalog), timed, request))
 
 
-def accelerator_hour(design: ResolvedDesign, catalog: Catalog) -> tuple[float, str] | None:
-    """Return what an accelerator-hour in use costs at likely values [currency/h], and the currency.
+def hour_and_peak(design: ResolvedDesign, catalog: Catalog) -> tuple[tuple[float, str] | None, float]:
+    """Return what an accelerator-hour in use costs [currency/h] with its currency, and the facility's rated peak [kW].
 
     Returns:
-        The figure of `tco.per_accelerator_hour.likely`; None without prices.
+        The figures of `tco.per_accelerator_hour.likely`, None without prices, and of `power.facility_peak_kw`.
 
     Raises:
         InputError: if the fabric cannot hold the design, or its ownership is wrong.
     """
     ledger = ledger_for(design, catalog, CostRequest(draws=0))
-    if not ledger.costed:
-        return None
     account = accounted(ledger, inputs_for(ledger, None, catalog, drawn=False), None, CostRequest(draws=0))
-    return float(account.year.hour), ledger.owned.currency
+    peak = power_report(ledger, account.v, account.year).facility_peak_kw
+    return (float(account.year.hour), ledger.owned.currency) if ledger.costed else None, peak
 
 
 def study_cost(

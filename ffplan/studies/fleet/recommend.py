@@ -11,7 +11,7 @@ from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook
 from ffplan.reliability.spare_count import enough
 from ffplan.results.recommendation import MOST_RECALLED
-from ffplan.results.serving import ServeChoice, ServeTargets
+from ffplan.results.serving import ServeChoice, ServePlan, ServeTargets
 from ffplan.studies.choose.candidates import IDEAS, Built, Idea, Wishes
 from ffplan.studies.choose.cluster_search import with_nics
 from ffplan.studies.choose.first_designs import Builder, NoDesignError, priced_server
@@ -260,12 +260,36 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
             return None
     return SizedFleet(
         accelerator=one.name,
-        built=built,
+        built=replace(built, text=_with_load(built.text, target, plan)),
         setup=setup_on(built),
         copies=copies,
         spares=nodes - needed,
         rate=rate,
     )
+
+
+def _with_load(text: str, target: FleetTarget, plan: ServePlan) -> str:
+    """Return a design file with the load at its peak, and with targets of the 99th percentile as limits."""
+    requests, targets = target.load.requests, target.targets
+    pairs = (("ttft_p99", targets.ttft_s, 1.0, "s"), ("tpot_p99", targets.tpot_s, 1e3, "ms"))
+    limits = [f"  {name}: {most * scale:.15g} {unit}" for name, most, scale, unit in pairs if most is not None]
+    ways = {"tp": plan.tensor, "pp": plan.pipeline, "ep": plan.expert, "dp": plan.data}
+    lines = ["", "limits:"] if limits and targets.at == "p99" and "\nlimits:\n" not in text else []
+    lines += limits if targets.at == "p99" else []
+    lines += [
+        "",
+        "serving:",
+        f"  model: {target.model.id}",
+        f"  rate: {target.rate:.15g}/s  # the peak",
+        f"  isl: {requests.prompt:.15g}",
+        f"  osl: {requests.output:.15g}",
+        f"  engine: {target.engine.id}",
+        f"  precision: {plan.precision}",
+        f"  kv: {plan.kv}",
+        *(f"  {name}: {ranks}" for name, ranks in ways.items() if ranks > 1 or name == "tp"),
+        f"  chunk: {plan.chunk}",
+    ]
+    return text.rstrip() + "\n" + "\n".join(lines) + "\n"
 
 
 def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> SizedFleet | None:

@@ -26,20 +26,21 @@ class HourPrice:
     """Where it is from, for people."""
 
 
-def price_of(setup: ServeSetup, catalog: Catalog) -> HourPrice | None:
-    """Return the price of an accelerator-hour: owned as `ffplan cost` has it, or the cheapest rent to sign.
+def price_and_peak(setup: ServeSetup, catalog: Catalog) -> tuple[HourPrice | None, float | None]:
+    """Return the price of an accelerator-hour, and the rated peak of the facility [kW].
 
     Returns:
-        The price; None if the design has no prices, and no offer of the accelerator is known.
+        An owned hour as `ffplan cost` has it, or the cheapest rent to sign; None if the design has no prices, and no
+        offer of the accelerator is known. The peak is None without a design.
     """
     design = setup.fleet.design
-    if design is not None:
-        from ffplan.studies.cost.cost import accelerator_hour
+    if design is None:
+        return _rent(setup.fleet, catalog), None
+    from ffplan.studies.cost.cost import hour_and_peak
 
-        owned = accelerator_hour(design, catalog)
-        if owned is not None:
-            return HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
-    return _rent(setup.fleet, catalog)
+    owned, peak = hour_and_peak(design, catalog)
+    price = None if owned is None else HourPrice(*owned, "an owned hour in use, as in `ffplan cost`")
+    return price or _rent(setup.fleet, catalog), peak
 
 
 def _rent(fleet: Fleet, catalog: Catalog) -> HourPrice | None:
@@ -73,6 +74,7 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
     share = float(prompt_share(setup.served, requests, steady.rate))
     return ServeCost(
+        currency=price.currency,
         accelerator_hour=price.hour,
         per_million_output=hour * (1 - share) / outputs,
         per_million_input=hour * share / inputs,

@@ -29,7 +29,7 @@ from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.power import accelerator_power
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.loads import Load, run_closed, run_open
-from ffplan.studies.serve.money import node_rest_power, price_of, token_cost
+from ffplan.studies.serve.money import node_rest_power, price_and_peak, token_cost
 from ffplan.studies.serve.setup import ServeError
 
 if TYPE_CHECKING:
@@ -98,12 +98,13 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     Raises:
         ServeError: if a rate is beyond saturation.
     """
-    price = price_of(setup, catalog)
+    price, peak = price_and_peak(setup, catalog)
     largest = saturation(setup, task.load)
     rates = task.rates or _traced(task.load, largest)
     loads = task.concurrency or (() if rates else _curve(setup, task, largest))
     rows = [_row(setup, task, price, concurrency=value) for value in loads]
     rows += [_row(setup, task, price, rate=_below(rate, largest)) for rate in rates]
+    rows = [replace(row, output_tokens_s_mw=_per_megawatt(row, peak)) for row in rows]
     best = _best(rows)
     return _report(setup, catalog, task, rows=tuple(rows), best=best, largest=largest, price=price)
 
@@ -147,7 +148,7 @@ def _below(rate: float, largest: Saturation) -> float:
         return rate
     relief = _RELIEF[largest.cause]
     raise ServeError(
-        f"--rate {rate:g}: at most {largest.rate_s:.3g} requests a second can be served; {relief} would relieve it",
+        f"of {rate:.4g} requests a second at most {largest.rate_s:.3g} can be served; {relief} would relieve it",
         infeasible=True,
     )
 
@@ -246,9 +247,15 @@ def _row(
         meets=None if task.targets is None else _within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
+        output_tokens_s_mw=None,
         cost=token_cost(setup, requests, steady, price) if price else None,
         band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
     )
+
+
+def _per_megawatt(row: ServeRow, peak: float | None) -> float | None:
+    """Return output tokens a second for each megawatt of a facility's peak [kW]; None without a design."""
+    return None if peak is None else row.output_tokens_s / peak * 1e3
 
 
 def _parts(steady: Steady) -> tuple[TokenPart, ...]:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from pydantic_core import PydanticCustomError
 
-from ffplan.base.errors import UsageError
 from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.catalog.store import Catalog
-from ffplan.cli.request_rates import request_rate, request_rates
+from ffplan.inputs.request_rates import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
@@ -76,18 +76,13 @@ def setup() -> ServeSetup:
     ],
 )
 def test_a_rate_is_read_as_people_write_it(text: str, rate: float) -> None:
-    assert request_rate(text, "--serve", "5/s") == pytest.approx(rate, rel=1e-12)
-
-
-def test_a_list_of_rates() -> None:
-    assert request_rates("5/s, 300/min", "--rate") == (5.0, 5.0)
-    assert request_rates(None, "--rate") == ()
+    assert parse_rate(text) == pytest.approx(rate, rel=1e-12)
 
 
 @pytest.mark.parametrize("text", ["", "ten a day", "5/week", "0/s", "1e99", "-3", "5//s"])
 def test_what_is_no_rate_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="--serve: `"):
-        request_rate(text, "--serve", "5/s")
+    with pytest.raises(PydanticCustomError):
+        parse_rate(text)
 
 
 def test_the_spread_of_a_band() -> None:
@@ -229,3 +224,77 @@ def test_the_first_screen_fits() -> None:
     out = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb,b200").out
     assert out.count("\n") <= 24
     assert "sure to meet TTFT 2 s and TPOT 30 ms (P99)" in " ".join(out.split())
+
+
+SERVED = """
+name: served
+nodes: [{role: compute, server: hgx-h100-8nic, count: 8}]
+fabric: {family: rail-optimised, switch: th4-64x400g, link: {endpoint: 400g-aoc, inter_switch: 400g-sr4}, tiers: 1}
+site: {pue: 1.25}
+cost: {price_book: usd-2026}
+serving: {model: llama3.1-70b, rate: 1.2M requests a day, isl: 2048, osl: 512, precision: fp8, tp: 2}
+"""
+
+
+def test_a_design_serves_what_it_says(tmp_path: Path) -> None:
+    """The section and the options of `serve` are one load; an option overrides the section."""
+    file = tmp_path / "served.yaml"
+    file.write_text(SERVED)
+    rows = json.loads(ffplan("serve", str(file), "-f", "json").out)["rows"]
+    stated = ("--model", "llama3.1-70b", "--isl", "2048", "--osl", "512", "--precision", "fp8", "--tp", "2")
+    asked = json.loads(ffplan("serve", str(file), *stated, "--rate", "1.2M/day", "-f", "json").out)["rows"]
+    assert rows == asked
+    other = json.loads(ffplan("serve", str(file), "--rate", "20/s", "-f", "json").out)["rows"]
+    assert other[0]["rate_s"] == pytest.approx(20.0, rel=1e-6)
+    assert other[0]["tpot_s"]["mean"] > rows[0]["tpot_s"]["mean"]
+
+
+@pytest.mark.parametrize(("factor", "code"), [(0.99, 1), (1.01, 0)])
+def test_limits_are_held_to_the_figures_of_serve(tmp_path: Path, factor: float, code: int) -> None:
+    """A limit 1 % below what `serve` prints is broken, and one 1 % above is kept; the other way round for output."""
+    file = tmp_path / "served.yaml"
+    file.write_text(SERVED)
+    (row,) = json.loads(ffplan("serve", str(file), "-f", "json").out)["rows"]
+    limits = {
+        "ttft_p99": f"{row['ttft_s']['p99'] * factor:.12g} s",
+        "serve.tpot_s.p99": f"{1e3 * row['tpot_s']['p99'] * factor:.12g} ms",
+        "cost_per_million_output": f"{row['cost']['per_million_output'] * factor:.12g} USD",
+        "tokens_per_mw": f"{row['output_tokens_s_mw'] / factor:.12g}",
+    }
+    file.write_text(f"{SERVED}limits:\n" + "".join(f"  {name}: {value}\n" for name, value in limits.items()))
+    run = ffplan("check", str(file), "-f", "json")
+    rules = {finding["rule"] for finding in json.loads(run.out)["findings"] if finding["severity"] == "error"}
+    broken = {"limit-ttft-p99", "limit-tpot-p99", "limit-cost-per-million-output", "limit-tokens-per-mw"}
+    assert rules == (broken if code else set())
+    assert run.code == code
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("{model: llama3.1-70b}", "`serving` needs a rate or a concurrency, and not both"),
+        ("{model: llama3.1-70b, rate: 3, concurrency: 4}", "`serving` needs a rate or a concurrency, and not both"),
+        ("{model: llama3.1-70b, rate: fast}", "`fast` is no rate"),
+        ("{model: llama3.1-71b, rate: 3}", "did you mean `llama3.1-70b`"),
+        ("{model: llama3.1-70b, rate: 3, engine: vlm}", "did you mean `vllm`"),
+        ("{model: llama3.1-70b, rate: 1e6}", "the load under `serving` cannot be served"),
+    ],
+)
+def test_a_section_that_is_wrong_is_located(tmp_path: Path, section: str, message: str) -> None:
+    file = tmp_path / "served.yaml"
+    file.write_text(SERVED.replace(SERVED.strip().rpartition("serving: ")[2], section))
+    run = ffplan("check", str(file))
+    assert run.code in (1, 2)
+    assert message in run.out
+    assert f"{file}:7:" in run.out
+
+
+def test_the_written_design_serves_the_peak(tmp_path: Path) -> None:
+    """`recommend` writes load and targets; `check` passes them, and `serve` answers with the peak."""
+    run = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb", "--folder", str(tmp_path), "-f", "json")
+    (best,) = json.loads(run.out)["designs"]
+    assert ffplan("check", best["file"]).code == 0
+    report = json.loads(ffplan("serve", best["file"], "-f", "json").out)
+    assert report["rows"][0]["rate_s"] == pytest.approx(40.0, rel=1e-6)
+    assert report["plan"] == best["plan"]
+    assert report["rows"][0]["tpot_s"]["p99"] <= 0.03

@@ -1,0 +1,56 @@
+"""Section of a design file about the model that it serves, imported on demand."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from ffplan.catalog.engines import CachePrecision, ServedPrecision
+from ffplan.inputs.model import Count, Frozen, Text
+from ffplan.inputs.part_ids import ModelId
+from ffplan.inputs.request_rates import RequestRate
+
+
+class Serving(Frozen):
+    """The model that the cluster serves, and its load; names are those of the options of `ffplan serve`."""
+
+    model: ModelId
+    """Catalogue id of the model, a transformer."""
+    rate: RequestRate | None = None
+    """Requests that arrive over all copies, such as `120/s` [1/s]."""
+    concurrency: Annotated[float, Field(ge=1, le=1e6)] | None = None
+    """Requests under way on a copy, in place of a rate [1]."""
+    isl: Count = 1024
+    """Tokens of a prompt [1]."""
+    osl: Count = 1024
+    """Tokens of an answer [1]."""
+    engine: Text = "vllm"
+    """Serving engine, such as `vllm@0.12`."""
+    precision: ServedPrecision | None = None
+    """Precision of the weights; as published if omitted."""
+    kv: CachePrecision | None = None
+    """Precision of keys and values; the engine's if omitted."""
+    tp: Count | None = None
+    """Tensor parallelism; the fewest ranks with room for 16 requests if omitted."""
+    pp: Count | None = None
+    """Pipeline stages."""
+    ep: Count | None = None
+    """Expert parallelism."""
+    dp: Count | None = None
+    """Attention groups, which share experts."""
+    chunk: Count | None = None
+    """Most tokens of a step; the engine's if omitted."""
+
+    @model_validator(mode="after")
+    def _one_load(self) -> Serving:
+        if (self.rate is None) == (self.concurrency is None):
+            context = {
+                "rule": "design-serving",
+                "message": "`serving` needs a rate or a concurrency, and not both",
+                "remedy": "write `rate: 120/s`, or `concurrency: 64` for requests under way on a copy",
+                "field": "rate",
+            }
+            raise PydanticCustomError("rule", "{message}", context)
+        return self
