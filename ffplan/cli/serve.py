@@ -9,10 +9,10 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.engines import Engine
-from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, read_text, resolved_design
+from ffplan.cli.models import model_part
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -237,7 +237,7 @@ def serve(
     loads, trace_read = _loads(concurrency, rate), _trace(lengths, trace)
     try:
         fleet, parts = _fleet(design, accelerator, gpus, catalog)
-        part = part_of(parts, Model, model, f"{_WHO}: --model")
+        part = model_part(parts, model, "serve")
         used = engine_of(parts, engine)
         requests = _mean_requests(isl, osl, _share(prefix_hit), _speculation(speculate, used), trace_read)
         task = ServeTask(

@@ -21,7 +21,13 @@ OptionalDesign = Annotated[
 ]
 ModelOption = Annotated[
     str,
-    typer.Option("--model", "-m", metavar="ID", help="Model of the catalogue.", autocompletion=complete_part("model")),
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="ID",
+        help="Model of the catalogue, or a config.json of Hugging Face.",
+        autocompletion=complete_part("model"),
+    ),
 ]
 AcceleratorOption = Annotated[
     str | None,
