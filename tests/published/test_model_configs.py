@@ -1,8 +1,9 @@
-"""Models imported from their `config.json`: parameters against those published, dimensions against the catalogue.
+"""Models imported from their `config.json`: parameters against true shapes, dimensions against the catalogue.
 
-`model-configs.json` has the fields of each file that matter. Its parameters are those of the shapes that transformers
-5.24 makes of the same fields, with shared embeddings counted once; where a card or a paper states a number, it rounds
-to the same. DBRX is the exception: that release cannot build it, and the number is the hub's.
+`model-configs.json` has the fields of each file that matter. 17 files are copies that the package aiconfigurator-core
+0.12 ships; the fields of the others are recalled. `parameters` counts the shapes that transformers 5.24 makes of those
+fields, with shared embeddings once; `published` says where a number is published, recalled and not looked up. That
+release cannot build DBRX, whose number is recalled.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def imported(name: str, folder: Path) -> Transformer:
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_parameters_are_those_published(name: str, tmp_path: Path) -> None:
+def test_parameters_are_those_of_the_shapes(name: str, tmp_path: Path) -> None:
     assert parameters(imported(name, tmp_path)) == pytest.approx(MODELS[name]["parameters"], rel=SMALL)
 
 
