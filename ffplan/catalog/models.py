@@ -171,8 +171,8 @@ class Model(Part):
     kind_words: ClassVar[str] = "model"
 
     kind: Literal["model"]
-    parameters: ParameterFigure
-    """Published number of parameters."""
+    parameters: ParameterFigure | None = None
+    """Published number of parameters; left out where none is known, as the dimensions give it as well."""
     active: ParameterFigure | None = None
     """Published number of active parameters per token, for mixtures of experts."""
     transformer: Transformer | None = None

@@ -14,20 +14,32 @@ if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
 
 P = TypeVar("P", bound="Part")
+_FILES = (".json", ".gguf", ".safetensors", ".bin", ".pt", ".pth")
+"""Endings of files of models."""
+
+
+def names_file(name: str) -> bool:
+    """Return whether the name of a model is the path of a file or a folder."""
+    return "/" in name or "\\" in name or name in (".", "..") or name.lower().endswith(_FILES)
 
 
 def part_of(catalog: Catalog, kind: type[P], name: str, option: str) -> P:
-    """Return a part given on the command line, by its id or what stands for it.
+    """Return a part given on the command line, by its id or what stands for it; a model by its `config.json` as well.
 
     Args:
-        catalog: catalogue to search.
+        catalog: catalogue to search; a model that lies outside is added to it.
         option: command and option, for messages.
 
     Raises:
         UsageError: if the catalogue has no such part; the message suggests the nearest.
+        InputError: if the file of a model is another, or describes what no model of the catalogue can.
     """
     name = str(name)
-    if catalog.locate(name) is None:
+    if kind.kind_words == "model" and names_file(name):
+        from ffplan.catalog.configs.part import import_model
+
+        name = catalog.admitted(name) or catalog.admit(import_model(name).entry, name).part.id
+    elif catalog.locate(name) is None:
         known = catalog.ids_of_model(kind)
         name = id_of(name, known)
         if name not in known:

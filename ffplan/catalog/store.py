@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _KIND = re.compile(rb"^kind:[ \t]*([^\s#]+)", re.MULTILINE)
 """The kind of a shipped file."""
-
+_ADMITTED = -1
+"""Position of parts that lie in no folder."""
 
 P = TypeVar("P", bound=Part)
 
@@ -110,8 +111,26 @@ class Catalog:
         """Return the ids of all parts, over all folders."""
         return sorted({name for index in self._indexes for name in index})
 
+    def admit(self, entry: Entry, path: str) -> Entry:
+        """Add a part that lies in no folder, before all others; copies of the catalogue have it too.
+
+        Args:
+            path: its file.
+        """
+        key = (entry.part.id, _ADMITTED)
+        self._alone[key] = self._read[key] = replace(entry, key=key)
+        self._places[key] = Path(path), entry.document.file
+        return self._read[key]
+
+    def admitted(self, path: str) -> str | None:
+        """Return the id of the part that was added from a file; None if none was."""
+        places = self._places.items()
+        return next((name for (name, at), (file, _) in places if at == _ADMITTED and file == Path(path)), None)
+
     def _folder_of(self, name: str, first: int = 0) -> int | None:
         """Return the position of the first folder with part `name`, from position `first` on."""
+        if first == 0 and (name, _ADMITTED) in self._alone:
+            return _ADMITTED
         for place in range(first, len(self._indexes)):
             if name in self._indexes[place]:
                 return place
@@ -280,6 +299,8 @@ class Catalog:
 
     def kind_of(self, name: str) -> str:
         """Return the kind in the file of part `name`; empty if missing or unreadable."""
+        if (admitted := self._alone.get((name, _ADMITTED))) is not None:
+            return admitted.part.kind
         files = next((index[name] for index in self._indexes if name in index), ())
         if len(files) != 1:
             return ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffplan.check.config_rules import CONFIG_ROWS
 from ffplan.check.job_rules import JOB_ROWS
 from ffplan.check.rule import Rule
 
@@ -436,6 +437,6 @@ _ROWS = (
 
 INPUT_RULES: tuple[Rule, ...] = tuple(
     Rule(id=name, title=title, why=why, example=example, good=good, fix=fix)
-    for name, title, why, example, good, fix in (*_ROWS, *JOB_ROWS)
+    for name, title, why, example, good, fix in (*_ROWS, *CONFIG_ROWS, *JOB_ROWS)
 )
 """Every rule that reading enforces; breaking one is an error and exit code 2."""

@@ -14,6 +14,7 @@ from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
+from ffplan.cli.models import model_part
 from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption, complete_part
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -73,7 +74,6 @@ def _training(
     Raises:
         UsageError: if the batch is missing, or the model is unknown.
     """
-    from ffplan.catalog.models import Model
     from ffplan.catalog.stacks import SoftwareStack
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus
@@ -90,7 +90,7 @@ def _training(
     if job.model is None:
         job, fields = _stated(job, [design for design, _ in resolved])
     assert job.model is not None
-    part = part_of(resolved[0][1], Model, job.model, "ffplan compare: --model")
+    part = model_part(resolved[0][1], job.model, "compare")
     most = min(most_gpus(design) for design, _ in resolved)
     if part.transformer is None:
         raise UsageError(f"ffplan compare: --model {part.id}: a search needs a transformer; `ffplan train` times it")

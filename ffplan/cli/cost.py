@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
+from ffplan.cli.models import model_part
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption, complete_part
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -42,12 +42,11 @@ def _timed(
     Raises:
         UsageError: if the model is unknown, or the plan is invalid.
     """
-    from ffplan.catalog.models import Model
     from ffplan.design.plan_file import read_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
 
-    part = part_of(parts, Model, model, "ffplan cost: --model")
+    part = model_part(parts, model, "cost")
     if part.transformer is None:
         raise UsageError(f"ffplan cost: --model {part.id}: tokens need a transformer; `ffplan train` times it")
     most = most_gpus(design)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.cli.models import model_part
 from ffplan.cli.options import SeedOption
 
 if TYPE_CHECKING:
@@ -83,10 +84,8 @@ def transformer_of(parts: Catalog, name: str, command: str) -> Model:
     Raises:
         UsageError: if the part is not a model, or no transformer.
     """
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.named import part_of
 
-    part = part_of(parts, Model, name, f"ffplan {command}: --model")
+    part = model_part(parts, name, command)
     if part.transformer is None:
         raise UsageError(f"ffplan {command}: --model {name}: a workload is counted in tokens; name a transformer")
     return part

@@ -53,6 +53,19 @@ def _basis(catalog: Catalog, name: str | None) -> Basis | None:
     return Basis(server, catalog.entry(name).document.data)
 
 
+def _refuse_id(name: str, who: str) -> None:
+    """Refuse a name that is no id.
+
+    Raises:
+        UsageError: if it is none.
+    """
+    from ffplan.inputs.model import IDENTIFIER
+    from ffplan.inputs.validate import pattern_remedy
+
+    if not IDENTIFIER.fullmatch(name):
+        raise UsageError(f"{who}: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
+
+
 @app.command("nccl")
 def import_nccl(
     file: FileArgument,
@@ -82,15 +95,12 @@ def import_nccl(
     """Turn topology XML of NCCL or RCCL into a server file, and name the fields to fill in."""
     from ffplan.catalog.parts import Cpu
     from ffplan.catalog.store import Catalog
-    from ffplan.inputs.model import IDENTIFIER
-    from ffplan.inputs.validate import pattern_remedy
     from ffplan.interop.topology.model import known_parts
     from ffplan.interop.topology.reading import read_server
     from ffplan.interop.topology.server_file import server_file
     from ffplan.interop.xml_tree import MOST_BYTES
 
-    if not IDENTIFIER.fullmatch(name):
-        raise UsageError(f"ffplan fabric import nccl: --id: `{name}` is no id; {pattern_remedy(IDENTIFIER.pattern)}")
+    _refuse_id(name, "ffplan fabric import nccl")
     parts, day = Catalog(catalog or ()), _day(date)
     if cpu:
         part_of(parts, Cpu, cpu, "ffplan fabric import nccl: --cpu")
@@ -103,6 +113,32 @@ def import_nccl(
         print(f"ffplan fabric import: warning: {remark}", file=sys.stderr)
     for todo in written.todo:
         print(f"ffplan fabric import: still to fill in: {todo}", file=sys.stderr)
+
+
+@app.command("model")
+def import_model(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A config.json of Hugging Face, or the folder with it.")],
+    name: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Id of the model; made of its name if omitted.")
+    ] = None,
+    output: OutputOption = None,
+) -> None:
+    """Turn a config.json of Hugging Face into a model file; say what was assumed and what is left out."""
+    from ffplan.catalog.configs.part import import_model as read
+    from ffplan.catalog.models import Model
+    from ffplan.training.model_flops import parameters
+
+    who = "ffplan fabric import model"
+    if name is not None:
+        _refuse_id(name, who)
+    model = read(file, name)
+    part = model.entry.part
+    assert isinstance(part, Model)
+    assert part.transformer is not None
+    write(model.text, output)
+    print(f"{who}: {parameters(part.transformer) / 1e9:,.4g} bn parameters by its dimensions", file=sys.stderr)
+    for remark in model.remarks:
+        print(f"{who}: {remark}", file=sys.stderr)
 
 
 @app.command("ibnetdiscover")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ffplan.base.errors import UsageError
+from ffplan.cli.models import model_part
 from ffplan.cli.options import complete_part
 from ffplan.cli.progress import Progress
 from ffplan.cli.series import MOST
@@ -45,8 +46,6 @@ def requested_job(
     Raises:
         UsageError: if the model is unknown, or the job too large.
     """
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.named import part_of
     from ffplan.studies.operate.goodput_job import JobError, goodput_job
 
     work = design.workload
@@ -55,7 +54,7 @@ def requested_job(
             raise UsageError(f"ffplan {command}: --gpus has an effect with --model, or a `workload` in the design")
         return None
     name = design.stated_workload.model if model is None else model
-    name = part_of(parts, Model, name, f"ffplan {command}: --model").id
+    name = model_part(parts, name, command).id
     progress = Progress(f"searching plans of {name}")
     progress.step(0, 1)
     try:

@@ -10,6 +10,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
+from ffplan.cli.models import model_part
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -115,8 +116,6 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
     """Return what a fleet is to serve."""
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.named import part_of
     from ffplan.cli.serve import rate_of, seconds_of
     from ffplan.serving.load import Requests
     from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
@@ -145,7 +144,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         raise UsageError(f"{WHO}: --serve needs latency targets, such as --ttft 2s --tpot 50ms")
     kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "slack", "chance", "rack_area")
     return FleetTarget(
-        model=part_of(parts, Model, model, f"{WHO}: --model"),
+        model=model_part(parts, model, "recommend"),
         engine=engine,
         load=Load(requests=Requests(prompt=isl, output=osl, chunk=float(engine.chunk.value))),
         rate=mean * _factor(peak),

@@ -8,10 +8,10 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.engines import Engine
-from ffplan.catalog.models import Model
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, read_text, resolved_design
+from ffplan.cli.models import model_part
 from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
@@ -299,7 +299,7 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
     from ffplan.studies.serve.loads import Load
 
     loads = _loads(options["concurrency"], options["rate"])
-    part, used = part_of(parts, Model, options["model"], f"{_WHO}: --model"), engine_of(parts, options["engine"])
+    part, used = model_part(parts, options["model"], "serve"), engine_of(parts, options["engine"])
     hit, drafts = _share(options["prefix_hit"]), _speculation(options["speculate"], used)
     requests = _mean_requests(options["isl"], options["osl"], hit, drafts, trace)
     limits = seconds_of(options["ttft"], "--ttft"), seconds_of(options["tpot"], "--tpot")

@@ -10,10 +10,10 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
-from ffplan.catalog.named import part_of
 from ffplan.cli.cost_options import TokensOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, resolved_design
+from ffplan.cli.models import model_part
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
 from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.page import with_extras
@@ -83,7 +83,6 @@ def _report(
         InputError: if the plan cannot run because of a field in its file.
         UsageError: if the model is unknown, or the plan is invalid.
     """
-    from ffplan.catalog.models import Model
     from ffplan.design.plan_file import refuse_fields
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.plan_search import search
@@ -92,7 +91,7 @@ def _report(
     from ffplan.training.constraints import RefusedError
 
     design, parts = read
-    job_request = request(model=part_of(parts, Model, model, "ffplan train: --model"))
+    job_request = request(model=model_part(parts, model, "train"))
     if not job_request.gpus:
         job_request = replace(job_request, gpus=(most_gpus(design),))
     try:
@@ -165,12 +164,11 @@ def _as_cost(design: ResolvedDesign, parts: Catalog, document: Document | None, 
     Raises:
         UsageError: if the model is unknown.
     """
-    from ffplan.catalog.models import Model
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import with_default_batch
 
     numbers = _numbers(job.gpus, search=False)
-    part = part_of(parts, Model, job.model, "ffplan train: --model")
+    part = model_part(parts, job.model, "train")
     if job.tokens is None or part.transformer is None or len(numbers) > 1:
         return job
     gpus = numbers[0] if numbers else most_gpus(design)

@@ -27,7 +27,8 @@ ModelOption = Annotated[
         "--model",
         "-m",
         metavar="ID",
-        help="Model of the catalogue; without it, the job of the design's `workload`, with its plan or the fastest.",
+        help="A model's id, or its config.json of Hugging Face; without it, the job of the design's `workload`, "
+        "with its plan or the fastest.",
         autocompletion=complete_part("model"),
     ),
 ]

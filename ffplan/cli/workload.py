@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import UsageError
+from ffplan.cli.models import model_part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,6 @@ def workload_of(
     Raises:
         UsageError: if the model is unknown, or job options are given without a model.
     """
-    from ffplan.catalog.models import Model
-    from ffplan.catalog.named import part_of
     from ffplan.cli.cost_options import tokens_of
     from ffplan.design.workload_schema import Workload
 
@@ -38,7 +37,7 @@ def workload_of(
         if batch or gpus:
             raise UsageError(f"ffplan {command}: --batch and --gpus have an effect with --model only")
         return None
-    model = part_of(catalog, Model, model, f"ffplan {command}: --model").id
+    model = model_part(catalog, model, command).id
     number = tokens_of(tokens, command) if tokens else None
     return Workload.model_construct(model=model, tokens=number, batch=batch, gpus=gpus, plan=None, search=False)
 

@@ -80,7 +80,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--memory": ("40 GiB", "80 GB", "1 TB", "0.9", "x"),
     "--months": ("1", "12", "24", "0"),
     "--micro-batch": ("1", "2", "4", "8"),
-    "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet-50", "vgg16", "x"),
+    "--model": ("llama2-70b", "megatron-1.7b", "gpt3-175b", "deepseek-v3", "resnet-50", "vgg16", "./config.json", "x"),
     "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),
     "--nodes": ("2", "3", "10", "50", "1", "100000"),
     "--only": ("matrix", "matrix,memory", "kernel", "attention", "pcie", "x"),
@@ -248,6 +248,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
         return [_file(folder, "run.json", files.recording(chance))]
     if command == "fabric import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
+    if command == "fabric import model":
+        return [_file(folder, "config.json", files.model_config(chance))]
     if command == "fabric import slurm":
         return [_file(folder, "topology.conf", files.slurm(chance))]
     if name == "report":

@@ -183,6 +183,17 @@ def recording(chance: Random) -> bytes:
     return noise(written, chance) if chance.random() < 0.1 else written
 
 
+def model_config(chance: Random) -> bytes:
+    """Return a config.json of Hugging Face, a few places changed."""
+    models = json.loads((ROOT / "tests/published/model-configs.json").read_text())
+    found = copy.deepcopy(models[chance.choice(sorted(models))]["config"])
+    for _ in range(chance.randrange(4)):
+        if places := _places(found, []):
+            _change(*chance.choice(places), chance)
+    written = json.dumps(found, indent=chance.choice((None, 2))).encode()
+    return noise(written, chance) if chance.random() < 0.2 else written
+
+
 def noise(raw: bytes, chance: Random) -> bytes:
     """Return bytes of which a few were changed, lost or doubled."""
     data = bytearray(raw)

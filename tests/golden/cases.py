@@ -17,8 +17,16 @@ if TYPE_CHECKING:
 Change = tuple[str, str]
 
 
+LLAMA = b"""{
+  "model_type": "llama",
+  "num_hidden_layers": 32,
+  "hidden_size": 4096,
+  "num_attention_heads": 32
+}"""
+"""A config.json of Hugging Face; what it leaves out has defaults."""
 PAGES = {
     ("import", "nccl"): "nccl-topologies",
+    ("fabric", "import"): "model-configs",
     ("accuracy", "communication"): "measured-cases",
     ("accuracy", "training"): "measured-cases",
     ("accuracy", "serving"): "measured-cases",
@@ -556,6 +564,30 @@ CASES = (
         raw=b"prompt,output\n1024,128\n1024,x\n",
         command=("serve", "fire-flyer-2", "--model", "llama3-8b", "--lengths"),
         file="lengths.csv",
+    ),
+    *(
+        Case(f"config-{name}", raw=raw, command=("fabric", "import", "model"), file=file)
+        for name, file, raw in (
+            ("cut", "config.json", b'{"model_type": "llama",\n "hidden_size": 40'),
+            ("empty", "config.json", b""),
+            ("list", "config.json", b"[]"),
+            ("twice", "config.json", b'{"model_type": "llama",\n "hidden_size": 1,\n "hidden_size": 2}'),
+            ("adapter", "adapter_config.json", b'{"peft_type": "LORA", "base_model_name_or_path": "meta/Llama-3-8B"}'),
+            ("gguf", "model.gguf", b"GGUF\x03\x00\x00\x00"),
+            ("safetensors", "model.safetensors", b'\x10\x00\x00\x00\x00\x00\x00\x00{"__metadata__": {}}'),
+            ("index", "model.safetensors.index.json", b'{"weight_map": {}}'),
+            ("untyped", "config.json", b'{"hidden_size": 4096}'),
+            ("unknown", "config.json", b'{"model_type": "lama"}'),
+            ("vision", "config.json", b'{"model_type": "vit", "hidden_size": 768}'),
+            ("mamba", "config.json", b'{"model_type": "mamba", "hidden_size": 768}'),
+            ("encoder", "config.json", b'{"model_type": "t5", "is_encoder_decoder": true}'),
+            ("missing", "config.json", b'{"model_type": "llama"}'),
+            ("text", "config.json", LLAMA.replace(b"4096", b'"4096"')),
+            ("zero", "config.json", LLAMA.replace(b"4096", b"0")),
+            ("heads", "config.json", LLAMA.replace(b'_heads": 32', b'_heads": 30')),
+            ("linear", "config.json", LLAMA.replace(b"}", b', "layer_types": ["linear_attention"]}')),
+            ("wrapped", "config.json", b'{"model_type": "llava",\n "text_config": {"model_type": "llama"}}'),
+        )
     ),
     Case("training-row", raw=STEPS.encode(), command=("accuracy", "training", "--cases"), file="cases.yaml"),
     Case(

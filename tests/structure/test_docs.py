@@ -96,7 +96,7 @@ def test_every_formula_has_units_a_source_and_a_test() -> None:
 def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -> None:
     pattern = re.compile(
         r"""["']((?:file|yaml|schema|quantity|number|reference|catalog|server|design|currency|fabric|
-        communication|price|serving|training|policy|waiver|measured)-[a-z-]+)["']""",
+        communication|price|serving|training|policy|waiver|measured|config)-[a-z-]+)["']""",
         re.VERBOSE,
     )
     modules = (ROOT / "ffplan").rglob("*.py")

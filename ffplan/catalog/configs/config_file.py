@@ -1,0 +1,201 @@
+"""A `config.json` with the place of each of its fields, and other files told by what they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ffplan.base.control_characters import visible
+from ffplan.base.errors import Finding, InputError, Severity, located
+from ffplan.base.files import read_limited
+from ffplan.base.record import record
+from ffplan.catalog.configs.architectures import refusals
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONFIG, ADAPTER = "config.json", "adapter_config.json"
+MOST_BYTES = 16 * 2**20
+"""Largest file read [byte]; lists of unquantised layers can take some megabytes."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')
+_SAFETENSORS = re.compile(rb'.{8}\{"', re.DOTALL)
+"""A length, and the JSON of the names of tensors."""
+_MOST_SHOWN = 60
+"""Most letters of a value that a message repeats [1]."""
+
+FieldPath = tuple[str, ...]
+
+
+@record
+class ConfigFile:
+    """A JSON object with the places of its fields."""
+
+    file: str
+    """Name as the user wrote it, with `config.json` if a folder was named."""
+    sha256: str
+    data: dict[str, Any]
+    places: dict[FieldPath, tuple[int, int]]
+    """Line and column of the name of each field; fields inside lists are left out."""
+
+    def finding(self, rule: str, path: FieldPath, message: str, remedy: str) -> Finding:
+        """Return a finding at a field, or at the deepest of those around it that the file has."""
+        held = next((path[:end] for end in range(len(path), 0, -1) if path[:end] in self.places), ())
+        line, column = self.places.get(held, (1, 1))
+        return Finding(
+            rule=rule,
+            severity=Severity.ERROR,
+            file=self.file,
+            line=line,
+            column=column,
+            message=message,
+            remedy=remedy,
+            path=".".join(path),
+        )
+
+
+def shown(value: object, *, quotes: bool = False) -> str:
+    """Return a value for a message: on one line, and short.
+
+    Args:
+        quotes: show a text as JSON does.
+    """
+    text = visible(value if isinstance(value, str) and not quotes else json.dumps(value))
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"
+
+
+def read_config(name: str) -> ConfigFile:
+    """Read a `config.json`, or that of a folder.
+
+    Raises:
+        InputError: if there is none, or the file is another.
+    """
+    file, raw = _content(name)
+    start = next((what for magic, what in refusals().magic.items() if raw.startswith(magic)), None)
+    if start is None and _SAFETENSORS.match(raw):
+        start = "weights in the format safetensors"
+    if start is not None:
+        message = f"this is {start}, which ffplan does not read"
+        raise located("config-format", file, (1, 1), message, f"name the {CONFIG} of the model")
+    return _parsed(file, raw)
+
+
+def _content(name: str) -> tuple[str, bytes]:
+    """Return the name of a file, that of a folder's config in place of a folder, and its content.
+
+    Raises:
+        InputError: if it cannot be read.
+    """
+    file = name
+    try:
+        if Path(name).is_dir():
+            file = f"{name.rstrip('/')}/{CONFIG}"
+            if not Path(file).exists():
+                file = f"{name.rstrip('/')}/{ADAPTER}"
+            if not Path(file).exists():
+                message = f"this folder has no {CONFIG}"
+                raise located("file-unreadable", name, (1, 1), message, f"name the folder that has it, or the {CONFIG}")
+        raw = read_limited(Path(file), MOST_BYTES)
+    except FileNotFoundError:
+        raise located("file-unreadable", file, (1, 1), "no such file", "check the path") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise located("file-unreadable", file, (1, 1), f"cannot be read: {reason}", "check the path") from None
+    if raw is not None:
+        return file, raw
+    with Path(file).open("rb") as stream:
+        start = stream.read(16)
+    if start.startswith(tuple(refusals().magic)) or _SAFETENSORS.match(start):
+        return file, start
+    message = f"the file is larger than {MOST_BYTES // 2**20} MiB"
+    raise located("config-format", file, (1, 1), message, f"a {CONFIG} is a few kilobytes; check that this is the file")
+
+
+def _parsed(file: str, raw: bytes) -> ConfigFile:
+    """Return the content of a JSON file.
+
+    Raises:
+        InputError: if it is no JSON object.
+    """
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        message = "this is no UTF-8 text"
+        raise located("config-format", file, (1, 1), message, f"name the {CONFIG} of the model") from None
+    try:
+        data = json.loads(text)
+    except json.JSONDecodeError as error:
+        fault = f"this is no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        remedy = "download the file again, or correct the JSON here"
+        raise located("config-format", file, (error.lineno, error.colno), fault, remedy) from None
+    except (RecursionError, ValueError):
+        remedy = f"a {CONFIG} holds a few fields; check that this is the file"
+        raise located(
+            "config-format", file, (1, 1), "this JSON is too deep, or has too long a number", remedy
+        ) from None
+    if not isinstance(data, dict):
+        remedy = f"a {CONFIG} holds an object of fields between braces"
+        raise located("config-format", file, (1, 1), "this JSON is no object", remedy)
+    places: dict[FieldPath, tuple[int, int]] = {}
+    for path, place in _places(text):
+        if path in places:
+            line, column = places[path]
+            remedy = f"keep one; the first stands at line {line}, column {column}"
+            raise located("config-format", file, place, f"the field `{shown(path[-1])}` is written twice", remedy)
+        places[path] = place
+    return ConfigFile(file, sha256(raw).hexdigest(), data, places)
+
+
+def _places(text: str) -> Iterator[tuple[FieldPath, tuple[int, int]]]:
+    """Yield the path and the place of each field of a valid JSON text, but for those inside lists."""
+    starts = [0, *(match.end() for match in re.finditer("\r\n|\r|\n", text))]
+    path: list[str | None] = []
+    name = ""
+    begin = 0
+    for token in _TOKEN.finditer(text):
+        mark = token[0]
+        if mark in "{[":
+            path.append(None)
+        elif mark in "}]":
+            path.pop()
+        elif mark == ":":
+            path[-1] = json.loads(name)
+            steps = tuple(step for step in path if step is not None)
+            if len(steps) == len(path):
+                row = bisect_right(starts, begin)
+                yield steps, (row, begin - starts[row - 1] + 1)
+        else:
+            name, begin = mark, token.start()
+
+
+def text_fields(config: ConfigFile) -> FieldPath:
+    """Return the path of the object that holds the language model; empty if the file is one throughout.
+
+    Raises:
+        InputError: if the file is another than the config of a language model.
+    """
+    table, data = refusals(), config.data
+    if "peft_type" in data:
+        base = data.get("base_model_name_or_path")
+        named = f" of its base model, `{shown(base)}`" if isinstance(base, str) and base else " of its base model"
+        finding = config.finding(
+            "config-format",
+            ("peft_type",),
+            "this is the config of an adapter, not of a model",
+            f"name the {CONFIG}{named}",
+        )
+        raise InputError(finding)
+    inner = next((name for name in ("text_config", "llm_config", "language_config") if name in data), None)
+    if inner is not None and isinstance(data[inner], dict):
+        return (inner,)
+    if "model_type" in data or "architectures" in data:
+        return ()
+    known = next((name for name in table.files if name in data), None)
+    if known is None:
+        message, remedy = "neither `model_type` nor `architectures` is stated", 'add `model_type`, such as "llama"'
+        raise InputError(config.finding("config-field", (), message, remedy))
+    other = table.files[known]
+    raise InputError(config.finding("config-format", (known,), f"this is {other['what']}", other["remedy"]))

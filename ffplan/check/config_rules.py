@@ -1,0 +1,39 @@
+"""Rules that reading a model's `config.json` enforces: documented here, raised where the file is read."""
+
+from __future__ import annotations
+
+CONFIG_ROWS = (
+    (
+        "config-format",
+        "A file is not the `config.json` of a model",
+        "The dimensions of a model are read from no other file.",
+        "ffplan serve --model ./adapter_config.json",
+        "ffplan serve --model ./config.json",
+        "Name the `config.json` of Hugging Face, or the folder that holds it; of an adapter, that of its base model.",
+    ),
+    (
+        "config-field",
+        "A `config.json` lacks a field",
+        "A dimension that the file leaves to no default would be a guess.",
+        '{"model_type": "llama", "num_hidden_layers": 32}',
+        '{"model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096}',
+        "Add the field, or download the file again.",
+    ),
+    (
+        "config-value",
+        "A field of a `config.json` has a value that no model has",
+        "Such a model would have no parameters, or no step time.",
+        '"num_attention_heads": "32"',
+        '"num_attention_heads": 32',
+        "Follow the hint at the place named.",
+    ),
+    (
+        "config-unsupported",
+        "A `config.json` describes what the dimensions of a transformer do not",
+        "State-space layers, linear or sparse attention taken for plain attention would cost the wrong time.",
+        '"model_type": "mamba"',
+        '"model_type": "llama"',
+        "Name a model whose layers all have attention and a feed-forward network, or write a catalogue file by hand.",
+    ),
+)
+"""Id, title, why, wrong and right example, and remedy of each rule."""
