@@ -291,7 +291,8 @@ def test_a_section_that_is_wrong_is_located(tmp_path: Path, section: str, messag
 
 def test_the_written_design_serves_the_peak(tmp_path: Path) -> None:
     """`recommend` writes load and targets; `check` passes them, and `serve` answers with the peak."""
-    run = ffplan(*ASKED, "--tpot", "30ms", "-a", "h100-sxm-80gb", "--folder", str(tmp_path), "-f", "json")
+    targets = ("--tpot", "30ms", "-a", "h100-sxm-80gb")
+    run = ffplan(*ASKED, *targets, "--folder", str(tmp_path), "-f", "json")
     (best,) = json.loads(run.out)["designs"]
     assert ffplan("check", best["file"]).code == 0
     report = json.loads(ffplan("serve", best["file"], "-f", "json").out)
