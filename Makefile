@@ -50,7 +50,7 @@ netbox: $(READY)  ## NetBox judges what is exported for it; FFPLAN_NETBOX names 
 wheel: $(READY)  ## Build the wheel and use it from a fresh environment
 	FFPLAN_NO_SKIP=1 $(BIN)/python -m pytest -m wheel
 
-bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
+bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run, and errors of serving next to aiconfigurator's
 	$(BIN)/python -m tests.bench
 	$(BIN)/python -m tests.bench_many
 	$(BIN)/python -m tests.bench_fabric
@@ -59,6 +59,7 @@ bench: $(READY)  ## Speed, as ratios to `python -c pass` in the same run
 	$(BIN)/python -m tests.bench_cost
 	$(BIN)/python -m tests.bench_reliability
 	$(BIN)/python -m tests.bench_sweep
+	$(BIN)/python -m tests.bench_serving
 
 coverage: $(READY)  ## Lines and branches that the tests run, those in other processes included
 	$(INSTALL) "coverage>=7.10"
