@@ -37,6 +37,12 @@ def job(text: str, *limits: str) -> Change:
     return ("site:\n", f"workload: {{{text}}}\n{held}site:\n")
 
 
+def load(rate: str, limit: str = "") -> Change:
+    """Return the change that gives a design a load to serve, and a limit on it."""
+    limits = f"limits: {{{limit}}}\n" if limit else ""
+    return "site:\n", f"serving: {{model: llama3.1-70b, rate: {rate}, osl: 256}}\n{limits}site:\n"
+
+
 EXPERTS = "model: deepseek-v3, gpus: 1024, batch: 4096, plan: {pipeline: 16, expert: 64, recompute: full}"
 THREE = (("count: 1250", "count: 100"), ("count: 175", "count: 10"), ("access_points: 1600", "access_points: 200"))
 TIGHT = ("  oversubscription: 1:1\n  allreduce", "  oversubscription: 1:2\n  allreduce")
@@ -121,6 +127,23 @@ CASES: dict[str, tuple[tuple[str, tuple[Change, ...]], tuple[str, tuple[Change, 
     "recalled-figures": ((FF2, ()), ("superpod-b200-4su", (("400g-dr4", "400g-dr4"),))),
     "recalled-prices": ((FF2, ()), ("superpod-b200-4su", ())),
     "root-port-below-nic": ((FF2, ()), (FF2, ())),
+    "limit-cost-per-million-output": (
+        (H100, (load("1/s", "cost_per_million_output: $0.01"),)),
+        (H100, (load("1/s", "cost_per_million_output: $100000"),)),
+    ),
+    "limit-tokens-per-mw": (
+        (H100, (load("1/s", "tokens_per_mw: 1.0e+9"),)),
+        (H100, (load("1/s", "tokens_per_mw: 1"),)),
+    ),
+    "limit-tpot-p99": (
+        (H100, (load("1/s", "tpot_p99: 0.1 ms"),)),
+        (H100, (load("1/s", "tpot_p99: 1 s"),)),
+    ),
+    "limit-ttft-p99": (
+        (H100, (load("1/s", "ttft_p99: 1 ms"),)),
+        (H100, (load("1/s", "ttft_p99: 30 s"),)),
+    ),
+    "serving-refused": ((H100, (load("1.0e+6"),)), (H100, (load("1/s"),))),
     "uneven-striping": (("dgx-a100-10k", ()), (FF2, ())),
     "workload-refused": ((H100, (job("model: llama3-405b, gpus: 8"),)), (H100, (job(H100_JOB),))),
     "zone-bottleneck": ((FF2, ()), (H100, ())),
