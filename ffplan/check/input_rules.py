@@ -368,6 +368,14 @@ _ROWS = (
         "Give the whole output of the program, as it wrote it.",
     ),
     (
+        "serving-run",
+        "A measured serving run lacks something, contradicts an option, or cannot be read",
+        "Constants fitted to another model, plan or load than the one that ran would be wrong, and look right.",
+        "ffplan model calibrate serving run.json --engine vllm-2026  # the file does not say the accelerator",
+        "ffplan model calibrate serving run.json --engine vllm-2026 --accelerator h100-sxm-80gb --tp 8 --precision fp8",
+        "Give the file as the benchmark wrote it, and by option what it leaves out, nothing else.",
+    ),
+    (
         "measured-recording",
         "A recording of kernels says nothing of the accelerator",
         "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
