@@ -1,11 +1,13 @@
 """Calibration of a serving engine on one accelerator: measured runs in, constants and errors out, and a catalogue file.
 
 The release's constants are the prior. A user's own setup is one more factor of the joint fit that made the release, so
-that its deviations hold; where the release has no runs on the accelerator, its factors are unknown as well.
+that its deviations hold; the release's factor on the accelerator is known no better than its few rows tell, and where
+there are none, the accelerator's is unknown as well.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -15,7 +17,7 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.calibration.serving_fit import FRACTIONS, LEVELS, NAMES, PRIORS, SPREAD, Fit
+from ffplan.calibration.serving_fit import FRACTIONS, LEVELS, NAMES, PRIORS, SPREAD, Fit, predicted
 from ffplan.calibration.serving_loads import FittedRun, RunRefusedError, fitted_run
 from ffplan.calibration.serving_overlay import (
     constant_text,
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
     from ffplan.calibration.serving_runs import MeasuredSetup, ServingRequest, StatedRun
     from ffplan.results.serving_runs import BenchmarkRun
 
+_LEVELS = 2
+"""Factors by which a setup may differ from a release with runs on its accelerator: the release's there, and its own."""
 TOLD = 0.1
 """Share of a constant's prior variance that runs must take away to tell it [1]."""
 LARGE = 0.15
@@ -103,7 +107,7 @@ def _prior(engine: Engine, accelerator: str) -> _Prior:
             assert isinstance(part, Engine)
             engine, rates = part, release_rates(part, accelerator)
     own = accelerator in engine.rates
-    levels = 1 if own else len(LEVELS) - 1
+    levels = _LEVELS if own else len(LEVELS)
     values = {}
     for name in NAMES:
         value = float(getattr(rates, name).value)
@@ -134,6 +138,25 @@ def _errors(row: FittedRun, engine: Engine, setup: MeasuredSetup) -> dict[str, f
     speed = engine_speed(engine, setup.accelerator, row.served.run.precision)
     values = modelled(with_rates(row.served, speed.rates), row.point)
     return {name: signed_error(name, row.point[name], values[name]) for name in _MEASURES if name in row.point.numbers}
+
+
+def _aligned(row: FittedRun, prior: _Prior, errors: dict[str, float]) -> FittedRun:
+    """Return a run with its times as the fit's equation has them, which knows no waiting.
+
+    Args:
+        row: the run.
+        prior: the release.
+        errors: signed errors of the run's measures by the release [1].
+
+    Equation:
+        measured x equation / replay, both by the release's constants
+    """
+    constants = {name: 1 / mean if name in FRACTIONS else mean for name, (mean, _) in prior.values.items()}
+    equation = predicted(row.observations, [constants] * len(row.observations))
+    rate = "tokens_s" if "tokens_s" in errors else "tpot_ms"
+    replayed = [1 + errors["ttft_ms" if seen.terms["first"] else rate] for seen in row.observations]
+    seen = zip(row.observations, equation, replayed, strict=True)
+    return replace(row, observations=tuple(replace(one, seconds=float(own / ratio)) for one, own, ratio in seen))
 
 
 def _refused_or_rows(
@@ -185,6 +208,8 @@ def calibrate_serving(
     stated = _stated(catalog, runs, request)
     rows, refused = _refused_or_rows(setup, stated)
     prior = _prior(setup.engine, setup.accelerator.id)
+    before = [_errors(row, prior.engine, setup) for row in rows]
+    rows = [_aligned(row, prior, errors) for row, errors in zip(rows, before, strict=True)]
     constants = _fitted(rows, prior)
     fitted = with_constants(prior.engine, setup.accelerator.id, constants.values)
     left_out = []
@@ -194,7 +219,6 @@ def calibrate_serving(
         left_out.append(_errors(row, without, setup))
         if progress is not None:
             progress(position + 1)
-    before = [_errors(row, prior.engine, setup) for row in rows]
     after = [_errors(row, fitted, setup) for row in rows]
     report = ServingCalibration(
         schema_version=SCHEMA_VERSION,

@@ -295,13 +295,20 @@ class Fit:
 
     def predicted(self, observations: Sequence[Observation]) -> Floats:
         """Return the times of a token of observations, which may be new [s]."""
-        rows = np.array(
-            [[_reciprocal(self.constants(o.groups))[name] for name in NAMES] for o in observations], dtype=float
-        )
-        return times(_table(observations), rows.T)
+        return predicted(observations, [self.constants(o.groups) for o in observations])
 
 
-def _reciprocal(constants: dict[str, float]) -> dict[str, float]:
+def predicted(observations: Sequence[Observation], constants: Sequence[Mapping[str, float]]) -> Floats:
+    """Return the times of a token of observations [s].
+
+    Args:
+        constants: fractions and seconds by name, of each observation.
+    """
+    rows = np.array([[_reciprocal(own)[name] for name in NAMES] for own in constants], dtype=float)
+    return times(_table(observations), rows.T)
+
+
+def _reciprocal(constants: Mapping[str, float]) -> dict[str, float]:
     return {name: 1 / value if name in FRACTIONS else value for name, value in constants.items()}
 
 

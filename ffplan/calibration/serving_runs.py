@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 RULE = "serving-run"
 PLAN = {
-    "tensor": "--tp",
-    "pipeline": "--pp",
-    "data": "--dp",
-    "expert": "--ep",
+    "tensor": ("tensor parallelism", "--tp", "8"),
+    "pipeline": ("pipeline stages", "--pp", None),
+    "data": ("attention groups", "--dp", None),
+    "expert": ("expert parallelism", "--ep", None),
 }
-"""Options of a plan by field."""
+"""A plan's fields: in words, option, and an example of one that a file or an option must state."""
 _ALIKE = 0.05
 """Largest difference of two mean lengths that are taken for the same, as a part of them [1]."""
 _PRECISIONS = {
@@ -186,7 +186,7 @@ def _engine(catalog: Catalog, runs: Sequence[BenchmarkRun], name: str | None) ->
     faults = [
         finding_at(
             run,
-            f"the run is of `{run.software}`, and --engine names `{engine.id}`, which is {engine.software}",
+            f"the run is of `{run.software}`, and --engine names a release of {engine.software}",
             "calibrate one engine at a time, by its own --engine",
         )
         for run in runs
@@ -289,10 +289,8 @@ def stated_run(catalog: Catalog, run: BenchmarkRun, request: ServingRequest) -> 
         settling.faults.append(finding_at(run, f"`{name}` is no transformer", "give --model with a language model"))
     precision = _precision(settling, shape.checkpoint if shape else "bf16", request.precision)
     plan = {
-        field: settling.value(
-            field, option, getattr(run, field), getattr(request, field), "8" if option == "--tp" else None
-        )
-        for field, option in PLAN.items()
+        field: settling.value(words, option, getattr(run, field), getattr(request, field), example)
+        for field, (words, option, example) in PLAN.items()
     }
     prompt = settling.length("length of prompts", "--isl", run.prompt, request.prompt)
     output = settling.length("length of answers", "--osl", run.output, request.output)

@@ -34,8 +34,10 @@ class Result:
 
     def place(self, name: str) -> tuple[int, int]:
         """Return line and column of a field; of the whole result if it has none of that name."""
-        match = re.compile(re.escape(name.rpartition(".")[2])).search(self.text, self.start, self.end)
-        position = max(match.start() - 1, self.start) if match else self.start
+        word = re.escape(name.rpartition(".")[2])
+        patterns = (rf'"{word}"', rf"\b{word}\b")
+        matches = (re.compile(pattern).search(self.text, self.start, self.end) for pattern in patterns)
+        position = next((match.start() for match in matches if match), self.start)
         return self.text.count("\n", 0, position) + 1, position - self.text.rfind("\n", 0, position)
 
     def refuse(self, name: str, message: str, remedy: str = _AS_WRITTEN) -> NoReturn:
@@ -79,7 +81,7 @@ class Result:
             if isinstance(value, str):
                 value = _parsed(value)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
-                self.refuse(name, f"{str(self.get(name))[:40]!r} is not a number from 0 on")
+                self.refuse(name, f"`{str(self.get(name))[:40]}` is not a number from 0 on")
             if value > 0:
                 return float(value) * scale
         return None

@@ -83,7 +83,7 @@ def read_loadgen(result: Result, program: str) -> BenchmarkRun:
     """
     scenario = str(result.get("scenario"))
     if scenario not in ("Server", "Offline"):
-        result.refuse("Scenario", f"{scenario[:40]} has no load to calibrate on", "give a log of Server or Offline")
+        result.refuse("Scenario", f"{scenario[:40]} is no load to calibrate on", "give a log of Server or Offline")
     server = scenario == "Server"
     samples, tokens = result.number("samples_s"), result.number("tokens_s")
     mean = result.get("tpot") is not None
