@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ffplan.check.measured_rules import MEASURED_ROWS
 from ffplan.check.rule import Rule
 
 _ROWS = (
@@ -359,30 +360,7 @@ _ROWS = (
         "reliability: {checkpoint_interval: 10 min}",
         "Write a longer interval, or leave it out: the best is found. State spare nodes in one place.",
     ),
-    (
-        "measured-log",
-        "A log of a benchmark or a diagnostic cannot be read",
-        "Measured values are judged only where the log says what was measured, and agrees with itself.",
-        "ffplan fabric accept fire-flyer-2 --measured notes.txt",
-        "ffplan fabric accept fire-flyer-2 --measured all_reduce_perf.log",
-        "Give the whole output of the program, as it wrote it.",
-    ),
-    (
-        "serving-run",
-        "A measured serving run lacks something, contradicts an option, or cannot be read",
-        "Constants fitted to another model, plan or load than the one that ran would be wrong, and look right.",
-        "ffplan model calibrate serving run.json --engine vllm-2026  # the file does not say the accelerator",
-        "ffplan model calibrate serving run.json --engine vllm-2026 --accelerator h100-sxm-80gb --tp 8 --precision fp8",
-        "Give the file as the benchmark wrote it, and by option what it leaves out, nothing else.",
-    ),
-    (
-        "measured-recording",
-        "A recording of kernels says nothing of the accelerator",
-        "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
-        "ffplan model measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
-        "ffplan model measure fit run.json --accelerator h100-sxm-80gb",
-        "Name the accelerator that was measured, or measure again.",
-    ),
+    *MEASURED_ROWS,
     (
         "communication-library",
         "A library does not run on the accelerators",

@@ -8,7 +8,7 @@ import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.catalog.named import part_of
-from ffplan.cli.calibrate import FolderOption, ForceOption
+from ffplan.cli.calibrate import ForceOption
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import emit
@@ -77,6 +77,14 @@ ShortestOption = Annotated[
         min=0.01,
         max=1.0,
         help="Least length over the largest, where lengths were drawn and files do not say; 1 if omitted.",
+    ),
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--write",
+        metavar="DIR",
+        help="Write the engine with the fitted constants into this folder, for use with --catalog.",
     ),
 ]
 DateOption = Annotated[

@@ -58,10 +58,11 @@ def test_published_runs_become_a_catalogue_file_that_serve_reads(results: Path, 
     assert run.code == 0, run.err
     report = valid(run.out, "serving-calibration")
     assert report["rows"] == 24
-    refused = report["refused"]
+    refused, measures = report["refused"], report["errors"]
     assert isinstance(refused, list)
+    assert isinstance(measures, list)
     assert [(row["line"], row["reason"][:16]) for row in refused] == [(5, "above saturation")]
-    errors = {row["measure"]: row for row in report["errors"]}  # type: ignore[union-attr]
+    errors = {row["measure"]: row for row in measures}
     assert errors["tpot"]["after"] < errors["tpot"]["before"] < 0.05
     assert errors["tpot"]["left_out"] < 0.03
     assert "use it: ffplan serve ... --catalog" in run.err
