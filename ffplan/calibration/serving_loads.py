@@ -94,13 +94,25 @@ def _times(stated: StatedRun) -> dict[str, float]:
     return found
 
 
+def _served(setup: MeasuredSetup, stated: StatedRun, load: str, numbers: dict[str, float]) -> ServedRun:
+    """Return a run for a replay.
+
+    Raises:
+        RunRefusedError: if a number is beyond what the format of measured runs allows.
+    """
+    try:
+        return stated.served(setup, load, numbers)
+    except ValueError:
+        raise RunRefusedError("a length, a time or a way of its plan is beyond what can be measured") from None
+
+
 def _room(setup: MeasuredSetup, stated: StatedRun) -> float:
     """Return how many requests have room on the whole copy [1].
 
     Raises:
         RunRefusedError: if none has.
     """
-    served = stated.served(setup, "closed", {"concurrency": 1.0, "tpot_ms": 1.0})
+    served = _served(setup, stated, "closed", {"concurrency": 1.0, "tpot_ms": 1.0})
     held = requests_with_room(served.use, served.served.shape, stated.prompt, stated.output)
     room = float(held) * served.run.data
     if room < 1:
@@ -154,7 +166,7 @@ def fitted_run(setup: MeasuredSetup, stated: StatedRun, source: str) -> FittedRu
                 f"too short: {run.requests:,.0f} requests in all at {under_way:,.0f} under way is no steady load"
             )
         numbers = {"concurrency": under_way, **numbers}
-    served = stated.served(setup, load, numbers)
+    served = _served(setup, stated, load, numbers)
     point = next(points_of(served))
     seen = tuple(observed(served, point, source))
     if run.concurrency is not None and stated.shortest == 1 and under_way > served.run.data:

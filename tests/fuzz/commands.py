@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import EnumMeta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -233,6 +234,18 @@ def _file(folder: Path, name: str, raw: bytes) -> str:
     return str(folder / name)
 
 
+def served(chance: Random) -> bytes:
+    """Return results of serving benchmarks, some fields wrong or gone."""
+    from tests.unit.interop.test_served import AIPERF, INFERENCEX, SGLANG, SUMMARY, VLLM
+
+    if chance.random() < 0.1:
+        return SUMMARY.replace("10.00", chance.choice(("10.00", "-1", "x", "1e30"))).encode()
+    result = dict(chance.choice((VLLM, SGLANG, AIPERF, INFERENCEX)))
+    for name in chance.sample(sorted(result), chance.choice((0, 0, 1, 3))):
+        result[name] = chance.choice((None, 0, -1, 1, 7, 1e12, 1e300, "x", "", [], {}, True, [1, "x"]))
+    return json.dumps([result] * chance.choice((1, 1, 3))).encode()
+
+
 def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[str]:
     """Return the value of an argument."""
     name = key(option)
@@ -247,6 +260,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     )
     if command == "model measure fit":
         return [_file(folder, "run.json", files.recording(chance))]
+    if command == "model calibrate serving":
+        return [_file(folder, "run.json", served(chance))]
     if command == "fabric import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
     if command == "fabric import slurm":
