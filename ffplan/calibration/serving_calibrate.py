@@ -17,7 +17,7 @@ import numpy as np
 from ffplan.base.errors import InputError
 from ffplan.base.formatting import plural
 from ffplan.base.record import record
-from ffplan.calibration.serving_fit import FRACTIONS, LEVELS, NAMES, PRIORS, SPREAD, Fit, predicted
+from ffplan.calibration.serving_fit import FRACTIONS, NAMES, predicted
 from ffplan.calibration.serving_loads import FittedRun, RunRefusedError, fitted_run
 from ffplan.calibration.serving_overlay import (
     constant_text,
@@ -28,9 +28,9 @@ from ffplan.calibration.serving_overlay import (
     release_rates,
     with_constants,
 )
+from ffplan.calibration.serving_prior import Prior, ToldConstants, release_prior, told_constants
 from ffplan.calibration.serving_runs import finding_at, setup_of, stated_run
 from ffplan.catalog.engines import ANY, Engine
-from ffplan.catalog.store import Catalog
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.serving_runs import MeasureErrors, RefusedRun, ServingCalibration
 from ffplan.results.training import Constant, Fitted
@@ -42,20 +42,13 @@ if TYPE_CHECKING:
 
     from ffplan.base.errors import Finding
     from ffplan.calibration.serving_runs import MeasuredSetup, ServingRequest, StatedRun
+    from ffplan.catalog.store import Catalog
     from ffplan.results.serving_runs import BenchmarkRun
 
-_LEVELS = 2
-"""Factors by which a setup may differ from a release with runs on its accelerator: the release's there, and its own."""
-TOLD = 0.1
-"""Share of a constant's prior variance that runs must take away to tell it [1]."""
 LARGE = 0.15
 """Mean error from which constants are written on request only [1]."""
-FAR = 3.0
-"""Prior deviations from the release beyond which a constant is in doubt [1]."""
 LEAST_LEFT_OUT = 3
 """Fewest runs of which each is predicted without itself [1]."""
-_BOUND = 0.9995
-"""Fraction that counts as the whole rate of the hardware [1]."""
 _MEASURES = {"tpot_ms": "tpot", "ttft_ms": "ttft", "tokens_s": "tokens_s"}
 
 
@@ -77,62 +70,6 @@ class ServingResult:
         return (*doubts, *missed)
 
 
-@record
-class _Prior:
-    """Constants that a fit starts from."""
-
-    engine: Engine
-    """Release with them."""
-    source: str
-    """Accelerator of the runs behind them; `any` without."""
-    values: dict[str, tuple[float, float]]
-    """Reciprocal of a fraction, or seconds, and its deviation as a logarithm."""
-
-
-@record
-class _Constants:
-    """Fitted constants that runs tell."""
-
-    values: dict[str, float]
-    notes: dict[str, str]
-
-
-def _prior(engine: Engine, accelerator: str) -> _Prior:
-    """Return what a fit starts from: the release, and never constants of an earlier fit to runs of the user."""
-    rates = release_rates(engine, accelerator)
-    if own_key(accelerator) in {getattr(rates, name).source for name in NAMES}:
-        shipped = Catalog()
-        if engine.id in shipped.ids_of("engine"):
-            part = shipped.entry(engine.id).part
-            assert isinstance(part, Engine)
-            engine, rates = part, release_rates(part, accelerator)
-    own = accelerator in engine.rates
-    levels = _LEVELS if own else len(LEVELS)
-    values = {}
-    for name in NAMES:
-        value = float(getattr(rates, name).value)
-        deviation = PRIORS[name][1] * SPREAD * levels**0.5
-        values[name] = (1 / value if name in FRACTIONS else value, deviation)
-    return _Prior(engine, accelerator if own else ANY, values)
-
-
-def _fitted(rows: Sequence[FittedRun], prior: _Prior) -> _Constants:
-    """Return the constants that runs tell, from the release's as the prior."""
-    fit = Fit([seen for row in rows for seen in row.observations], (), prior.values)
-    told, values, notes = fit.told(), {}, {}
-    for name, value in fit.constants(()).items():
-        if told[name] < TOLD:
-            continue
-        values[name] = value
-        mean, deviation = prior.values[name]
-        away = abs(np.log(value * mean if name in FRACTIONS else value / mean)) / deviation
-        if name in FRACTIONS and value > _BOUND:
-            notes[name] = "at its bound, the whole rate of the hardware"
-        elif away > FAR:
-            notes[name] = f"{away:.1f} deviations of its prior from the release"
-    return _Constants(values, notes)
-
-
 def _errors(row: FittedRun, engine: Engine, setup: MeasuredSetup) -> dict[str, float]:
     """Return the signed errors of a run's measures by the constants of an engine [1]."""
     speed = engine_speed(engine, setup.accelerator, row.served.run.precision)
@@ -140,7 +77,7 @@ def _errors(row: FittedRun, engine: Engine, setup: MeasuredSetup) -> dict[str, f
     return {name: signed_error(name, row.point[name], values[name]) for name in _MEASURES if name in row.point.numbers}
 
 
-def _aligned(row: FittedRun, prior: _Prior, errors: dict[str, float]) -> FittedRun:
+def _aligned(row: FittedRun, prior: Prior, errors: dict[str, float]) -> FittedRun:
     """Return a run with its times as the fit's equation has them, which knows no waiting.
 
     Args:
@@ -207,14 +144,14 @@ def calibrate_serving(
     setup = setup_of(catalog, runs, request)
     stated = _stated(catalog, runs, request)
     rows, refused = _refused_or_rows(setup, stated)
-    prior = _prior(setup.engine, setup.accelerator.id)
+    prior = release_prior(setup.engine, setup.accelerator.id)
     before = [_errors(row, prior.engine, setup) for row in rows]
     rows = [_aligned(row, prior, errors) for row, errors in zip(rows, before, strict=True)]
-    constants = _fitted(rows, prior)
+    constants = told_constants(rows, prior)
     fitted = with_constants(prior.engine, setup.accelerator.id, constants.values)
     left_out = []
     for position, row in enumerate(rows if len(rows) >= LEAST_LEFT_OUT else ()):
-        others = _fitted([*rows[:position], *rows[position + 1 :]], prior)
+        others = told_constants([*rows[:position], *rows[position + 1 :]], prior)
         without = with_constants(prior.engine, setup.accelerator.id, others.values)
         left_out.append(_errors(row, without, setup))
         if progress is not None:
@@ -265,7 +202,7 @@ def _assumed(rows: Sequence[FittedRun], request: ServingRequest) -> tuple[str, .
     return (f"{what}; --shortest states a range",)
 
 
-def _moved(prior: _Prior, constants: _Constants) -> tuple[Constant, ...]:
+def _moved(prior: Prior, constants: ToldConstants) -> tuple[Constant, ...]:
     """Return the constants that runs tell, the most moved first."""
     rows = []
     for name, value in constants.values.items():
@@ -331,7 +268,7 @@ def _sources(
 def _overlay(
     catalog: Catalog,
     setup: MeasuredSetup,
-    prior: _Prior,
+    prior: Prior,
     fitted: Engine,
     *,
     report: ServingCalibration,

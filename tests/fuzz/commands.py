@@ -179,7 +179,7 @@ USUAL = {
     "operate goodput": ("--model",),
     "sweep": ("--vary",),
     "model calibrate accelerator": ("--cases",),
-    "model calibrate serving": ("--engine", "--accelerator", "--tp", "--precision"),
+    "model calibrate serving": ("--engine", "--accelerator"),
     "fabric export": ("--to",),
     "compare": (),
     "model measure fit": ("--accelerator",),
@@ -240,8 +240,9 @@ def served(chance: Random) -> bytes:
 
     if chance.random() < 0.1:
         return SUMMARY.replace("10.00", chance.choice(("10.00", "-1", "x", "1e30"))).encode()
-    result = dict(chance.choice((VLLM, SGLANG, AIPERF, INFERENCEX)))
-    for name in chance.sample(sorted(result), chance.choice((0, 0, 1, 3))):
+    plan = {"tp": 8, "precision": "fp8", "hw": None, "framework": None}
+    result = {**chance.choice((VLLM, VLLM, VLLM, SGLANG, AIPERF, INFERENCEX)), **plan}
+    for name in chance.sample(sorted(result), chance.choice((0, 0, 0, 1, 3))):
         result[name] = chance.choice((None, 0, -1, 1, 7, 1e12, 1e300, "x", "", [], {}, True, [1, "x"]))
     return json.dumps([result] * chance.choice((1, 1, 3))).encode()
 
