@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.calibration.serving_fit import FRACTIONS, Fit, Observation, observed
+from ffplan.calibration.serving_fit import Fit, Observation, observed
+from ffplan.calibration.serving_overlay import rates_block
 from ffplan.catalog.engines import ANY, Engine
 from ffplan.catalog.store import Catalog
 from ffplan.inputs.document import read_document
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 FOLDER = ROOT / "catalogs" / "engines"
+KIN = dict.fromkeys(("inferencex-history", "inferencex-latest", "aiconfigurator-silicon"), "inferencex")
+"""Sources that hold runs of one sweep: one of them left out leaves much of itself in the fit."""
 
 
 def observations(paths: list[str], catalog: Catalog) -> list[Observation]:
@@ -40,12 +43,8 @@ def observations(paths: list[str], catalog: Catalog) -> list[Observation]:
     return found
 
 
-def _block(name: str, constants: dict[str, float], rows: int) -> str:
-    lines = [f"  {name}:"]
-    for key, value in constants.items():
-        text = f"{100 * value:.2f} %" if key in FRACTIONS else f"{1e6 * value:.4g} us"
-        lines.append(f"    {key}: {{value: {text}, source: calibration}}")
-    return "\n".join([*lines, *([f"    runs: {rows}"] if rows else [])])
+def _block(name: str, constants: dict[str, float], rows: int = 0) -> str:
+    return rates_block(name, {key: (value, "calibration") for key, value in constants.items()}, rows)
 
 
 def fitted(catalog: Catalog) -> dict[Path, str]:
@@ -58,7 +57,7 @@ def fitted(catalog: Catalog) -> dict[Path, str]:
     for path in sorted(FOLDER.glob("*.yaml")):
         engine = catalog.entry(path.stem).part
         assert isinstance(engine, Engine)
-        blocks = [_block(ANY, fit.constants((engine.software, engine.id, None, None)), 0)]
+        blocks = [_block(ANY, fit.constants((engine.software, engine.id, None, None)))]
         for name in accelerators:
             cell = f"{engine.id} {name}"
             blocks.append(_block(name, fit.constants((engine.software, engine.id, name, cell)), rows[cell]))
@@ -111,6 +110,7 @@ def main() -> None:
         "accelerators": [one.groups[2] for one in seen],
         "models": [one.model for one in seen],
         "sources": [one.source for one in seen],
+        "sources with their kin": [KIN.get(one.source, one.source) for one in seen],
     }
     print("in the fit:", summary(seen, Fit(seen).predicted(seen) / [one.seconds for one in seen] - 1))
     for what, fold in folds.items():

@@ -45,6 +45,7 @@ SCHEMAS = (
     "train",
     "serve",
     "calibration",
+    "serving-calibration",
     "leave-one-out",
     "collective",
     "accuracy",

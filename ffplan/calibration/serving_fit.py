@@ -21,7 +21,7 @@ from ffplan.serving.step import attention_flops, collective_seconds, hand_over_s
 from ffplan.validation.serving_replay import median_prompts, with_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.base.array_math import Floats
     from ffplan.validation.serving_replay import ServedPoint, ServedRun
@@ -177,12 +177,18 @@ def _prompts(served: ServedRun, point: ServedPoint, group: float) -> float:
 class Fit:
     """A joint fit: base values and factors of every group."""
 
-    def __init__(self, observations: Sequence[Observation], levels: Iterable[str] = LEVELS) -> None:
+    def __init__(
+        self,
+        observations: Sequence[Observation],
+        levels: Iterable[str] = LEVELS,
+        prior: Mapping[str, tuple[float, float]] = PRIORS,
+    ) -> None:
         """Fit constants to observations, with robust errors.
 
         Args:
             observations: measured times.
             levels: levels that have factors.
+            prior: reciprocal of a fraction, or seconds, and its deviation as a logarithm, by constant.
         """
         self.levels = tuple(levels)
         at = [LEVELS.index(level) for level in self.levels]
@@ -190,8 +196,8 @@ class Fit:
         self.place = {key: position for position, key in enumerate(keys)}
         self._members = [np.array([self.place[k, o.groups[k]] for o in observations]) for k in at]
         self._at = at
-        self._mean = np.log([PRIORS[name][0] for name in NAMES])
-        self._spread = np.array([PRIORS[name][1] for name in NAMES])
+        self._mean = np.log([prior[name][0] for name in NAMES])
+        self._spread = np.array([prior[name][1] for name in NAMES])
         self._table = _table(observations)
         self._log = np.log([o.seconds for o in observations])
         self._noise = np.where(self._table["first"] > 0, NOISE_FIRST, NOISE)
@@ -274,15 +280,35 @@ class Fit:
             for name, value in zip(NAMES, values, strict=True)
         }
 
+    def told(self) -> dict[str, float]:
+        """Return the share of each base value's prior variance that the observations take away [1].
+
+        Equation:
+            1 - posterior variance / prior variance, the posterior normal around the solution
+
+        Source:
+            Gelman et al., Bayesian Data Analysis, 3rd edition (2013), section 4.1.
+        """
+        slopes = self._slopes(self.solution)
+        variances = np.diag(np.linalg.inv(slopes.T @ slopes))[: len(NAMES)]
+        return {name: float(1 - variance) for name, variance in zip(NAMES, variances, strict=True)}
+
     def predicted(self, observations: Sequence[Observation]) -> Floats:
         """Return the times of a token of observations, which may be new [s]."""
-        rows = np.array(
-            [[_reciprocal(self.constants(o.groups))[name] for name in NAMES] for o in observations], dtype=float
-        )
-        return times(_table(observations), rows.T)
+        return predicted(observations, [self.constants(o.groups) for o in observations])
 
 
-def _reciprocal(constants: dict[str, float]) -> dict[str, float]:
+def predicted(observations: Sequence[Observation], constants: Sequence[Mapping[str, float]]) -> Floats:
+    """Return the times of a token of observations [s].
+
+    Args:
+        constants: fractions and seconds by name, of each observation.
+    """
+    rows = np.array([[_reciprocal(own)[name] for name in NAMES] for own in constants], dtype=float)
+    return times(_table(observations), rows.T)
+
+
+def _reciprocal(constants: Mapping[str, float]) -> dict[str, float]:
     return {name: 1 / value if name in FRACTIONS else value for name, value in constants.items()}
 
 

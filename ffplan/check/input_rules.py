@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ffplan.check.config_rules import CONFIG_ROWS
 from ffplan.check.job_rules import JOB_ROWS
+from ffplan.check.measured_rules import MEASURED_ROWS
 from ffplan.check.rule import Rule
 
 _ROWS = (
@@ -353,22 +354,7 @@ _ROWS = (
         "reliability: {checkpoint_interval: 10 min}",
         "Write a longer interval, or leave it out: the best is found. State spare nodes in one place.",
     ),
-    (
-        "measured-log",
-        "A log of a benchmark or a diagnostic cannot be read",
-        "Measured values are judged only where the log says what was measured, and agrees with itself.",
-        "ffplan fabric accept fire-flyer-2 --measured notes.txt",
-        "ffplan fabric accept fire-flyer-2 --measured all_reduce_perf.log",
-        "Give the whole output of the program, as it wrote it.",
-    ),
-    (
-        "measured-recording",
-        "A recording of kernels says nothing of the accelerator",
-        "Constants are fitted to the device that was measured; a CPU, or another device, tells nothing of it.",
-        "ffplan model measure fit run.json --accelerator a100-sxm-80gb  # the device is an H100",
-        "ffplan model measure fit run.json --accelerator h100-sxm-80gb",
-        "Name the accelerator that was measured, or measure again.",
-    ),
+    *MEASURED_ROWS,
     (
         "communication-library",
         "A library does not run on the accelerators",
@@ -437,6 +423,6 @@ _ROWS = (
 
 INPUT_RULES: tuple[Rule, ...] = tuple(
     Rule(id=name, title=title, why=why, example=example, good=good, fix=fix)
-    for name, title, why, example, good, fix in (*_ROWS, *CONFIG_ROWS, *JOB_ROWS)
+    for name, title, why, example, good, fix in (*_ROWS, *CONFIG_ROWS, *JOB_ROWS, *MEASURED_ROWS)
 )
 """Every rule that reading enforces; breaking one is an error and exit code 2."""

@@ -20,6 +20,8 @@ class Command:
     """Commands of a group, beside those of its module."""
     former: str = ""
     """Name that it had; it still works, and says the new one."""
+    default: str = ""
+    """Command of a group that is meant where none is named."""
     common: tuple[str, ...] = ()
     """Options that its help shows; all of them if empty, and with `--help-all`."""
 
@@ -56,9 +58,15 @@ _FABRIC = {
     "accept": Command("what delivered parts should measure, and do", "acceptance", former="acceptance"),
 }
 _CATALOG = {"schema": Command("the JSON Schema of files and outputs", "schema", former="schema")}
+_CALIBRATE = {
+    "accelerator": Command("an accelerator, from training runs or collectives", "calibrate"),
+    "serving": Command("a serving engine, from results of benchmarks", "calibrate_serving"),
+}
 _MODEL = {
     "accuracy": Command("the model against measurements", "accuracy", former="accuracy"),
-    "calibrate": Command("constants from your own runs", "calibrate", former="calibrate"),
+    "calibrate": Command(
+        "constants from your own runs", commands=_CALIBRATE, former="calibrate", default="accelerator"
+    ),
     "measure": Command("kernels on a GPU at hand", "measure", former="measure"),
     "reproduce": Command("a saved report, computed again", "reproduce", former="reproduce"),
 }
@@ -105,8 +113,23 @@ FORMER = {
 
 def current_names(words: list[str]) -> tuple[list[str], str | None]:
     """Return the words of a command line with today's name of its command, and what to say of a former name."""
-    if not words or words[0] not in FORMER:
-        return words, None
-    group, name = FORMER[words[0]]
-    note = f"ffplan: `ffplan {words[0]}` is now `ffplan {group} {name}`; the old name goes with the next release"
-    return [group, name, *words[1:]], note
+    note = None
+    if words and words[0] in FORMER:
+        group, name = FORMER[words[0]]
+        note = f"ffplan: `ffplan {words[0]}` is now `ffplan {group} {name}`; the old name goes with the next release"
+        words = [group, name, *words[1:]]
+    return _with_default(words), note
+
+
+def _with_default(words: list[str]) -> list[str]:
+    """Return words with the command that a group means where they name none of its commands."""
+    commands: dict[str, Command] | None = TOP
+    for position, word in enumerate(words):
+        command = (commands or {}).get(word)
+        if command is None:
+            return words
+        rest = words[position + 1 :]
+        if command.default and rest and rest[0] not in (*(command.commands or {}), "--help", "-h", "--help-all"):
+            return [*words[: position + 1], command.default, *rest]
+        commands = command.commands
+    return words

@@ -10,7 +10,7 @@ import typer
 
 from ffplan.base.errors import UsageError
 from ffplan.catalog.named import part_of
-from ffplan.cli.loading import read_bytes
+from ffplan.cli.loading import day_of, read_bytes
 from ffplan.cli.options import CatalogOption, OutputOption, complete_part
 from ffplan.cli.output import write
 
@@ -20,22 +20,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Read files of other programs.", no_args_is_help=True, rich_markup_mode=None)
 FileArgument = Annotated[str, typer.Argument(metavar="FILE", help="The file.")]
-
-
-def _day(text: str | None) -> str:
-    """Return a day as YYYY-MM-DD; today if None.
-
-    Raises:
-        UsageError: if the text is not a day.
-    """
-    from datetime import UTC, date, datetime
-
-    if text is None:
-        return datetime.now(tz=UTC).date().isoformat()
-    try:
-        return date.fromisoformat(text).isoformat()
-    except ValueError:
-        raise UsageError(f"ffplan fabric import nccl: --date: `{text}` is no day; write it as 2026-08-31") from None
 
 
 def _basis(catalog: Catalog, name: str | None) -> Basis | None:
@@ -101,7 +85,7 @@ def import_nccl(
     from ffplan.interop.xml_tree import MOST_BYTES
 
     _refuse_id(name, "ffplan fabric import nccl")
-    parts, day = Catalog(catalog or ()), _day(date)
+    parts, day = Catalog(catalog or ()), day_of(date, "ffplan fabric import nccl")
     if cpu:
         part_of(parts, Cpu, cpu, "ffplan fabric import nccl: --cpu")
     basis = _basis(parts, like)

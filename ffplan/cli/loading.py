@@ -218,6 +218,25 @@ def parsed(parse: Callable[[], T], option: str, command: str = "") -> T:
         raise UsageError(f"{place}: {option}: {context.get('message')}; {context.get('remedy')}") from None
 
 
+def day_of(text: str | None, command: str) -> str:
+    """Return a day as YYYY-MM-DD; today if None.
+
+    Args:
+        command: the command, for messages.
+
+    Raises:
+        UsageError: if the text is not a day.
+    """
+    from datetime import UTC, date, datetime
+
+    if text is None:
+        return datetime.now(tz=UTC).date().isoformat()
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise UsageError(f"{command}: --date: `{text}` is no day; write it as 2026-08-31") from None
+
+
 def message_size(design: ResolvedDesign, text: str | None) -> float:
     """Return the bytes per node: as requested, the design's message, or 1 GiB."""
     from ffplan.inputs.dimensions import DATA

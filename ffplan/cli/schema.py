@@ -29,6 +29,7 @@ class SchemaName(StrEnum):
     TRAIN = "train"
     SERVE = "serve"
     CALIBRATION = "calibration"
+    SERVING_CALIBRATION = "serving-calibration"
     LEAVE_ONE_OUT = "leave-one-out"
     KERNEL_RECORDING = "kernel-recording"
     MEASURE_PLAN = "measure-plan"

@@ -31,6 +31,7 @@ from ffplan.results import (
     first_designs,
     reliability,
     reproduction,
+    serving_runs,
     slurm_topology,
     summaries,
 )
@@ -89,6 +90,7 @@ OWNERS = (
     fleets,
     measurements,
     recordings,
+    serving_runs,
 )
 """Modules that own the models; each registers its own in `SCHEMAS`."""
 

@@ -79,6 +79,17 @@ def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tupl
     if model.transformer is None:
         what = f"`{run.model}` is no transformer"
         raise InputError(document.finding("serving-cases", (*path, "model"), what, "name a transformer"))
+    return serve_run(run, model, accelerator, library, engine)
+
+
+def serve_run(run: ServingRun, model: Model, accelerator: Accelerator, library: Library, engine: Engine) -> ServedRun:
+    """Return a run with its parts.
+
+    Args:
+        model: a transformer.
+        library: communication library of the accelerator.
+    """
+    assert model.transformer is not None
     shape, computed = model.transformer, compute_precision(accelerator, run.precision)
     speed = engine_speed(engine, accelerator, run.precision)
     deployment = deployment_of(
@@ -215,10 +226,14 @@ def _whole(point: ServedPoint) -> float:
     return (point["ttft_ms"] + (point.output - 1) * point["tpot_ms"]) / 1e3
 
 
+def signed_error(column: str, measured: float, model: float) -> float:
+    """Return the error of a modelled value [1], positive where the model is slower than what was measured."""
+    return measured / model - 1 if column == "tokens_s" else model / measured - 1
+
+
 def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, model: float) -> AccuracyRow:
     run, measured = served.run, _whole(point) if column == "e2e_s" else point[column]
-    higher = column == "tokens_s"
-    error = measured / model - 1 if higher else model / measured - 1
+    error = signed_error(column, measured, model)
     load = f"{point.load:,.0f}" if run.load != "offline" else "all"
     assumed = {"deployment", "lengths", "prompt", "speculation"} & set(run.open)
     kind = "estimated" if not served.own else "assumed" if assumed else "fitted"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import EnumMeta
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -130,6 +131,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--at": ("p99", "mean", "x"),
     "--lengths": ("x",),
     "--trace": ("x",),
+    "--shortest": ("0.8", "1", "0", "2"),
     "--start": ("llama3-405b", "x"),
     "--switch": ("qm8700", "qm9700", "q3400", "sn5600", "x"),
     "--tiers": ("1", "2", "3"),
@@ -177,7 +179,8 @@ USUAL = {
     "cost": ("--model", "--tokens"),
     "operate goodput": ("--model",),
     "sweep": ("--vary",),
-    "model calibrate": ("--cases",),
+    "model calibrate accelerator": ("--cases",),
+    "model calibrate serving": ("--engine", "--accelerator"),
     "fabric export": ("--to",),
     "compare": (),
     "model measure fit": ("--accelerator",),
@@ -232,6 +235,19 @@ def _file(folder: Path, name: str, raw: bytes) -> str:
     return str(folder / name)
 
 
+def served(chance: Random) -> bytes:
+    """Return results of serving benchmarks, some fields wrong or gone."""
+    from tests.unit.interop.test_served import AIPERF, INFERENCEX, SGLANG, SUMMARY, VLLM
+
+    if chance.random() < 0.1:
+        return SUMMARY.replace("10.00", chance.choice(("10.00", "-1", "x", "1e30"))).encode()
+    plan = {"tp": 8, "precision": "fp8", "hw": None, "framework": None}
+    result = {**chance.choice((VLLM, VLLM, VLLM, SGLANG, AIPERF, INFERENCEX)), **plan}
+    for name in chance.sample(sorted(result), chance.choice((0, 0, 0, 1, 3))):
+        result[name] = chance.choice((None, 0, -1, 1, 7, 1e12, 1e300, "x", "", [], {}, True, [1, "x"]))
+    return json.dumps([result] * chance.choice((1, 1, 3))).encode()
+
+
 def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[str]:
     """Return the value of an argument."""
     name = key(option)
@@ -246,6 +262,8 @@ def _argument(command: str, option: Any, chance: Random, folder: Path) -> list[s
     )
     if command == "model measure fit":
         return [_file(folder, "run.json", files.recording(chance))]
+    if command == "model calibrate serving":
+        return [_file(folder, "run.json", served(chance))]
     if command == "fabric import nccl":
         return [_file(folder, "in.xml", files.nccl(chance))]
     if command == "fabric import model":

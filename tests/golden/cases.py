@@ -31,6 +31,7 @@ PAGES = {
     ("accuracy", "training"): "measured-cases",
     ("accuracy", "serving"): "measured-cases",
     ("measure", "fit"): "recordings",
+    ("calibrate", "serving"): "serving-runs",
     ("acceptance", "superpod-h100-4su"): "logs",
     ("audit", "fire-flyer-2"): "as-built",
     ("route", "fire-flyer-2"): "traffic",
@@ -94,6 +95,32 @@ RECORDING = """\
   "device": {"type": "gpu", "name": "H100"},
   "gemms": [{"m": 4096, "n": 4096, "k": 4096, "dtype": "bf16", "median_us": 176.2}]
 }
+"""
+
+SERVED = """\
+{
+  "hw": "h100", "tp": 8, "ep": 1, "dp_attention": false, "conc": 16, "framework": "vllm", "precision": "fp8",
+  "model": "meta-llama/Llama-3.1-70B-Instruct", "isl": 1024, "osl": 1024,
+  "mean_ttft": 0.082, "mean_tpot": 0.0101
+}
+"""
+
+H100 = ("--accelerator", "h100-sxm-80gb")
+VLLM = (*H100, "--engine", "vllm-2026")
+AIPERF = """\
+{"time_to_first_token": {"unit": "minutes", "avg": 2}, "inter_token_latency": {"unit": "ms", "avg": 11},
+ "input_sequence_length": {"unit": "tokens", "avg": 1000}, "output_sequence_length": {"unit": "tokens", "avg": 500}}
+"""
+LOADGEN = """\
+================================================
+MLPerf Results Summary
+================================================
+SUT name : PySUT
+Scenario : SingleStream
+Mode     : PerformanceOnly
+Tokens per second: 2000.0
+Samples per second: 10.0
+Result is : VALID
 """
 
 MEASURED = """\
@@ -612,6 +639,33 @@ CASES = (
             ("cells", b"src,dst,bytes\ncompute-0001,compute-0002\n"),
             ("empty", b"src,dst,bytes\n"),
             ("zeros", b"src,dst,bytes\ncompute-0001,compute-0002,0\n"),
+        )
+    ),
+    *(
+        Case(
+            f"serving-run-{name}",
+            raw=(SERVED.replace(old, new) if old else new).encode(),
+            command=("calibrate", "serving", *options),
+            file="run.json",
+        )
+        for name, old, new, options in (
+            ("accelerator", "", SERVED, ("--engine", "vllm-2026")),
+            ("release", "", SERVED, ("--accelerator", "h100-sxm-80gb")),
+            ("other-accelerator", "", SERVED, ("--accelerator", "b200", "--engine", "vllm-2026")),
+            ("other-engine", "", SERVED, (*H100, "--engine", "sglang-2026")),
+            ("other-plan", "", SERVED, (*VLLM, "--tp", "4")),
+            ("silent", '"tp": 8, "ep": 1, "dp_attention": false, ', "", VLLM),
+            ("model", "meta-llama/Llama-3.1-70B-Instruct", "chat", VLLM),
+            ("heads", '"tp": 8', '"tp": 7', VLLM),
+            ("number", "0.0101", '"fast"', VLLM),
+            ("negative", "0.0101", "-0.0101", VLLM),
+            ("cut", "0.0101\n}", "0.0101", VLLM),
+            ("unknown", "", '{"speed": 12}', VLLM),
+            ("text", "", "12 tokens/s\n", VLLM),
+            ("list", "", "[1, 2]", VLLM),
+            ("unit", "", AIPERF, VLLM),
+            ("scenario", "", LOADGEN, VLLM),
+            ("refused", '"conc": 16', '"conc": 16, "spec_decoding": "mtp"', VLLM),
         )
     ),
     *(

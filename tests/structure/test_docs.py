@@ -102,7 +102,7 @@ def test_every_rule_raised_is_documented_and_every_documented_rule_is_raised() -
     modules = (ROOT / "ffplan").rglob("*.py")
     code = lines_of(path for path in modules if path.parent.name != "rules" and "rules" not in path.name)
     documented = {rule.id for rule in (*INPUT_RULES, *TEAM_RULES)} - {"regression"}
-    not_rules = {"price-book", "file-system"}
+    not_rules = {"price-book", "file-system", "serving-calibration"}
     assert set(pattern.findall(code)) - not_rules == documented
     every = [rule.id for rule in (*INPUT_RULES, *RULES, *TEAM_RULES)]
     assert len(set(every)) == len(every)

@@ -1,0 +1,187 @@
+"""`ffplan model calibrate serving`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ffplan.base.errors import EXIT_FINDINGS, UsageError
+from ffplan.catalog.named import part_of
+from ffplan.cli.calibrate import ForceOption
+from ffplan.cli.formats import FormatOption, ReportFormat
+from ffplan.cli.options import CatalogOption, OutputOption, complete_part
+from ffplan.cli.output import emit
+from ffplan.cli.overlay_files import overlay_target, write_overlay
+from ffplan.cli.serve_options import CacheOption, DataOption, ExpertOption, PipelineOption
+
+if TYPE_CHECKING:
+    from ffplan.calibration.serving_calibrate import ServingResult
+
+_WHO = "ffplan model calibrate serving"
+_MOST_BYTES = 1 << 28
+"""Largest file; a result with the times of every token has hundreds of megabytes [byte]."""
+
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="Results of vllm bench serve, SGLang bench_serving, AIPerf, genai-perf, InferenceX or MLPerf LoadGen.",
+    ),
+]
+EngineOption = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        metavar="NAME",
+        help="Release whose constants the fit starts from, such as vllm-2026; the files' own if omitted.",
+        autocompletion=complete_part("engine"),
+    ),
+]
+AcceleratorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--accelerator",
+        metavar="ID",
+        help="Accelerator of the runs; the files' own if omitted.",
+        autocompletion=complete_part("accelerator"),
+    ),
+]
+ModelOption = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="ID",
+        help="Model of the catalogue, where files do not name it.",
+        autocompletion=complete_part("model"),
+    ),
+]
+PrecisionOption = Annotated[
+    str | None,
+    typer.Option("--precision", metavar="NAME", help="Weights, where files do not say: bf16, fp8, fp4, mxfp4 or int4."),
+]
+TensorOption = Annotated[
+    int | None, typer.Option("--tp", min=1, max=4096, help="Tensor parallelism, where files do not say.")
+]
+PromptOption = Annotated[
+    int | None, typer.Option("--isl", min=1, max=10_000_000, help="Tokens of a prompt, where files do not say.")
+]
+AnswerOption = Annotated[
+    int | None, typer.Option("--osl", min=1, max=10_000_000, help="Tokens of an answer, where files do not say.")
+]
+ShortestOption = Annotated[
+    float | None,
+    typer.Option(
+        "--shortest",
+        min=0.01,
+        max=1.0,
+        help="Least length over the largest, where lengths were drawn and files do not say; 1 if omitted.",
+    ),
+]
+FolderOption = Annotated[
+    str | None,
+    typer.Option(
+        "--write",
+        metavar="DIR",
+        help="Write the engine with the fitted constants into this folder, for use with --catalog.",
+    ),
+]
+DateOption = Annotated[
+    str | None,
+    typer.Option("--date", metavar="DAY", help="Day of the runs, where files do not say; today if omitted."),
+]
+
+
+def _named(value: str | None, known: tuple[str, ...], option: str) -> str | None:
+    """Return a choice, checked.
+
+    Raises:
+        UsageError: if there is no such choice.
+    """
+    from ffplan.cli.loading import choice
+
+    return None if value is None else choice(value, known, option)
+
+
+def calibrate_serving(
+    files: FilesArgument,
+    engine: EngineOption = None,
+    accelerator: AcceleratorOption = None,
+    model: ModelOption = None,
+    precision: PrecisionOption = None,
+    kv: CacheOption = None,
+    tp: TensorOption = None,
+    pp: PipelineOption = None,
+    ep: ExpertOption = None,
+    dp: DataOption = None,
+    isl: PromptOption = None,
+    osl: AnswerOption = None,
+    shortest: ShortestOption = None,
+    date: DateOption = None,
+    folder: FolderOption = None,
+    force: ForceOption = False,
+    form: FormatOption = ReportFormat.TABLE,
+    output: OutputOption = None,
+    catalog: CatalogOption = None,
+) -> None:
+    """Fit constants of a serving engine to your own benchmark runs: errors before and after, a catalogue file."""
+    from ffplan.calibration.fit import FitError
+    from ffplan.calibration.serving_calibrate import calibrate_serving
+    from ffplan.calibration.serving_runs import ServingRequest
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.parts import Accelerator
+    from ffplan.catalog.store import Catalog
+    from ffplan.cli.loading import day_of, read_output
+    from ffplan.cli.progress import Progress
+    from ffplan.interop.served.read import read_results
+    from ffplan.report.calibrate_serving import serving_document
+    from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
+    from ffplan.studies.serve.setup import ServeError
+
+    parts = Catalog(catalog or ())
+    request = ServingRequest(
+        engine=engine,
+        accelerator=part_of(parts, Accelerator, accelerator, f"{_WHO}: --accelerator").id if accelerator else None,
+        model=part_of(parts, Model, model, f"{_WHO}: --model").id if model else None,
+        precision=_named(precision, tuple(WIDTHS), "--precision"),
+        kv=_named(kv, tuple(CACHE_WIDTHS), "--kv"),
+        tensor=tp,
+        pipeline=pp,
+        data=dp,
+        expert=ep,
+        prompt=isl,
+        output=osl,
+        shortest=shortest,
+    )
+    runs = [run for file in files for run in read_results(read_output(file, _MOST_BYTES), file)]
+    progress = Progress("fitting")
+    try:
+        result = calibrate_serving(parts, runs, request, day_of(date, _WHO), progress.count)
+        target = overlay_target(folder, result.report.engine, parts, _WHO) if folder is not None else None
+    except (FitError, ServeError) as error:
+        raise UsageError(f"{_WHO}: {error}") from None
+    finally:
+        progress.end()
+    emit(serving_document(result.report), form, output)
+    if folder is not None and target is not None:
+        _refuse_doubts(result, force=force)
+        written = write_overlay(target, folder, result.overlay, _WHO)
+        typer.echo(f"{_WHO}: wrote {written}", err=True)
+        typer.echo(f"{_WHO}: use it: ffplan serve ... --catalog {folder} --engine {result.report.engine}", err=True)
+
+
+def _refuse_doubts(result: ServingResult, *, force: bool) -> None:
+    """Exit with 1 where there is a reason not to use the constants, or none to write them.
+
+    Raises:
+        Exit: if nothing is written.
+    """
+    reasons = () if force else result.doubts
+    more = "; --force writes it anyway" if reasons else ""
+    if not result.report.constants:
+        reasons = ("the runs tell no constant",)
+        more = ""
+    if reasons:
+        typer.echo(f"{_WHO}: nothing written: {'; '.join(reasons)}{more}", err=True)
+        raise typer.Exit(EXIT_FINDINGS)

@@ -1,0 +1,1 @@
+"""Results of programs that load a serving engine and time it, read into measured runs."""

@@ -1,0 +1,140 @@
+"""Results of `vllm bench serve` and of SGLang's `bench_serving`, which share most of their fields."""
+
+from __future__ import annotations
+
+from statistics import pstdev
+from typing import TYPE_CHECKING, Any, Literal
+
+from ffplan.interop.served.fields import shortest_of
+from ffplan.results.serving_runs import BenchmarkRun
+
+if TYPE_CHECKING:
+    from ffplan.interop.served.fields import Result
+
+VLLM = "vllm bench serve"
+SGLANG = "SGLang bench_serving"
+VLLM_MARKS = (
+    *("model_id", "tokenizer_id", "num_prompts", "burstiness", "endpoint_type", "label"),
+    *("request_goodput", "total_token_throughput"),
+)
+"""Fields that only the first has."""
+SGLANG_MARKS = (
+    *("dataset_name", "random_input_len", "random_output_len", "random_range_ratio", "sharegpt_output_len"),
+    *("total_output_tokens_retokenized", "server_info", "mean_e2e_latency_ms", "accept_length"),
+)
+"""Fields that only the second has."""
+SHARED_MARKS = ("mean_ttft_ms", "mean_tpot_ms", "completed", "duration", "total_output_tokens", "request_throughput")
+_ENGINES = {"sglang": "sglang", "vllm": "vllm", "trt": "trtllm"}
+"""Software by the beginning of SGLang's `backend`; other names are protocols."""
+_HIT = 5.0
+"""Prompt tokens from a prefix cache from which a run is another load [%]."""
+_SPECULATION = 1.05
+"""Tokens of a step from which an engine speculates [1]."""
+
+
+def _unlimited(value: Any) -> bool:
+    """Return whether a rate sends all requests at once."""
+    return value is None or str(value).lower() in ("inf", "infinity")
+
+
+def _load(result: Result) -> tuple[Literal["closed", "open", "queued"], float | None, float | None]:
+    """Return the kind of load, requests under way and rate [1/s]."""
+    most = result.number("max_concurrency")
+    rate = None if _unlimited(result.get("request_rate")) else result.number("request_rate")
+    if rate is not None:
+        return "open", None, rate
+    return ("queued", None, None) if most is None else ("closed", most, None)
+
+
+def _refused(result: Result, completed: float | None) -> str:
+    """Return the reason in a result not to fit it; empty without one."""
+    prompts, failed = result.number("num_prompts"), result.number("failed")
+    if failed is None and prompts is not None and completed is not None and completed < prompts:
+        failed = prompts - completed
+    errors = result.get("errors")
+    if failed is None and isinstance(errors, list):
+        failed = float(sum(bool(error) for error in errors)) or None
+    if completed is None:
+        return "no request completed"
+    if failed is not None:
+        return f"{failed:,.0f} of {completed + failed:,.0f} requests failed"
+    if result.get("request_rate") == "trace":
+        return "requests followed a trace, whose load changes"
+    if result.text_of("ramp_up_strategy") is not None:
+        return "the rate ramped up, so that no load was steady"
+    accepted = result.number("accept_length")
+    if (accepted or 0) > _SPECULATION or result.text_of("server_info.speculative_algorithm"):
+        return "the engine speculated, and no step says how much was accepted"
+    hit = result.number("cache_report.cache_hit_rate_pct")
+    return f"{hit:.0f} % of the prompt tokens came from a prefix cache" if (hit or 0) > _HIT else ""
+
+
+def _shortest(result: Result) -> float | None:
+    """Return the least answer as a fraction of the largest [1]; None if neither lengths nor their range is there."""
+    lengths = result.get("output_lens")
+    if isinstance(lengths, list) and lengths and all(isinstance(length, int) and length >= 0 for length in lengths):
+        mean = sum(lengths) / len(lengths)
+        return shortest_of(pstdev(lengths) / mean) if mean else None
+    ratio = result.get("random_range_ratio")
+    drawn = isinstance(ratio, int | float) and 0 <= ratio <= 1 and str(result.get("dataset_name")).startswith("random")
+    return max(float(ratio), 0.01) if drawn else None
+
+
+def _deployment(result: Result) -> dict[str, Any]:
+    """Return the plan as metadata or the server's settings state it."""
+    server = "server_info."
+    plan = {
+        "tensor": result.count("tp", "tensor_parallel_size", "tp_size", f"{server}tp_size"),
+        "pipeline": result.count("pp", "pipeline_parallel_size", "pp_size", f"{server}pp_size"),
+        "data": result.count("dp", "data_parallel_size", "dp_size", f"{server}dp_size"),
+        "expert": result.count("ep", "expert_parallel_size", "ep_size", f"{server}ep_size"),
+    }
+    tensor, data = plan["tensor"], plan["data"]
+    if result.flag(f"{server}enable_dp_attention") and tensor and data:
+        # SGLang's tensor ranks are all accelerators, which attention groups divide and experts span
+        plan |= {"tensor": max(tensor // data, 1), "expert": tensor}
+    return plan
+
+
+def read_bench_serving(result: Result, program: str) -> BenchmarkRun:
+    """Return a result of one of the two programs.
+
+    Args:
+        program: which of them.
+
+    Raises:
+        InputError: if a number is none.
+    """
+    completed = result.number("completed")
+    load, concurrency, rate = _load(result) if result.get("request_rate") != "trace" else ("open", None, None)
+    mean = result.get("mean_tpot_ms") is not None or result.get("median_tpot_ms") is None
+    statistic: Literal["mean", "median"] = "mean" if mean else "median"
+    prompt, output = result.number("total_input_tokens"), result.number("total_output_tokens")
+    backend = (result.text_of("backend") or "").lower() if program == SGLANG else ""
+    return BenchmarkRun(
+        result.file,
+        result.line,
+        program,
+        model=result.text_of("model_id", "model", "server_info.model_path"),
+        accelerator=result.text_of("accelerator", "hw"),
+        software=next((name for start, name in _ENGINES.items() if backend.startswith(start)), None),
+        version=result.text_of("version", "server_info.version"),
+        precision=result.text_of("precision", "server_info.quantization"),
+        **_deployment(result),
+        prompt=prompt / completed if prompt and completed else result.number("random_input_len", "isl"),
+        output=output / completed if output and completed else result.number("random_output_len", "osl"),
+        shortest=_shortest(result),
+        load=load,
+        concurrency=concurrency,
+        rate=rate,
+        requests=completed,
+        seconds=result.number("duration"),
+        requests_s=result.number("request_throughput"),
+        ttft_ms=result.number(f"{statistic}_ttft_ms"),
+        tpot_ms=result.number(f"{statistic}_tpot_ms"),
+        latency_ms=result.number("mean_e2el_ms", "mean_e2e_latency_ms"),
+        tokens_s=result.number("output_throughput"),
+        statistic=statistic,
+        date=result.day("date"),
+        refused=_refused(result, completed),
+    )

@@ -1,0 +1,105 @@
+"""Logs of MLPerf's LoadGen, summary and detail, of the scenarios Server and Offline."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.interop.served.fields import Result
+from ffplan.results.serving_runs import BenchmarkRun
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LOADGEN = "MLPerf LoadGen"
+MARKS = ("scenario", "validity", "samples_s", "tokens_s", "ttft", "tpot", "target")
+"""Figures that tell such a log, by our names."""
+_SUMMARY = {
+    "scenario": "Scenario",
+    "validity": "Result is",
+    "samples_s": ("Completed samples per second", "Samples per second"),
+    "scheduled": "Scheduled samples per second",
+    "tokens_s": ("Completed tokens per second", "Tokens per second"),
+    "ttft": "Mean First Token latency (ns)",
+    "tpot": "Mean Time per Output Token (ns)",
+    "ttft_median": "50.00 percentile first token latency (ns)",
+    "tpot_median": "50.00 percentile time to output token (ns)",
+    "target": "target_qps",
+}
+"""Labels of the summary by our names."""
+_DETAIL = {
+    "scenario": ("effective_scenario", "requested_scenario"),
+    "validity": "result_validity",
+    "samples_s": ("result_completed_samples_per_sec", "result_samples_per_second"),
+    "scheduled": "result_scheduled_samples_per_sec",
+    "tokens_s": ("result_completed_tokens_per_second", "result_tokens_per_second"),
+    "ttft": "result_first_token_mean_latency_ns",
+    "tpot": ("result_time_to_output_token_mean", "result_time_per_output_token_mean"),
+    "ttft_median": "result_first_token_50.00_percentile_latency_ns",
+    "tpot_median": "result_time_per_output_token_50.00_percentile_ns",
+    "target": ("effective_target_qps", "requested_server_target_qps", "requested_offline_expected_qps"),
+}
+"""Keys of the detailed log by our names."""
+_LINE = re.compile(r"^[ *]*([^:\n]{3,80}?)[ \t]*:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
+_ENTRY = re.compile(r":::MLLOG[ \t]+(\{.*\})[ \t]*$", re.MULTILINE)
+
+
+def _entries(text: str) -> Iterator[tuple[str, Any]]:
+    """Yield labels and values of a log."""
+    for match in _ENTRY.finditer(text):
+        try:
+            entry = json.loads(match[1])
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict):
+            yield str(entry.get("key")), entry.get("value")
+    for match in _LINE.finditer(text):
+        yield match[1], match[2]
+
+
+def loadgen_result(text: str, file: str) -> Result | None:
+    """Return the figures of a log by our names; None if LoadGen did not write it."""
+    if "MLPerf Results Summary" not in text and ":::MLLOG" not in text:
+        return None
+    said = dict(_entries(text))
+    labels = _DETAIL if ":::MLLOG" in text else _SUMMARY
+    figures = {}
+    for name, known in labels.items():
+        label = next((label for label in ((known,) if isinstance(known, str) else known) if label in said), None)
+        if label is not None:
+            figures[name] = said[label]
+    return Result(data=figures, file=file, text=text, start=0, end=len(text)) if "scenario" in figures else None
+
+
+def read_loadgen(result: Result, program: str) -> BenchmarkRun:
+    """Return a log.
+
+    Args:
+        program: its name.
+
+    Raises:
+        InputError: if the scenario has no load of a server, or a number is none.
+    """
+    scenario = str(result.get("scenario"))
+    if scenario not in ("Server", "Offline"):
+        result.refuse("Scenario", f"{scenario[:40]} is no load to calibrate on", "give a log of Server or Offline")
+    server = scenario == "Server"
+    samples, tokens = result.number("samples_s"), result.number("tokens_s")
+    mean = result.get("tpot") is not None
+    valid = str(result.get("validity"))
+    ttft, tpot = ("ttft", "tpot") if mean else ("ttft_median", "tpot_median")
+    return BenchmarkRun(
+        result.file,
+        1,
+        program,
+        output=tokens / samples if tokens and samples else None,
+        load="open" if server else "queued",
+        rate=result.number("scheduled", "target") if server else None,
+        requests_s=samples,
+        ttft_ms=result.number(ttft, scale=1e-6) if server else None,
+        tpot_ms=result.number(tpot, scale=1e-6) if server else None,
+        tokens_s=tokens,
+        statistic="mean" if mean else "median",
+        refused="" if valid == "VALID" else f"LoadGen calls the result {valid[:20]}",
+    )

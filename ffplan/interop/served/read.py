@@ -1,0 +1,111 @@
+"""Results of any known benchmark of serving engines: the program by what is in the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from ffplan.base.errors import located
+from ffplan.base.record import record
+from ffplan.interop.served import aiperf, bench_serving, inferencex, loadgen
+from ffplan.interop.served.fields import RULE, Result
+from ffplan.results.serving_runs import BenchmarkRun
+
+_BOM = "\ufeff"
+_LEAST = 3
+"""Marks that a result must have to be of a program [1]."""
+_MOST_RESULTS = 10_000
+
+
+@record
+class _Reader:
+    """A program: what tells its results, and how they are read."""
+
+    program: str
+    marks: tuple[str, ...]
+    read: Callable[[Result, str], BenchmarkRun]
+    shared: tuple[str, ...] = ()
+    """Marks that a relative of the program has as well; they tell its family, and not which of the two."""
+
+    def marked(self, result: Result) -> tuple[int, int]:
+        """Return how many marks a result has, and how many of them are the program's alone."""
+        marked = sum(name in result.data for name in self.marks)
+        return marked + sum(name in result.data for name in self.shared), marked
+
+
+_READERS = (
+    _Reader(bench_serving.VLLM, bench_serving.VLLM_MARKS, bench_serving.read_bench_serving, bench_serving.SHARED_MARKS),
+    _Reader(
+        bench_serving.SGLANG, bench_serving.SGLANG_MARKS, bench_serving.read_bench_serving, bench_serving.SHARED_MARKS
+    ),
+    _Reader(aiperf.AIPERF, aiperf.MARKS, aiperf.read_aiperf),
+    _Reader(inferencex.INFERENCEX, inferencex.MARKS, inferencex.read_inferencex),
+    _Reader(loadgen.LOADGEN, loadgen.MARKS, loadgen.read_loadgen),
+)
+_KNOWN = (
+    "the JSON of vllm bench serve --save-result, SGLang bench_serving, AIPerf, genai-perf or InferenceX, or "
+    "LoadGen's mlperf_log_summary.txt or mlperf_log_detail.txt"
+)
+
+
+def _documents(text: str, file: str) -> list[Result]:
+    """Return the objects of a JSON file: one, a list of them, or one after another.
+
+    Raises:
+        InputError: if the file is not JSON, or holds something else.
+    """
+    decoder, position, results = json.JSONDecoder(), 0, []
+    while position < len(text):
+        if text[position] in " \t\r\n[],":  # a list's objects are read one by one, each with its own place
+            position += 1
+            continue
+        try:
+            loaded, end = decoder.raw_decode(text, position)
+        except (ValueError, RecursionError) as error:
+            at = getattr(error, "pos", position)
+            place = (text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+            message = f"not valid JSON: {getattr(error, 'msg', 'nested too deeply')}"
+            raise located(RULE, file, place, message, "give the file as the program wrote it") from None
+        if not isinstance(loaded, dict):
+            place = (text.count("\n", 0, position) + 1, position - text.rfind("\n", 0, position))
+            raise located(RULE, file, place, "a result is an object `{...}`, and this is none", f"give {_KNOWN}")
+        results.append(Result(data=loaded, file=file, text=text, start=position, end=end))
+        position = end
+        if len(results) > _MOST_RESULTS:
+            raise located(RULE, file, (1, 1), f"more than {_MOST_RESULTS:,} results", "give fewer")
+    return results
+
+
+def _reader(result: Result) -> _Reader | None:
+    """Return the reader whose marks a result has most of; None if it has too few of any."""
+    best = max(_READERS, key=lambda reader: reader.marked(result))
+    return best if best.marked(result)[0] >= _LEAST else None
+
+
+def _read(result: Result) -> BenchmarkRun:
+    reader = _reader(result)
+    if reader is None:
+        raise located(
+            RULE, result.file, (result.line, 1), "not a result of a known serving benchmark", f"give {_KNOWN}"
+        )
+    return reader.read(result, reader.program)
+
+
+def read_results(text: str, file: str) -> list[BenchmarkRun]:
+    """Return the measured runs of a file of any known program; content alone tells which.
+
+    Args:
+        file: its name, for messages.
+
+    Raises:
+        InputError: where no known program wrote it, or a value cannot be.
+    """
+    text = text.removeprefix(_BOM)
+    log = loadgen.loadgen_result(text, file)
+    if log is not None:
+        return [_read(log)]
+    results: list[Any] = _documents(text, file) if text.lstrip()[:1] in ("{", "[") else []
+    if not results:
+        raise located(RULE, file, (1, 1), "not a result of a known serving benchmark", f"give {_KNOWN}")
+    return [_read(result) for result in results]
