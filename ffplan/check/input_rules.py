@@ -423,6 +423,6 @@ _ROWS = (
 
 INPUT_RULES: tuple[Rule, ...] = tuple(
     Rule(id=name, title=title, why=why, example=example, good=good, fix=fix)
-    for name, title, why, example, good, fix in (*_ROWS, *CONFIG_ROWS, *JOB_ROWS, *MEASURED_ROWS)
+    for name, title, why, example, good, fix in (*_ROWS, *CONFIG_ROWS, *JOB_ROWS)
 )
 """Every rule that reading enforces; breaking one is an error and exit code 2."""

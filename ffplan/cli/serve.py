@@ -280,7 +280,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     if fleet.design is not None and not given & {"model", "engine"}:
         stated_parts(fleet.design, parts)  # a wrong one is located in the design
     own = {name: getattr(section, name) for name in type(section).model_fields}
-    own |= {name: None if own[name] is None else f"{own[name]:.15g}" for name in ("rate", "concurrency")}
+    own |= {name: None if own[name] is None else repr(own[name]) for name in ("rate", "concurrency")}
     if given & {"rate", "concurrency", "trace", "ttft", "tpot"}:
         own |= {"rate": None, "concurrency": None}  # another load
     if given & {"trace", "lengths"}:

@@ -41,7 +41,12 @@ SERVING: Table = {
         "rate_s": Figure(place=f"{_S}.load:closed_loop"),
         "output_tokens_s": Figure(how="requests a second x tokens of an answer"),
         "power_w": Figure(place=f"{_S}.power:accelerator_power"),
-        "output_tokens_s_mw": Figure(better=1, how="output tokens a second / facility power at its rated peak"),
+        "output_tokens_s_mw": Figure(
+            label="output tokens a second and megawatt",
+            unit="1/s",
+            better=1,
+            how="output tokens a second / facility power at its rated peak",
+        ),
         "j_per_token": Figure(how="power / output tokens a second"),
     },
 }

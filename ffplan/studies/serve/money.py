@@ -68,6 +68,9 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
     Equation:
         a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, answers
         the rest
+
+    Source:
+        Time-driven cost: what both kinds of tokens use is the accelerator's time.
     """
     hour = price.hour * setup.gpus
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6

@@ -46,7 +46,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "serve": (DESIGN, "--model", "llama3-8b"),
     "recommend": ("--model", "llama3-70b", "--tokens", "1T"),
     "explain": (DESIGN, "cost.total"),
-    "model calibrate": ("h100-sxm-80gb", "--cases", "{file}"),
+    "model calibrate accelerator": ("h100-sxm-80gb", "--cases", "{file}"),
     "fabric export": (DESIGN, "--to", "ibsim"),
     "fabric audit": (DESIGN, "{file}"),
     "diff": (DESIGN, "dgx-a100-10k"),
