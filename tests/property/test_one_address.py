@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODEL = "--model llama3-8b --batch 1024 --gpus 64 --tokens 1T"
-JOB = "workload: {model: llama3-8b, batch: 1024, gpus: 64, tokens: 1T}\n"
+JOB = """\
+workload: {model: llama3-8b, batch: 1024, gpus: 64, tokens: 1T}
+serving: {model: llama3.1-8b, rate: 5/s, osl: 128}
+"""
 NAMED = ("superpod-h100-4su", "fire-flyer-2", "gb200-nvl72-16", "dragonfly-a100", "h100-1k-four-networks", "aws-p5-64")
 WORDS = ("MW", "W", "to", "of", "tokens/s")
 """What a finding says where the unit alone does not read well."""
@@ -56,6 +59,7 @@ def printed(file: str) -> dict[str, Any]:
         "tco": cost["tco"],
         "run": cost["run"],
         "train": train["rows"][0],
+        "serve": answer(f"serve {file}")["rows"][0],
         "goodput": answer(f"goodput {file} --draws 0")["reliability"],
     }
 
@@ -93,6 +97,8 @@ def unit(results: dict[str, Any], address: str) -> str:
     """Return the unit of an address, with the currency of what it stands in."""
     head = address.partition(".")[0]
     section = results.get(head, results[""].get(head))
+    if isinstance(section, dict) and "currency" not in section:  # of a served load, where its cost stands
+        section = section.get(address.split(".")[1], section)
     currency = str(section.get("currency")) if isinstance(section, dict) else ""
     return figure_at_address(address).unit.replace("currency", currency)
 
@@ -102,9 +108,10 @@ def of_limits(file: Path, results: dict[str, Any]) -> Shown:
     currency = results["run"]["currency"]
     impossible = {
         "": "1e12",
-        "s": "1 ms",
+        "s": "0.001 ms",
         "kW": "1 W",
         "GB/s": "900 TB/s",
+        "1/s": "1e12",
         "days": "0.001",
         "currency": f"0.000001 {currency}",
     }
@@ -114,7 +121,7 @@ def of_limits(file: Path, results: dict[str, Any]) -> Shown:
         of = figure_at_address(address).unit
         if of == "currency" and mixed:  # what is bought is limited in the currency of the price book
             continue
-        value = {"goodput": "99.9999 %", "oversubscription": "1:1", "tokens_per_second": "1e12"}.get(field)
+        value = {"goodput": "99.9999 %", "oversubscription": "1:1"}.get(field)
         lines.append(f"  {address}: {value or impossible[of]}")
     text = re.sub(r"^limits:\n(?:  .*\n)*", "", file.read_text(), flags=re.MULTILINE)
     held = file.with_name(f"held-{file.name}")

@@ -345,7 +345,7 @@ LIMITS: tuple[DesignLimit, ...] = (
     ),
     DesignLimit(
         field="tokens_per_mw",
-        words="tokens/s a MW",
+        words="tokens/s a megawatt",
         what="the output of the load for each megawatt of the facility's peak",
         remedy="serve more requests on each copy, or lower the limit",
         title="The load yields fewer tokens a second and megawatt than `limits.tokens_per_mw`",
