@@ -101,7 +101,7 @@ def test_refused_values_read_like_our_other_errors(command: str, message: str) -
         ("ffplan train x --model llama-1", "llama-13b"),
         pytest.param("ffplan fabric size --switch qm9", "qm9700", marks=pytest.mark.deep),
         pytest.param("ffplan fabric size --prices usd", "usd-2024", marks=pytest.mark.deep),
-        pytest.param("ffplan model calibrate h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
+        pytest.param("ffplan model calibrate accelerator h100-sxm-8", "h100-sxm-80gb", marks=pytest.mark.deep),
         ("ffplan check fire-flyer-n", "fire-flyer-next"),
     ],
 )
