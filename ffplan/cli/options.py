@@ -110,3 +110,11 @@ OrderOption = Annotated[
         help="Order of ranks: aligned (zone by zone, leaf by leaf), alternating (zones in turn) or random.",
     ),
 ]
+
+
+def given_options(context: typer.Context) -> set[str]:
+    """Return the parameters that the command line gives, and leaves to no default."""
+    from typer._click.core import ParameterSource
+
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {name for name, source in sources.items() if source is ParameterSource.COMMANDLINE}

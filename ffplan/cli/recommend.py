@@ -52,7 +52,6 @@ from ffplan.cli.serve_options import (
     PrecisionOption,
     PromptOption,
 )
-from ffplan.report.choose import recommendation_document
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -232,6 +231,7 @@ def recommend(
     from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.cli.cost_options import money_of
+    from ffplan.report.choose import recommendation_document
 
     refuse_others(context, serve)
     require_folder(folder)

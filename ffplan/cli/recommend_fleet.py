@@ -11,15 +11,16 @@ from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
 from ffplan.cli.models import model_part
+from ffplan.cli.options import given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_folder import written
-from ffplan.studies.fleet.target import AIMS, LIMITS, FleetTarget
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.fleet import FleetReport
+    from ffplan.studies.fleet.target import FleetTarget
 
 WHO = "ffplan recommend"
 TRAINING = ("tokens", "days", "sustained", "tco", "later")
@@ -62,13 +63,8 @@ def refuse_others(context: typer.Context, serve: str | None) -> None:
     Raises:
         UsageError: with the first.
     """
-    from typer._click.core import ParameterSource
-
-    given = [
-        name
-        for name in (TRAINING if serve is not None else SERVING)
-        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    ]
+    written_out = given_options(context)
+    given = [name for name in (TRAINING if serve is not None else SERVING) if name in written_out]
     if given and serve is not None:
         raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --serve for a load; write one of the two")
     if given:
@@ -109,6 +105,8 @@ def recommend_fleet(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[s
 
 def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
     """Return the limits that are given; a power in kW, as the figure that it bounds."""
+    from ffplan.studies.fleet.target import LIMITS
+
     watts = fixed["watts"]
     given = {**fixed, "power": None if watts is None else watts / 1e3}
     return tuple((name, float(given[name])) for name in LIMITS if given[name] is not None)
@@ -118,7 +116,8 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
     """Return what a fleet is to serve."""
     from ffplan.cli.serve import rate_of, seconds_of
     from ffplan.serving.load import Requests
-    from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
+    from ffplan.studies.fleet.target import AIMS, FleetTarget
+    from ffplan.studies.serve.answer import refuse_precisions
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.serve import targets_of
     from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of
@@ -132,10 +131,9 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
     mean = rate_of(rate, "--serve", "recommend")
     if fixed["aim"] not in AIMS:
         raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
-    for option, value, known in (("--precision", precision, WIDTHS), ("--kv", kv, CACHE_WIDTHS)):
-        if value is not None and value not in known:
-            raise UsageError(f"{WHO}: {option}: no `{value}`; write {', '.join(known)}")
+    request = PlanRequest(precision=precision, kv=kv)
     try:
+        refuse_precisions(request)
         engine = engine_of(parts, software)
         targets = targets_of(seconds_of(ttft, "--ttft", WHO), seconds_of(tpot, "--tpot", WHO), at)
     except ServeError as error:
@@ -150,7 +148,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         rate=mean * _factor(peak),
         mean=mean,
         targets=targets,
-        request=PlanRequest(precision=precision, kv=kv),
+        request=request,
         limits=_limits(fixed),
         **{name: fixed[name] for name in kept},
     )

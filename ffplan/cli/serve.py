@@ -12,7 +12,7 @@ from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, read_text, resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, OutputOption, SeedOption
+from ffplan.cli.options import CatalogOption, OutputOption, SeedOption, given_options
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.serve_options import (
@@ -267,11 +267,9 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     Raises:
         UsageError: if neither names a model.
     """
-    from typer._click.core import ParameterSource
-
     from ffplan.studies.serve.stated import stated_parts
 
-    given = {name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
+    given = given_options(context)
     section = fleet.design.serving if fleet.design is not None else None
     if section is None:
         if options["model"] is None:

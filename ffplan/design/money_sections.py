@@ -1,8 +1,8 @@
-"""Optional sections of a design file: ownership, rent, workload and reliability."""
+"""Optional sections of a design file: ownership and rent, which share faults, and those that stand alone."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.design.schema import Design
@@ -12,11 +12,10 @@ from ffplan.inputs.validate import validate_section
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pydantic.fields import FieldInfo
+
     from ffplan.base.errors import Finding
     from ffplan.design.ownership_schema import Ownership, Rent
-    from ffplan.design.reliability_schema import Reliability
-    from ffplan.design.serving_schema import Serving
-    from ffplan.design.workload_schema import Workload
     from ffplan.inputs.document import Document
     from ffplan.inputs.part_ids import PartNaming
 
@@ -48,49 +47,31 @@ def money_sections(spec: Design, document: Document, naming: PartNaming) -> tupl
     return owned, rent
 
 
-def workload_section(spec: Design, document: Document, naming: PartNaming) -> Workload | None:
-    """Return the validated `workload` section, if any.
+def plain_section(name: str, spec: Design, document: Document, naming: PartNaming) -> Any:
+    """Return a validated section that stands alone, such as `workload`; None if the design has none.
+
+    Args:
+        name: its name.
 
     Raises:
         InputError: with a located finding for every fault.
     """
-    if spec.workload is None:
+    if getattr(spec, name) is None:
         return None
-    from ffplan.design.workload_schema import Workload
-
-    return validate_section(Workload, document, "workload", naming)
-
-
-def serving_section(spec: Design, document: Document, naming: PartNaming) -> Serving | None:
-    """Return the validated `serving` section, if any.
-
-    Raises:
-        InputError: with a located finding for every fault.
-    """
-    if spec.serving is None:
-        return None
-    from ffplan.design.serving_schema import Serving
-
-    return validate_section(Serving, document, "serving", naming)
+    section = _marker(Design.model_fields[name])
+    assert section is not None, name
+    return validate_section(section.model(), document, name, naming)
 
 
-def reliability_section(spec: Design, document: Document, naming: PartNaming) -> Reliability | None:
-    """Return the validated `reliability` section, if any.
-
-    Raises:
-        InputError: with a located finding for every fault.
-    """
-    if spec.reliability is None:
-        return None
-    from ffplan.design.reliability_schema import Reliability
-
-    return validate_section(Reliability, document, "reliability", naming)
+def _marker(field: FieldInfo) -> Section | None:
+    """Return what says of a field where its model is; None of a field that is read at once."""
+    return next((marker for marker in field.metadata if isinstance(marker, Section)), None)
 
 
 def section_faults(document: Document, naming: PartNaming) -> Iterator[Finding]:
     """Yield the faults of the sections of a document that is no design as a whole."""
     for name, field in Design.model_fields.items():
-        section = next((marker for marker in field.metadata if isinstance(marker, Section)), None)
+        section = _marker(field)
         if section is None or not isinstance(document.data, dict) or document.data.get(name) is None:
             continue
         try:

@@ -17,13 +17,7 @@ from ffplan.design.cooling_faults import cooling_faults
 from ffplan.design.faults import breakout_faults, currency_faults, design_faults, fabric_faults, group_faults
 from ffplan.design.fewer_nics import spread_slots, without_nics
 from ffplan.design.floor_defaults import floor_links, with_heights
-from ffplan.design.money_sections import (
-    money_sections,
-    reliability_section,
-    section_faults,
-    serving_section,
-    workload_section,
-)
+from ffplan.design.money_sections import money_sections, plain_section, section_faults
 from ffplan.design.networks import network_design, network_document, nic_faults
 from ffplan.design.resolved import FabricParts, ResolvedDesign, ResolvedGroup, ResolvedNetwork
 from ffplan.design.schema import Design, NodeGroup
@@ -31,16 +25,12 @@ from ffplan.design.tier_faults import port_faults, scale_up_faults, tier_switch_
 from ffplan.inputs.validate import validate
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from ffplan.base.errors import Finding
     from ffplan.catalog.store import Catalog
     from ffplan.design.ownership_schema import Ownership, Rent
     from ffplan.inputs.document import Document
-    from ffplan.inputs.part_ids import PartNaming
 
 P = TypeVar("P", bound=Part)
-S = TypeVar("S")
 DEFAULT_PROFILE = "owned-2026"
 """Default ownership profile."""
 
@@ -221,10 +211,10 @@ class _Resolver:
         value = float(profile.pue_by_cooling[cooling].value)
         return spec.model_copy(update={"site": spec.site.model_copy(update={"pue": value})})
 
-    def section(self, read: Callable[[Design, Document, PartNaming], S | None], spec: Design) -> S | None:
+    def section(self, name: str, spec: Design) -> Any:
         """Validate a section of the design with its model."""
         try:
-            return read(spec, self.document, self.naming)
+            return plain_section(name, spec, self.document, self.naming)
         except InputError as error:
             self.faults.extend(error.findings)
             return None
@@ -308,9 +298,9 @@ def resolve(document: Document, catalog: Catalog) -> ResolvedDesign:
     resolver = _Resolver(document, catalog)
     resolver.faults += design_faults(spec, document)
     owned, rent = resolver.money(spec)
-    workload = resolver.section(workload_section, spec)
-    serving = resolver.section(serving_section, spec)
-    reliability = resolver.section(reliability_section, spec)
+    workload = resolver.section("workload", spec)
+    serving = resolver.section("serving", spec)
+    reliability = resolver.section("reliability", spec)
     # from here on the design has a PUE, unless that is a fault
     spec = resolver.cooled(spec, owned)
     # before the groups: storage on a separate network needs no NIC for the fabric

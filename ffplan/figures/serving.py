@@ -45,7 +45,7 @@ SERVING: Table = {
             label="output tokens a second and megawatt",
             unit="1/s",
             better=1,
-            how="output tokens a second / facility power at its rated peak",
+            place="ffplan.studies.serve.money:tokens_per_megawatt",
         ),
         "j_per_token": Figure(how="power / output tokens a second"),
     },

@@ -36,6 +36,8 @@ class EngineSpeed:
     """Accelerator of the runs behind them; `any` for the mean over accelerators."""
     runs: int
     """Measured rows behind them [1]."""
+    band: float
+    """P10 to P90 of time over model, as a fraction up and down [1]; wider for constants of kin."""
 
 
 def compute_precision(accelerator: Accelerator, precision: str) -> str:
@@ -105,7 +107,12 @@ def engine_speed(engine: Engine, accelerator: Accelerator, precision: str) -> En
     """Return the constants of an engine on an accelerator; those for any accelerator where it has no runs."""
     name = accelerator.id if accelerator.id in engine.rates else ANY
     found = engine.rates[name]
-    return EngineSpeed(rates=_rates(found, compute_precision(accelerator, precision)), source=name, runs=found.runs)
+    return EngineSpeed(
+        rates=_rates(found, compute_precision(accelerator, precision)),
+        source=name,
+        runs=found.runs,
+        band=(engine.band if found.runs else engine.band_kin).value,
+    )
 
 
 def cache_precision(engine: Engine, precision: str, kv: str | None = None) -> str:

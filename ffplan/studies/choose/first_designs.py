@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.parts import FABRICS, Link, Nic, NicSlot, Server, Switch
+from ffplan.catalog.parts import FABRICS, Accelerator, Link, Nic, NicSlot, Server, Switch
 from ffplan.catalog.prices import PriceBook
 from ffplan.studies.choose.candidates import (
     MOST_DESIGNS,
@@ -95,6 +95,29 @@ def priced_server(catalog: Catalog, accelerator: str, book: PriceBook, excluded:
         remedy = "add one with `--catalog`, or choose another accelerator"
         raise NoDesignError(f"`{book.id}` prices no server with `{accelerator}`; {remedy}")
     return min(servers, key=lambda part: (book.items[part.id].value / len(part.accelerators), part.id))
+
+
+def priced_accelerators(
+    catalog: Catalog, book: PriceBook, allowed: tuple[str, ...], excluded: tuple[str, ...], left_out: dict[str, str]
+) -> Iterator[tuple[Accelerator, Server]]:
+    """Yield the accelerators that a server with a price has, each with the server whose price for each is least.
+
+    Args:
+        book: the price book.
+        allowed: accelerators to choose from; all that are sold if empty.
+        excluded: parts that are not bought.
+        left_out: takes those of `allowed` that are not yielded, with the reason.
+    """
+    for name in allowed or catalog.ids_of("accelerator"):
+        part = catalog.entry(name).part
+        assert isinstance(part, Accelerator)
+        if name in excluded or (part.announced and name not in allowed):
+            left_out |= {name: "it is excluded"} if name in allowed else {}
+            continue
+        try:
+            yield part, priced_server(catalog, name, book, excluded)
+        except NoDesignError as error:
+            left_out |= {name: str(error)} if allowed else {}
 
 
 def fabric_slots(server: Server) -> list[NicSlot]:

@@ -10,13 +10,13 @@ from ffplan.base.array_math import round_up
 from ffplan.base.errors import UsageError
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
-from ffplan.catalog.parts import Accelerator, Server
 from ffplan.catalog.prices import PriceBook
 from ffplan.inputs.quantities import MOST_YEARS
 from ffplan.studies.choose.candidates import IDEAS, built_from
 from ffplan.studies.choose.cluster_search import ClusterSearch
-from ffplan.studies.choose.first_designs import NoDesignError, priced_server
+from ffplan.studies.choose.first_designs import priced_accelerators
 from ffplan.studies.choose.recommend_target import (
+    WORTH,
     Grown,
     KeptLimit,
     SizedCluster,
@@ -146,24 +146,13 @@ def _candidates(target: Target, catalog: Catalog, left_out: dict[str, str]) -> I
     book = catalog.entry(target.book).part
     assert isinstance(book, PriceBook)
     rows: list[tuple[float, str, float]] = []
-    names = target.allowed or catalog.ids_of("accelerator")
-    for name in names:
-        part = catalog.entry(name).part
-        assert isinstance(part, Accelerator)
-        if name in target.excluded or (part.announced and name not in target.allowed):
-            left_out |= {name: "it is excluded"} if name in target.allowed else {}
-            continue
-        try:
-            server: Server = priced_server(catalog, name, book, target.excluded)
-        except NoDesignError as error:
-            if target.allowed:
-                left_out[name] = str(error)
-            continue
+    for part, server in priced_accelerators(catalog, book, target.allowed, target.excluded, left_out):
         peak = part.peak.get("bf16") or part.peak.get("fp16")
         if peak is None:
-            left_out[name] = "no peak in BF16 or FP16"
+            left_out[part.id] = "no peak in BF16 or FP16"
             continue
-        rows.append((book.items[server.id].value / len(server.accelerators) / peak.value, name, peak.value * 1e12))
+        price = book.items[server.id].value / len(server.accelerators)
+        rows.append((price / peak.value, part.id, peak.value * 1e12))
     for _, name, peak_flops in sorted(rows):
         yield name, peak_flops
 
@@ -234,8 +223,7 @@ class _Pool:
 
     def size_all(self) -> None:
         """Size clusters of the accelerators that were tried, those first that may come nearest to the best."""
-        while self.begun:
-            name = min(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name))
+        for name in sorted(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name)):
             now = self.begun[name]
             if now.trial is not None and self._dear(now.trial):
                 self.left_out[name] = "the one size tried lies over a third above the best"
@@ -268,7 +256,7 @@ class _Pool:
         target = self.target
         rivals = [item for item in self.found if trusted(item, target) == trusted(trial, target)]
         aims = sorted(aim_of(item, target) for item in rivals if not broken(item, target))
-        return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * (1 + _WORTH)
+        return len(aims) >= _RIVALS and self._expected(trial) > aims[_RIVALS - 1] * (1 + WORTH)
 
     def lean(self) -> None:
         """Try leaner ways to build the best clusters, accelerator by accelerator, clusters in time first."""
@@ -277,7 +265,7 @@ class _Pool:
         for full in fulls:
             rivals = [item for item in self.found if trusted(item, self.target) == trusted(full, self.target)]
             best = min((aim_of(item, self.target) for item in rivals if item.days <= self.target.days), default=0.0)
-            if aim_of(full, self.target) <= best * (1 + _WORTH):
+            if aim_of(full, self.target) <= best * (1 + WORTH):
                 search = self.searches[full.accelerator]
                 rounder = search.rounder(full)
                 self.found += [rounder] if rounder is not None else []
@@ -328,10 +316,6 @@ class _Pool:
             if cluster.accelerator in self.searches and trusted(cluster, target):
                 leaders.setdefault(cluster.accelerator, cluster)
         return list(leaders.values())[:_RESOLVED]
-
-
-_WORTH = 0.35
-"""How much above the best an accelerator may lie for leaner ways to build it to be tried [1]."""
 
 
 def recommend(target: Target, catalog: Catalog, tell: Callable[[str], None]) -> Recommendation:

@@ -25,6 +25,8 @@ _LEAST = 1e-6
 """Smallest value of a limit, so that a limit of 0 counts as broken [unit of the limit]."""
 _ROUNDING = 1e-9
 """What a product may lie above a whole number by rounding [1]."""
+WORTH = 0.35
+"""How much above the best an accelerator may lie to be sized, or for leaner ways to build it to be tried [1]."""
 USUAL_DAYS = 30.0
 """Default days of a run at a sustained rate."""
 

@@ -8,24 +8,24 @@ slowly: targets are met with factor s at rate X if the run at s X meets the targ
 from __future__ import annotations
 
 from math import exp, log, sqrt
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.results.serving import Latency
 from ffplan.serving.load import closed_loop
 from ffplan.studies.serve.loads import MOST_REQUESTS, run_open
+from ffplan.studies.serve.search import mean_within
+from ffplan.studies.serve.serve import latency_of, scaled, within
 
 if TYPE_CHECKING:
     from ffplan.results.serving import ServeTargets
-    from ffplan.serving.simulate import Times
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.setup import ServeSetup
 
-_P90 = 1.2815515655446004
-"""Normal deviations of the ninetieth percentile [1]."""
+_NORMAL = NormalDist()
 _ROUNDS = 4
 """Halvings of an interval: a rate is found to 3 % [1]."""
 _BELOW = 1.6
@@ -38,39 +38,22 @@ _LATE = 1.1
 """End of a run over its last arrival, above which its queue grows [1]."""
 
 
-def deviation_of(band: float) -> float:
-    """Return the standard deviation of the logarithm of times whose P10 and P90 lie a fraction down and up [1]."""
-    return log(1 + band) / _P90
-
-
-def spread_of(setup: ServeSetup) -> float:
-    """Return the standard deviation of the logarithm of time over model [1], from the engine's band."""
-    return deviation_of((setup.engine.band if setup.speed.runs else setup.engine.band_kin).value)
-
-
-def stretch_of(spread: float, chance: float) -> float:
+def stretch_of(band: float, chance: float) -> float:
     """Return the factor of all times that is exceeded with probability 1 - chance.
 
     Args:
-        spread: standard deviation of its logarithm [1].
+        band: P10 to P90 of time over model, as a fraction up and down [1].
         chance: probability [1].
 
     Returns:
         Factor [1].
     """
-    from statistics import NormalDist
-
-    return exp(spread * NormalDist().inv_cdf(chance))
+    return exp(_spread(band) * _NORMAL.inv_cdf(chance))
 
 
-def latencies(times: Times) -> tuple[Latency, Latency]:
-    """Return times to the first token and of a further one."""
-    return _latency(times.ttft), _latency(times.tpot)
-
-
-def _latency(values: Floats) -> Latency:
-    p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
-    return Latency(mean=float(values.mean()), p50=p50, p90=p90, p99=p99)
+def _spread(band: float) -> float:
+    """Return the standard deviation of the logarithm of times whose P90 lies a fraction up [1]."""
+    return log(1 + band) / _NORMAL.inv_cdf(0.9)
 
 
 @record
@@ -117,17 +100,15 @@ class Copy:
             rate: requests a second on the copy [1/s].
             stretch: factor of all times [1].
         """
-        targets, groups = self.targets, float(self.setup.served.deployment.data)
+        groups = float(self.setup.served.deployment.data)
         under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
         # a run sees each place of the batch taken some times
         count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
         times = run_open(self.setup, self.load, rate * stretch, count)
-        first, each = latencies(times)
-        pairs = ((first, targets.ttft_s), (each, targets.tpot_s))
-        within = all(limit is None or getattr(latency, targets.at) * stretch <= limit for latency, limit in pairs)
+        kept = within(scaled(self.targets, 1 / stretch), latency_of(times.ttft), latency_of(times.tpot))
         # a queue that grows all along is beyond saturation, whatever its first requests took
         arriving = count * groups / (rate * stretch)
-        return within and times.end - float(times.e2e.max()) <= arriving * _LATE
+        return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
 
     def largest_rate(self, stretch: float) -> float:
         """Return the largest rate that meets the targets [1/s]; 0 if none does.
@@ -152,10 +133,8 @@ class Copy:
     def _mean_rate(self, stretch: float) -> float:
         """Return the largest rate whose mean latencies meet the targets [1/s]."""
         means = self._means
-        within = np.ones(_POINTS, dtype=bool)
-        for limit, mean in ((self.targets.ttft_s, means.ttft), (self.targets.tpot_s, means.tpot)):
-            within &= mean * stretch <= (np.inf if limit is None else limit)
-        return float(means.rate[within].max() if within.any() else means.rate[0]) / stretch
+        met = mean_within(scaled(self.targets, 1 / stretch), means.ttft, means.tpot)
+        return float(means.rate[met].max() if met.any() else means.rate[0]) / stretch
 
     def chance(self, rate: float, least: float) -> float:
         """Return the chance that the targets are met [1].
@@ -164,10 +143,8 @@ class Copy:
             rate: requests a second on the copy [1/s].
             least: a chance that it has [1].
         """
-        from statistics import NormalDist
-
-        normal, spread = NormalDist(), spread_of(self.setup)
-        low = normal.inv_cdf(least)
+        spread = _spread(self.setup.speed.band)
+        low = _NORMAL.inv_cdf(least)
         high = low + 1.0  # normal deviations
         for _ in range(_ROUNDS):
             middle = (low + high) / 2
@@ -175,4 +152,4 @@ class Copy:
                 low = middle
             else:
                 high = middle
-        return normal.cdf(low)
+        return _NORMAL.cdf(low)

@@ -7,31 +7,30 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
-from ffplan.catalog.parts import Accelerator
 from ffplan.catalog.prices import PriceBook
 from ffplan.reliability.spare_count import enough
 from ffplan.results.recommendation import MOST_RECALLED
-from ffplan.results.serving import ServeChoice, ServePlan, ServeTargets
-from ffplan.studies.choose.candidates import IDEAS, Built, Idea, Wishes
+from ffplan.results.serving import ServeChoice, ServePlan
+from ffplan.serving.hardware import engine_speed
+from ffplan.studies.choose.candidates import IDEAS, Built, Draft, Idea, Wishes
 from ffplan.studies.choose.cluster_search import with_nics
-from ffplan.studies.choose.first_designs import Builder, NoDesignError, priced_server
+from ffplan.studies.choose.first_designs import Builder, priced_accelerators
+from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
-from ffplan.studies.fleet.capacity import Copy, deviation_of, spread_of, stretch_of
+from ffplan.studies.fleet.capacity import Copy, stretch_of
 from ffplan.studies.serve.search import search
+from ffplan.studies.serve.serve import scaled
 from ffplan.studies.serve.setup import ServeError, ServeSetup, default_precision, fleet_of, serve_setup
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.choose.candidates import Draft
     from ffplan.studies.fleet.target import FleetTarget
     from ffplan.studies.serve.setup import PlanRequest
 
 _TIGHTER = (1.0, 0.6)
 """Mean latencies over the targets for which plans are sought: percentiles lie above means [1]."""
-_WORTH = 0.35
-"""How much above the best a first estimate may lie for an accelerator to be sized [1]."""
 _SIZED = {True: 4, False: 2}
 """Accelerators that are sized in any case: those that may win, and those on paper [1]."""
 _LEAST_NODES = 2
@@ -96,29 +95,13 @@ class _Candidate:
     name: str
     builder: Builder
     idea: Idea
+    probe: Draft
+    """The design on which the plans were sought."""
     plans: list[ServeChoice]
     estimate: float
     """The aim as mean latencies have it."""
     trusted: bool
     """True if the engine ran on it, and most of its price was seen."""
-
-
-def _accelerators(target: FleetTarget, catalog: Catalog, left_out: dict[str, str]) -> Iterator[str]:
-    """Yield the accelerators that a server with a price has."""
-    book = catalog.entry(target.book).part
-    assert isinstance(book, PriceBook)
-    for name in target.allowed or catalog.ids_of("accelerator"):
-        part = catalog.entry(name).part
-        assert isinstance(part, Accelerator)
-        if name in target.excluded or (part.announced and name not in target.allowed):
-            left_out |= {name: "it is excluded"} if name in target.allowed else {}
-            continue
-        try:
-            priced_server(catalog, name, book, target.excluded)
-        except NoDesignError as error:
-            left_out |= {name: str(error)} if target.allowed else {}
-            continue
-        yield name
 
 
 def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder:
@@ -136,11 +119,6 @@ def _builder(target: FleetTarget, catalog: Catalog, accelerator: str) -> Builder
         rack_area=target.rack_area,
     )
     return Builder(wishes, catalog, f"{target.model.id}-{accelerator}")
-
-
-def _scaled(targets: ServeTargets, factor: float) -> ServeTargets:
-    ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
-    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
 
 
 def _request(target: FleetTarget) -> PlanRequest:
@@ -161,11 +139,10 @@ def _plans(target: FleetTarget, catalog: Catalog, draft: Draft, *, wide: bool) -
     """
     fleet = fleet_of(draft.design)
     fleet = fleet if wide else replace(fleet, gpus=min(fleet.domain, fleet.gpus))
-    requests = target.load.requests
-    found: list[ServeChoice] = []
-    speed = target.engine.rates.get(fleet.accelerator.id)
-    band = (target.engine.band if speed is not None and speed.runs else target.engine.band_kin).value
-    slower = stretch_of(deviation_of(band), target.chance)
+    request, found = _request(target), list[ServeChoice]()
+    assert request.precision is not None
+    speed = engine_speed(target.engine, fleet.accelerator, request.precision)
+    slower = stretch_of(speed.band, target.chance)
     for factor in _TIGHTER:
         try:
             space = search(
@@ -173,16 +150,16 @@ def _plans(target: FleetTarget, catalog: Catalog, draft: Draft, *, wide: bool) -
                 target.model,
                 target.engine,
                 fleet,
-                _request(target),
-                requests=requests,
-                targets=_scaled(target.targets, factor / slower),
+                request,
+                requests=target.load.requests,
+                targets=scaled(target.targets, factor / slower),
             )
         except ServeError:
             if found:
                 break
             raise
         found.append(max(space.choices, key=lambda choice: choice.output_tokens_s_gpu))
-    return found, speed is not None and speed.runs > 0
+    return found, speed.runs > 0
 
 
 def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate | str:
@@ -208,6 +185,7 @@ def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate |
             name=name,
             builder=builder,
             idea=idea,
+            probe=draft,
             plans=plans,
             estimate=figures.get(target.aim, draft.cost * share),
             trusted=measured and (bill.recalled_share or 0.0) <= MOST_RECALLED,
@@ -237,15 +215,12 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
         fleet = fleet_of(draft.design)
         return serve_setup(catalog, target.model, target.engine, fleet, request=request, requests=load.requests)
 
-    per_node = len(builder.server.accelerators)
-    probe = builder.near(one.idea, ceil(_PROBE / per_node / builder.step) * builder.step)
-    assert probe is not None, "it was built before"
-    setup = setup_on(probe)
-    rate = Copy(setup, load, target.targets).largest_rate(stretch_of(spread_of(setup), target.chance))
+    setup = setup_on(one.probe)
+    rate = Copy(setup, load, target.targets).largest_rate(stretch_of(setup.speed.band, target.chance))
     if rate <= 0:
         return None
     copies = ceil(target.rate / rate - 1e-9)
-    needed = _nodes(copies, setup.gpus, per_node)
+    needed = _nodes(copies, setup.gpus, len(builder.server.accelerators))
     nodes = max(ceil(needed / builder.step) * builder.step, _LEAST_NODES)
     built = builder.build(one.idea, nodes)
     if built is None:
@@ -330,7 +305,10 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
     """
     left_out: dict[str, str] = {}
     candidates = []
-    for name in _accelerators(target, catalog, left_out):
+    book = catalog.entry(target.book).part
+    assert isinstance(book, PriceBook)
+    for part, _ in priced_accelerators(catalog, book, target.allowed, target.excluded, left_out):
+        name = part.id
         tell(name)
         one = _candidate(target, catalog, name)
         if isinstance(one, str):
@@ -340,7 +318,7 @@ def recommend_fleet(target: FleetTarget, catalog: Catalog, tell: Callable[[str],
     fleets: list[SizedFleet] = []
     for one in sorted(candidates, key=lambda one: (one.estimate, one.name)):
         same = [aim_of(fleet, target) for fleet in fleets if fleet.trusted == one.trusted]
-        if len(same) >= _SIZED[one.trusted] and one.estimate > min(same) * (1 + _WORTH):
+        if len(same) >= _SIZED[one.trusted] and one.estimate > min(same) * (1 + WORTH):
             left_out[one.name] = "a first estimate lies over a third above the best"
             continue
         tell(f"{one.name}, {one.plans[0].plan.gpus} GPUs a copy")

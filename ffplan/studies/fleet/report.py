@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fleet import FleetDesign, FleetReport
 from ffplan.results.recommendation import UnsizedAccelerator
-from ffplan.studies.fleet.capacity import Copy, latencies
+from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.fleet.recommend import aim_of, broken
 from ffplan.studies.serve.loads import run_open
-from ffplan.studies.serve.serve import plan_row
+from ffplan.studies.serve.money import tokens_per_megawatt
+from ffplan.studies.serve.serve import latency_of, plan_row
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -91,7 +92,6 @@ def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> Fleet
     load = replace(target.load, requests=replace(target.load.requests, chunk=setup.chunk))
     each = target.rate / fleet.copies
     times = run_open(setup, load, each)
-    first, token = latencies(times)
     output = float(load.requests.output)
     peak_tokens, power = target.rate * output, study.power.facility_peak_kw
     return FleetDesign(
@@ -105,8 +105,8 @@ def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> Fleet
         plan=plan_row(setup),
         copies=fleet.copies,
         rate_s=fleet.rate * fleet.copies,
-        ttft_s=first,
-        tpot_s=token,
+        ttft_s=latency_of(times.ttft),
+        tpot_s=latency_of(times.tpot),
         concurrency=target.rate * float(times.e2e.mean()),
         output_tokens_s=peak_tokens,
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,
@@ -119,7 +119,7 @@ def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> Fleet
         facility_peak_kw=power,
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
-        output_tokens_s_mw=peak_tokens / power * 1e3,
+        output_tokens_s_mw=tokens_per_megawatt(peak_tokens, power),
         recalled_share=fleet.recalled_share,
         calibrated=setup.speed.runs > 0,
         breaks=broken(fleet, target),

@@ -59,6 +59,20 @@ def speculation(engine: Engine, kind: str, drafted: int, accepted: float) -> dic
     return {"drafted": drafted, "accepted": accepted, "draft": DRAFTS[kind]}
 
 
+def refuse_precisions(request: PlanRequest) -> None:
+    """Refuse precisions that nobody knows.
+
+    Args:
+        request: a plan as asked for.
+
+    Raises:
+        ServeError: with the option and the nearest name.
+    """
+    for option, value, known in (("--precision", request.precision, WIDTHS), ("--kv", request.kv, CACHE_WIDTHS)):
+        if value is not None and value not in known:
+            raise ServeError(f"{option}: no `{value}`; {did_you_mean(value, known, what='precision')}")
+
+
 def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
     """Return the report of a plan, or of the plan of a search with most tokens a second within the targets.
 
@@ -66,9 +80,7 @@ def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
         ServeError: if a precision is unknown, or the plan or the load is impossible.
     """
     model, engine, request, task = asked.model, asked.engine, asked.request, asked.task
-    for option, value, known in (("--precision", request.precision, WIDTHS), ("--kv", request.kv, CACHE_WIDTHS)):
-        if value is not None and value not in known:
-            raise ServeError(f"{option}: no `{value}`; {did_you_mean(value, known, what='precision')}")
+    refuse_precisions(request)
     if asked.search:
         space = search(
             catalog, model, engine, fleet, request=request, requests=task.load.requests, targets=task.targets

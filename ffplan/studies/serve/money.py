@@ -85,6 +85,22 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
     )
 
 
+def tokens_per_megawatt(tokens_s: float, peak_kw: float) -> float:
+    """Return output tokens a second for each megawatt of a facility's rated peak [1/s].
+
+    Args:
+        tokens_s: output tokens a second [1/s].
+        peak_kw: the peak [kW].
+
+    Equation:
+        tokens a second / peak
+
+    Source:
+        Definition.
+    """
+    return tokens_s / peak_kw * 1e3
+
+
 def node_rest_power(setup: ServeSetup) -> float:
     """Return an accelerator's part of the rest of its node [W]; 0 without a design."""
     from ffplan.cost.power import component_sum

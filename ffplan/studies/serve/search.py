@@ -134,7 +134,7 @@ def search(
     possible = np.broadcast_to(top >= 1, load.shape)
     if not possible.any():
         raise ServeError(f"{model.id} has no room in any plan on {fleet.gpus:,} accelerators", infeasible=True)
-    allowed = possible & _within(columns, targets)
+    allowed = possible & mean_within(targets, columns["ttft"], columns["tpot"])
     if not allowed.any():
         raise ServeError(_nearest(columns, possible, targets), infeasible=True)
     kept = _frontier(columns["gpu"], columns["user"], allowed)
@@ -142,10 +142,17 @@ def search(
     return Space(choices, int(possible.sum()))
 
 
-def _within(columns: dict[str, Floats], targets: ServeTargets | None) -> Bools:
-    ttft = targets.ttft_s if targets and targets.ttft_s is not None else np.inf
-    tpot = targets.tpot_s if targets and targets.tpot_s is not None else np.inf
-    return np.asarray((columns["ttft"] <= ttft) & (columns["tpot"] <= tpot))
+def mean_within(targets: ServeTargets | None, ttft: Floats, tpot: Floats) -> Bools:
+    """Return which mean latencies meet targets; all without any.
+
+    Args:
+        targets: the targets.
+        ttft: times to the first token [s].
+        tpot: times of a further one [s].
+    """
+    most_first = targets.ttft_s if targets and targets.ttft_s is not None else np.inf
+    most_each = targets.tpot_s if targets and targets.tpot_s is not None else np.inf
+    return np.asarray((ttft <= most_first) & (tpot <= most_each))
 
 
 def _nearest(columns: dict[str, Floats], possible: Bools, targets: ServeTargets | None) -> str:

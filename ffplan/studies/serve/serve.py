@@ -29,7 +29,7 @@ from ffplan.serving.memory import cache_bytes, cached_tokens
 from ffplan.serving.power import accelerator_power
 from ffplan.studies.basis.provenance import files_read, recalled_figures
 from ffplan.studies.serve.loads import Load, run_closed, run_open
-from ffplan.studies.serve.money import node_rest_power, price_and_peak, token_cost
+from ffplan.studies.serve.money import node_rest_power, price_and_peak, token_cost, tokens_per_megawatt
 from ffplan.studies.serve.setup import ServeError
 
 if TYPE_CHECKING:
@@ -102,9 +102,8 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
     largest = saturation(setup, task.load)
     rates = task.rates or _traced(task.load, largest)
     loads = task.concurrency or (() if rates else _curve(setup, task, largest))
-    rows = [_row(setup, task, price, concurrency=value) for value in loads]
-    rows += [_row(setup, task, price, rate=_below(rate, largest)) for rate in rates]
-    rows = [replace(row, output_tokens_s_mw=_per_megawatt(row, peak)) for row in rows]
+    rows = [_row(setup, task, price, peak, concurrency=value) for value in loads]
+    rows += [_row(setup, task, price, peak, rate=_below(rate, largest)) for rate in rates]
     best = _best(rows)
     return _report(setup, catalog, task, rows=tuple(rows), best=best, largest=largest, price=price)
 
@@ -170,15 +169,32 @@ def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
     while low < high:
         middle = (low + high + 1) // 2
         steady, times = _closed(setup, task, float(middle))
-        if _within(targets, *_latencies(task, steady, times)[:2]):
+        if within(targets, *_latencies(task, steady, times)[:2]):
             low = middle
         else:
             high = middle - 1
     return low
 
 
-def _within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
-    """Return whether latencies meet targets at their percentile."""
+def scaled(targets: ServeTargets, factor: float) -> ServeTargets:
+    """Return targets of other times at the same statistic.
+
+    Args:
+        targets: the targets.
+        factor: new times over the old [1].
+    """
+    ttft, tpot = (None if limit is None else limit * factor for limit in (targets.ttft_s, targets.tpot_s))
+    return ServeTargets(ttft_s=ttft, tpot_s=tpot, at=targets.at)
+
+
+def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
+    """Return whether latencies meet targets at their percentile.
+
+    Args:
+        targets: the targets.
+        ttft: time to the first token.
+        tpot: time of a further one.
+    """
     pairs = ((targets.ttft_s, ttft), (targets.tpot_s, tpot))
     return all(limit is None or getattr(latency, targets.at) <= limit for limit, latency in pairs)
 
@@ -188,9 +204,15 @@ def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Ste
     return steady, run_closed(setup, task.load, concurrency)
 
 
-def _latency(mean: float, values: Floats) -> Latency:
+def latency_of(values: Floats, mean: float | None = None) -> Latency:
+    """Return a latency over requests.
+
+    Args:
+        values: that of each request [s].
+        mean: mean by formula; that of the requests if None [s].
+    """
     p50, p90, p99 = (float(value) for value in np.percentile(values, (50, 90, 99)))
-    return Latency(mean=mean, p50=p50, p90=p90, p99=p99)
+    return Latency(mean=float(values.mean()) if mean is None else mean, p50=p50, p90=p90, p99=p99)
 
 
 def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, Latency, Latency]:
@@ -203,13 +225,19 @@ def _latencies(task: ServeTask, steady: Steady, times: Times) -> tuple[Latency, 
     if task.load.requests.output <= 1:
         times = replace(times, tpot=np.full_like(times.tpot, means[1]))  # no request has a second token
     ttft, tpot, whole = (
-        _latency(mean, values) for mean, values in zip(means, (times.ttft, times.tpot, times.e2e), strict=True)
+        latency_of(values, mean) for mean, values in zip(means, (times.ttft, times.tpot, times.e2e), strict=True)
     )
     return ttft, tpot, whole
 
 
 def _row(
-    setup: ServeSetup, task: ServeTask, price: HourPrice | None, *, concurrency: float = 0.0, rate: float = 0.0
+    setup: ServeSetup,
+    task: ServeTask,
+    price: HourPrice | None,
+    peak: float | None,
+    *,
+    concurrency: float = 0.0,
+    rate: float = 0.0,
 ) -> ServeRow:
     """Return a load: a concurrency of each copy, or a rate over all copies."""
     requests = task.load.requests
@@ -229,7 +257,7 @@ def _row(
     power = None if power is None else power * gpus
     parts = _parts(steady)
     waits = float(steady.waiting) > 0 and parts[0].name != "prompts"
-    band = (setup.engine.band if setup.speed.runs else setup.engine.band_kin).value
+    band = setup.speed.band
     return ServeRow(
         concurrency=concurrency or served_s / setup.copies * whole.mean,
         rate_s=served_s,
@@ -244,18 +272,13 @@ def _row(
         limited_by="memory" if waits else parts[0].name,
         limited_by_label="memory for keys and values" if waits else parts[0].label,
         parts=parts,
-        meets=None if task.targets is None else _within(task.targets, ttft, tpot),
+        meets=None if task.targets is None else within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
-        output_tokens_s_mw=None,
+        output_tokens_s_mw=None if peak is None else tokens_per_megawatt(output_s, peak),
         cost=token_cost(setup, requests, steady, price) if price else None,
         band=TokenBand(tpot.mean * (1 - band), tpot.mean * (1 + band)),
     )
-
-
-def _per_megawatt(row: ServeRow, peak: float | None) -> float | None:
-    """Return output tokens a second for each megawatt of a facility's peak [kW]; None without a design."""
-    return None if peak is None else row.output_tokens_s / peak * 1e3
 
 
 def _parts(steady: Steady) -> tuple[TokenPart, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from math import ceil, log
+from math import ceil, exp, log
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from ffplan.inputs.request_rates import parse_rate
 from ffplan.results.serving import ServeTargets
 from ffplan.serving.load import Requests
 from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
-from ffplan.studies.fleet.capacity import Copy, deviation_of, stretch_of
+from ffplan.studies.fleet.capacity import Copy, stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.fleet.target import FleetTarget
 from ffplan.studies.serve.loads import Load
@@ -87,10 +87,9 @@ def test_what_is_no_rate_is_refused(text: str) -> None:
 
 def test_the_spread_of_a_band() -> None:
     """Times up to 25 % longer for nine in ten: z 1.2816; at even chance no factor, at 90 % the band itself."""
-    spread = deviation_of(0.25)
-    assert spread == pytest.approx(log(1.25) / 1.2816, rel=1e-4)
-    assert stretch_of(spread, 0.5) == pytest.approx(1.0)
-    assert stretch_of(spread, 0.9) == pytest.approx(1.25, rel=1e-9)
+    assert stretch_of(0.25, 0.841345) == pytest.approx(exp(log(1.25) / 1.2816), rel=1e-4)  # one deviation
+    assert stretch_of(0.25, 0.5) == pytest.approx(1.0)
+    assert stretch_of(0.25, 0.9) == pytest.approx(1.25, rel=1e-9)
 
 
 def test_a_run_of_longer_times_is_the_run_of_a_higher_load() -> None:
@@ -131,8 +130,7 @@ def test_targets_that_nothing_meets(setup: ServeSetup) -> None:
 
 def test_the_chance_at_the_rate_that_is_sized_for(setup: ServeSetup) -> None:
     copy = Copy(setup, LOAD, replace(TARGETS, tpot_s=0.02))
-    spread = deviation_of(setup.engine.band.value)
-    rate = copy.largest_rate(stretch_of(spread, 0.8))
+    rate = copy.largest_rate(stretch_of(setup.engine.band.value, 0.8))
     assert copy.chance(rate, 0.8) == pytest.approx(0.8, abs=0.06)
     assert copy.chance(0.7 * rate, 0.8) > copy.chance(rate, 0.8)
 
