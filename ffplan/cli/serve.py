@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
-from ffplan.catalog.engines import Engine
 from ffplan.catalog.named import part_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, read_text, resolved_design
@@ -41,10 +40,9 @@ from ffplan.cli.serve_options import (
     TensorOption,
     TraceOption,
 )
-from ffplan.studies.serve.serve import ServeTask, targets_of
-from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of
 
 if TYPE_CHECKING:
+    from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
@@ -246,6 +244,7 @@ def serve(
     options = dict(locals())
     from ffplan.report.serve import serve_document
     from ffplan.studies.serve.answer import answer
+    from ffplan.studies.serve.setup import ServeError
 
     requests = _trace(lengths, trace)
     try:
@@ -295,6 +294,8 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
     """
     from ffplan.studies.serve.answer import ServeQuestion
     from ffplan.studies.serve.loads import Load
+    from ffplan.studies.serve.serve import ServeTask, targets_of
+    from ffplan.studies.serve.setup import PlanRequest, engine_of
 
     loads = _loads(options["concurrency"], options["rate"])
     part, used = model_part(parts, options["model"], "serve"), engine_of(parts, options["engine"])
