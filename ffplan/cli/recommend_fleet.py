@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ffplan.studies.fleet.target import FleetTarget
 
 WHO = "ffplan recommend"
-TRAINING = ("tokens", "days", "sustained", "tco", "later")
+TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack")
 """Options that size a cluster for training."""
 SERVING = ("isl", "osl", "ttft", "tpot", "at", "peak", "engine", "precision", "kv")
 """Options that size one for serving."""
@@ -140,7 +140,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         raise UsageError(f"{WHO}: {error}") from None
     if targets is None:
         raise UsageError(f"{WHO}: --serve needs latency targets, such as --ttft 2s --tpot 50ms")
-    kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "slack", "chance", "rack_area")
+    kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "chance", "rack_area")
     return FleetTarget(
         model=model_part(parts, model, "recommend"),
         engine=engine,

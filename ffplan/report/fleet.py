@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import kilowatts, number, percent
 from ffplan.report.document import Body, Document, Grid, Lines
-from ffplan.report.first.fleet import HEADER, design_row, fleet_screen, load_text, short_name
+from ffplan.report.first.fleet import HEADER, design_row, fleet_screen, load_text
 from ffplan.report.first.serve import plan_text
 from ffplan.report.recommended import left_out
 
@@ -22,10 +22,10 @@ def _designs(title: str, designs: Sequence[FleetDesign], report: FleetReport) ->
     return Grid(title, rows, HEADER)
 
 
-def _built(designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
+def _built(designs: Sequence[FleetDesign]) -> Grid:
     rows = tuple(
         (
-            short_name(design, report),
+            design.accelerator,
             plan_text(design.plan),
             f"{design.copies:,}",
             f"{design.nodes:,} ({design.spare_nodes:,})",
@@ -36,7 +36,7 @@ def _built(designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
         )
         for design in designs
     )
-    header = ("design", "a copy", "copies", "nodes (spare)", "req/s most", "tok/s/GPU", "peak", "racks")
+    header = ("accelerator", "a copy", "copies", "nodes (spare)", "req/s most", "tok/s/GPU", "peak", "racks")
     return Grid("How", rows, header)
 
 
@@ -51,8 +51,8 @@ def _body(report: FleetReport) -> Body:
             blocks.append(_designs(title, designs, report))
     shown = (*report.designs, *report.unmeasured, *report.near)
     if shown:
-        blocks.append(_built(shown, report))
-    broken = [(short_name(design, report), _breaks(design)) for design in report.near]
+        blocks.append(_built(shown))
+    broken = [(design.accelerator, _breaks(design)) for design in report.near]
     if broken:
         blocks.append(Lines("Limits broken", tuple(broken)))
     if report.left_out:

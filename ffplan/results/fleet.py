@@ -46,14 +46,17 @@ class FleetDesign:
     """Chance that the targets hold at the peak [1]."""
     capex: float
     """Purchase [currency]."""
-    capex_low: float
-    """The same with all prices at their lowest [currency]."""
-    capex_high: float
-    """The same with all prices at their highest [currency]."""
+    capex_p10: float
+    """Tenth percentile of it over the draws of `ffplan cost` [currency]."""
+    capex_p90: float
+    """Ninetieth percentile of it [currency]."""
+    tco: float
+    """Cost over the life of the hardware [currency]."""
     year: float
     """Cost of a year, capital included [currency per year]."""
-    per_million_output: float
-    """Cost of a year over the output tokens of a year at the mean rate [currency per million]."""
+    per_million_output_all: float
+    """Cost of a year, prompts and idle hours included, over the output tokens of a year at the mean rate [currency per
+    million]."""
     facility_peak_kw: float
     """Facility power with everything at its maximum [kW]."""
     racks: int

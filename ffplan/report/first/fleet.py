@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _ROWS = 6
 _MILLI, _DAY = 1e3, 86_400.0
-HEADER = ("", "design", "GPUs", "to buy", "a month", "M out", "TTFT s", "TPOT ms", "sure")
+HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "all/M out", "TTFT s", "TPOT ms", "sure")
 
 
 def load_text(report: FleetReport) -> str:
@@ -23,20 +23,15 @@ def load_text(report: FleetReport) -> str:
     return f"{number(report.mean_rate_s * _DAY / 1e6, 3)} M requests a day of {lengths}"
 
 
-def short_name(design: FleetDesign, report: FleetReport) -> str:
-    """Return the name of a design without the model's, which all share."""
-    return design.name.removeprefix(f"{report.model}-")
-
-
 def design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[str, ...]:
     """Return a fleet as a row of the table."""
     return (
         f"{place}",
-        short_name(design, report),
+        design.accelerator,
         f"{design.accelerators:,}",
         amount(design.capex, 3),
         amount(design.year / 12, 3),
-        number(design.per_million_output, 3),
+        number(design.per_million_output_all, 3),
         number(getattr(design.ttft_s, report.targets.at), 2),
         number(getattr(design.tpot_s, report.targets.at) * _MILLI, 3),
         percent(design.chance),
@@ -53,7 +48,7 @@ def _bought(report: FleetReport) -> str:
             over = f" Nearest: {nearest.accelerators:,} {nearest.accelerator}, {name} x {number(ratio, 3)}."
         return f"No{measured} fleet serves the load within the limits.{over}"
     best = report.designs[0]
-    price = ranged(best.capex, best.capex_low, best.capex_high, report.currency)
+    price = ranged(best.capex, best.capex_p10, best.capex_p90, report.currency)
     spares = f", {plural(best.spare_nodes, 'spare')} among them" if best.spare_nodes else ""
     return (
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares}: {price}, "

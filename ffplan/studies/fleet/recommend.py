@@ -72,7 +72,7 @@ class SizedFleet:
         assert study.tco is not None
         return {
             "capex": self.built.cost,
-            "tco": study.tco.year,
+            "tco": study.tco.total,
             "power": study.power.facility_peak_kw,
             "accelerators": float(self.built.assessment.accelerators),
             "racks": float(study.power.racks),

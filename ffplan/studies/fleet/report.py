@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fleet import FleetDesign, FleetReport
 from ffplan.results.recommendation import UnsizedAccelerator
+from ffplan.studies.cost.cost import study_cost
+from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import Copy
 from ffplan.studies.fleet.recommend import aim_of, broken
 from ffplan.studies.serve.loads import run_open
@@ -19,7 +22,6 @@ if TYPE_CHECKING:
     from ffplan.studies.fleet.recommend import Recommended, SizedFleet
     from ffplan.studies.fleet.target import FleetTarget
 
-_YEAR_S = 365.25 * 86_400
 _PAPER = 3
 """Fleets on paper that are reported [1]."""
 
@@ -72,9 +74,9 @@ def fleet_report(
         available=target.available,
         price_book=book.id,
         currency=book.currency,
-        designs=tuple(_row(fleet, target, files) for fleet in designs),
-        unmeasured=tuple(_row(fleet, target, files) for fleet in paper[:_PAPER]),
-        near=() if designs else tuple(_row(fleet, target, files) for fleet in near[:best]),
+        designs=tuple(_row(fleet, target, catalog, files) for fleet in designs),
+        unmeasured=tuple(_row(fleet, target, catalog, files) for fleet in paper[:_PAPER]),
+        near=() if designs else tuple(_row(fleet, target, catalog, files) for fleet in near[:best]),
         left_out=tuple(UnsizedAccelerator(name, reason) for name, reason in sorted(found.left_out.items())),
         assumptions=_assumptions(target),
     )
@@ -84,15 +86,17 @@ def _excess(fleet: SizedFleet, target: FleetTarget) -> tuple[float, float]:
     return max(broken(fleet, target).values()), aim_of(fleet, target)
 
 
-def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> FleetDesign:
+def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[str, str]) -> FleetDesign:
     built, setup = fleet.built, fleet.setup
     study, assessment = built.study, built.assessment
     assert study.tco is not None
-    assert study.bom is not None
     load = replace(target.load, requests=replace(target.load.requests, chunk=setup.chunk))
     each = target.rate / fleet.copies
     times = run_open(setup, load, each)
     output = float(load.requests.output)
+    drawn = study_cost(built.design, catalog.fresh(), CostRequest()).tco
+    assert drawn is not None
+    purchase = drawn.purchase
     peak_tokens, power = target.rate * output, study.power.facility_peak_kw
     return FleetDesign(
         name=assessment.design.name,
@@ -112,10 +116,11 @@ def _row(fleet: SizedFleet, target: FleetTarget, files: dict[str, str]) -> Fleet
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,
         chance=Copy(setup, load, target.targets).chance(each, target.chance),
         capex=built.cost,
-        capex_low=study.bom.total_low,
-        capex_high=study.bom.total_high,
+        capex_p10=purchase.p10,
+        capex_p90=purchase.p90,
+        tco=study.tco.total,
         year=study.tco.year,
-        per_million_output=study.tco.year / (target.mean * output * _YEAR_S / 1e6),
+        per_million_output_all=study.tco.year / (target.mean * output * HOURS_PER_YEAR * 3600 / 1e6),
         facility_peak_kw=power,
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,

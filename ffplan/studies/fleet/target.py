@@ -10,7 +10,7 @@ from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.setup import PlanRequest
 
 AIMS = ("capex", "tco", "power", "accelerators")
-"""What may be least: purchase, cost of a year, power at the peak, or accelerators."""
+"""What may be least: purchase, cost over the life, power at the peak, or accelerators."""
 LIMITS = ("capex", "power", "racks", "floor")
 """What may be bounded: purchase, power at the peak [kW], racks, and their floor [m2]."""
 
@@ -49,5 +49,3 @@ class FleetTarget:
     """Parts that are not bought."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
-    slack: float = 0.1
-    """How much above the best an alternative may lie [1]."""

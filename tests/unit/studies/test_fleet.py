@@ -178,7 +178,11 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
     cost = json.loads(ffplan("cost", best["file"], "--draws", "0", "-f", "json").out)
     assert best["capex"] == pytest.approx(cost["bom"]["total"])
     assert best["facility_peak_kw"] == pytest.approx(cost["power"]["facility_peak_kw"])
-    assert best["per_million_output"] == pytest.approx(best["year"] / (40 * 256 * 365.25 * 86.4e3) * 1e6)
+    assert best["per_million_output_all"] == pytest.approx(best["year"] / (40 * 256 * 365 * 86.4e3) * 1e6)
+    drawn = json.loads(ffplan("cost", best["file"], "-f", "json").out)["tco"]
+    assert (best["capex_p10"], best["capex_p90"]) == (drawn["purchase"]["p10"], drawn["purchase"]["p90"])
+    assert best["capex"] == pytest.approx(drawn["purchase"]["likely"])
+    assert (best["tco"], best["year"]) == pytest.approx((drawn["total"], drawn["year"]))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +191,7 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
         (("--serve", "5/s"), "--serve needs latency targets"),
         (("--serve", "5/s", "--ttft", "2s", "--days", "3"), "--days sizes for training"),
         (("--tokens", "1T", "--days", "30", "--osl", "5"), "--osl goes with --serve"),
+        (("--serve", "5/s", "--ttft", "2s", "--slack", "0.5"), "--slack sizes for training"),
         (("--serve", "5/s", "--ttft", "2s", "--peak", "0.5"), "--peak: `0.5` is no factor"),
         (("--serve", "5/s", "--ttft", "2s", "--aim", "token"), "--aim token is for training"),
         (("--serve", "5/s", "--ttft", "2s", "--precision", "fp7"), "--precision: no `fp7`"),
