@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 FOLDER = ROOT / "catalogs" / "engines"
-KIN = dict.fromkeys(("inferencex-history", "inferencex-latest", "aiconfigurator-silicon"), "inferencex")
+_SWEEP = ("inferencex-history", "inferencex-latest", "inferencex-pools")
+KIN = dict.fromkeys((*_SWEEP, "aiconfigurator-silicon", "aiconfigurator-pools"), "inferencex")
 """Sources that hold runs of one sweep: one of them left out leaves much of itself in the fit."""
 
 
@@ -88,25 +89,60 @@ def summary(seen: list[Observation], errors: Floats) -> str:
     for first in (False, True):
         cases: dict[tuple[str, str], list[float]] = {}
         for one, error in zip(seen, errors, strict=True):
-            if bool(one.terms["first"]) == first:
+            if bool(one.terms["first"]) == first and not one.terms["bound"]:
                 cases.setdefault((one.source, one.case), []).append(abs(float(error)))
         means = [float(np.mean(values)) for values in cases.values()]
         texts.append(f"mean {100 * np.mean(means):.1f} %, median {100 * np.median(means):.1f} %")
     return f"tokens {texts[0]}; first tokens {texts[1]}"
 
 
+def _fifths(seen: list[Observation]) -> list[str]:
+    names = sorted({(one.source, one.case) for one in seen})
+    fifth = dict(zip(names, np.random.default_rng(0).integers(0, 5, len(names)), strict=True))
+    return [str(fifth[one.source, one.case]) for one in seen]
+
+
+def banded(seen: list[Observation]) -> dict[Path, str]:
+    """Return every engine's file with the bands that hold 80 % of a token's times that were left out of a fit.
+
+    Args:
+        seen: what was measured.
+    """
+
+    def held(errors: Floats, release: str | None) -> float:
+        """Return the 80th percentile of the logarithm of measured over model [1]."""
+        tokens = [
+            abs(float(np.log1p(error)))
+            for one, error in zip(seen, errors, strict=True)
+            if not one.terms["first"] and not one.terms["bound"] and release in (None, one.groups[1])
+        ]
+        return float(np.percentile(tokens, 80)) if tokens else 0.0
+
+    own, kin = left_out(seen, _fifths(seen)), held(left_out(seen, [one.groups[2] for one in seen]), None)
+    made = {}
+    for path in sorted(FOLDER.glob("*.yaml")):
+        text = path.read_text()
+        for name, value in (("band", held(own, path.stem) or kin), ("band_kin", kin)):
+            said = f"{name}: {{value: {100 * value:.0f} %"
+            text = re.sub(rf"^{name}: {{value: [\d.]+ %", said, text, flags=re.MULTILINE)
+        made[path] = text
+    return made
+
+
 def main() -> None:
-    """Write the constants, or with `--left-out` print the errors of docs/model/serving.md."""
+    """Write the constants, with `--bands` their bands; with `--left-out` print the errors of docs/model/serving.md."""
     catalog = Catalog()
-    if "--left-out" not in sys.argv:
+    if "--left-out" not in sys.argv and "--bands" not in sys.argv:
         for file, text in fitted(catalog).items():
             file.write_text(text)
         return
     seen = observations([path for path, _ in case_files("serving")], catalog)
-    names = sorted({(one.source, one.case) for one in seen})
-    fifth = dict(zip(names, np.random.default_rng(0).integers(0, 5, len(names)), strict=True))
+    if "--bands" in sys.argv:
+        for file, text in banded(seen).items():
+            file.write_text(text)
+        return
     folds = {
-        "fifths of the configurations": [str(fifth[one.source, one.case]) for one in seen],
+        "fifths of the configurations": _fifths(seen),
         "accelerators": [one.groups[2] for one in seen],
         "models": [one.model for one in seen],
         "sources": [one.source for one in seen],

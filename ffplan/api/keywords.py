@@ -139,6 +139,12 @@ class ServeKeywords(TypedDict, total=False):
     """Statistic of the targets."""
     search: bool
     """Search what the plan leaves open."""
+    prefill: str | None
+    """Copies that compute prompts only, such as 4xTP8; with `decode`."""
+    decode: str | None
+    """Copies that decode only, such as 1xDEP32."""
+    disaggregate: bool
+    """Seek pools for prefill and for decoding."""
     seed: int
     """Seed of the run of requests."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Unpack, cast
 
 from ffplan.api.designs import Design, load
 from ffplan.api.keywords import ServeKeywords, refuse_unknown
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.pool_plans import PoolPlan
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
-    from ffplan.studies.serve.setup import Fleet, PlanRequest
+    from ffplan.studies.serve.links import Fleet
+    from ffplan.studies.serve.setup import PlanRequest
 
 _WHO = "serve"
 
@@ -27,7 +29,7 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
 
     Args:
         design: a design; None with `accelerator`.
-        model: catalogue id of the model.
+        model: catalogue id of the model; the design's own if empty.
         options: accelerators, plan, loads and targets, as `ffplan.api.keywords.ServeKeywords` explains them.
 
     Raises:
@@ -36,16 +38,18 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
     """
     from ffplan.catalog.models import Model
     from ffplan.studies.serve.answer import ServeQuestion, answer
+    from ffplan.studies.serve.links import ServeError
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.serve import ServeTask, targets_of
-    from ffplan.studies.serve.setup import ServeError, engine_of
+    from ffplan.studies.serve.setup import engine_of
 
     refuse_unknown(serve, ServeKeywords, options)
+    owner = load(design) if design is not None else None
+    model, options = _stated(owner, model, options)
     loads = _numbers(options.get("concurrency", ()), "concurrency")
     rates = _numbers(options.get("rate", ()), "rate")
     if loads and rates:
         raise UsageError(f"{_WHO}: give concurrency or rate, not both")
-    owner = load(design) if design is not None else None
     try:
         fleet, catalog = _fleet(owner, options.get("accelerator"), options.get("gpus"))
         engine = engine_of(catalog, options.get("engine", "vllm"))
@@ -61,10 +65,52 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
             request=_plan(options),
             task=task,
             search=options.get("search", False),
+            pools=_pools(options.get("prefill"), options.get("decode")),
+            disaggregate=options.get("disaggregate", False),
         )
         return answer(fleet, catalog, question)
     except ServeError as error:
         raise UsageError(f"{_WHO}: {error}") from None
+
+
+_OF_SECTION = {"prompt": "isl", "output": "osl", "tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
+_OF_SECTION |= {name: name for name in ("engine", "precision", "kv", "chunk", "rate", "concurrency")}
+_OF_SECTION |= {name: name for name in ("prefill", "decode")}
+"""Keywords, each with its field of a design's section `serving`."""
+
+
+def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[str, ServeKeywords]:
+    """Return model and options; those that are not given are the design's own, where it serves a model.
+
+    Raises:
+        UsageError: if neither names a model.
+    """
+    section = owner.resolved.serving if owner is not None else None
+    if section is None:
+        if not model:
+            raise UsageError(f"{_WHO}: name a model, or add `serving` to the design")
+        return model, options
+    own = {name: getattr(section, field) for name, field in _OF_SECTION.items()}
+    if options.keys() & {"rate", "concurrency", "ttft", "tpot"}:
+        del own["rate"], own["concurrency"]  # another load
+    own |= {name: str(own[name]) for name in ("prefill", "decode") if own[name] is not None}
+    stated = {name: value for name, value in own.items() if value is not None}
+    return model or section.model, cast("ServeKeywords", stated | options)
+
+
+def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan] | None:
+    """Return plans of pools; None without any.
+
+    Raises:
+        UsageError: if one is malformed, or missing.
+    """
+    from ffplan.inputs.pool_plans import pool_of
+
+    if prefill is None and decode is None:
+        return None
+    if prefill is None or decode is None:
+        raise UsageError(f"{_WHO}: pools are two; give prefill and decode")
+    return pool_of(prefill, f"{_WHO}: prefill"), pool_of(decode, f"{_WHO}: decode")
 
 
 def _plan(options: ServeKeywords) -> PlanRequest:
@@ -120,7 +166,7 @@ def _fleet(design: Design | None, accelerator: str | None, gpus: int | None) -> 
     """
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.serve.setup import Fleet, fleet_of
+    from ffplan.studies.serve.links import Fleet, fleet_of
 
     if (design is None) == (accelerator is None):
         raise UsageError(f"{_WHO}: give a design, or an accelerator")

@@ -10,6 +10,7 @@ Sources:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from ffplan.base.array_math import Floats
+    from ffplan.serving.pools import Pools
     from ffplan.validation.serving_replay import ServedPoint, ServedRun
 
 PRIORS = {
@@ -42,6 +44,7 @@ PRIORS = {
     "sequence": (35e-6, 0.5),
     "expert_sequence": (8e-6, 0.8),
     "call": (8e-6, 0.4),
+    "exchange": (20e-6, 0.6),
     "step": (0.7e-3, 0.6),
     "first": (20e-3, 0.4),
     "prompt_layer": (300e-6, 0.8),
@@ -68,7 +71,7 @@ _UNIT = Rates(
     **dict.fromkeys(
         (
             *("layer", "expert_layer", "latent_layer", "quantised_layer", "sequence", "expert_sequence"),
-            *("call", "step", "first", "prompt_layer"),
+            *("call", "exchange", "step", "first", "prompt_layer"),
         ),
         0.0,
     ),
@@ -94,17 +97,64 @@ def observed(served: ServedRun, point: ServedPoint, source: str) -> list[Observa
     """Return what a point measures: the time of a token, and of the first where requests hardly wait."""
     if point.output <= 1 and served.run.load != "static":
         return []
+    if served.pools is not None:
+        return _apart(served, served.pools, point, source)
     group = point.load / served.run.data
     found = []
     seconds = _token_seconds(served, point)
     if seconds is not None and point.output > 1:
-        found.append(_observation(served, point, source, seconds, first=False))
+        found.append(_observation(served, point, source, seconds))
     if "ttft_ms" in point.numbers and group <= ALONE:
-        found.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True))
+        prompts = float(served.served.deployment.pipeline)  # its own passes all stages
+        found.append(_observation(served, point, source, point["ttft_ms"] / 1e3, first=True, prompts=prompts))
     return found
 
 
-def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: float, *, first: bool) -> Observation:
+def _apart(served: ServedRun, pools: Pools, point: ServedPoint, source: str) -> list[Observation]:
+    """Return what a point with prefill and decoding apart measures.
+
+    A token's time is that of the requests that decode, which are the rate times the time of their answers. Prompts take
+    at most the time that the measured rate leaves them.
+    """
+    answer = (point.output - 1) * point["tpot_ms"] / 1e3
+    rate = point.load / (point["ttft_ms"] / 1e3 + answer)
+    decoding = replace(point, load=rate * answer / served.run.copies)
+    token = _observation(served, decoding, source, point["tpot_ms"] / 1e3, prompts=0.0)
+    assert served.run.prefill is not None
+    assert served.prefill_use is not None
+    computing = replace(
+        served,
+        run=served.run.model_copy(update={"data": served.run.prefill.data}),
+        served=pools.prefill,
+        use=served.prefill_use,
+    )
+    alone = replace(point, load=float(served.run.prefill.data))
+    share = point.prompt / float(served.engine.chunk.value)
+    most = float(pools.prompt_groups) / rate
+    bound = _observation(computing, alone, source, most, prompts=1.0, steps=share, bound=True)
+    return [token, bound]
+
+
+def _observation(
+    served: ServedRun,
+    point: ServedPoint,
+    source: str,
+    seconds: float,
+    *,
+    first: bool = False,
+    prompts: float | None = None,
+    steps: float = 1.0,
+    bound: bool = False,
+) -> Observation:
+    """Return a measured time with its terms.
+
+    Args:
+        seconds: the time [s].
+        first: it is that of a first token.
+        prompts: prompts in it [1]; those that share a token's time if None.
+        steps: steps in it [1].
+        bound: the model's time is at most that.
+    """
     unit = with_rates(served, _UNIT).served
     deployment, machine, shape, weights = unit.deployment, unit.machine, unit.shape, unit.weights
     group = point.load / served.run.data
@@ -114,10 +164,12 @@ def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: fl
     attention = attention_flops(shape, point.prompt) / deployment.tensor / machine.peak16
     dense, experts = token_flops(weights, deployment)
     shared = float(deployment.shares_experts) * weights.expert_layers
-    calls = (2 * shape.layers - shared) * (deployment.tensor > 1) + 2 * shared + (deployment.pipeline - 1)
+    calls = (2 * shape.layers - shared) * (deployment.tensor > 1) + (deployment.pipeline - 1)
     terms = {
         "first": first,
-        "share": 1.0 if first else _prompts(served, point, group) / float(deployment.pipeline),
+        "bound": bound,
+        "steps": steps,
+        "share": (_prompts(served, point, group) if prompts is None else prompts) / float(deployment.pipeline),
         "weights": dense_bytes(weights, deployment) / machine.bandwidth,
         "experts": expert_bytes(weights, deployment, batch) / machine.bandwidth,
         "cache": batch * context * held / machine.bandwidth,
@@ -135,6 +187,7 @@ def _observation(served: ServedRun, point: ServedPoint, source: str, seconds: fl
         "sequence": group,
         "expert_sequence": group * (weights.expert_layers > 0),
         "call": calls,
+        "exchange": 2 * shared,
         "step": 1.0,
         "moved": collective_seconds(unit, batch) + hand_over_seconds(unit, batch),
     }
@@ -238,16 +291,23 @@ class Fit:
         return constants
 
     def _residuals(self, x: Floats) -> Floats:
-        error = (np.log(times(self._table, self._constants(x))) - self._log) / self._noise
+        error = self._errors(np.log(times(self._table, self._constants(x))))
         # soft L1: squares of small errors, sizes of large ones
         return np.concatenate([np.sign(error) * np.sqrt(2 * (np.sqrt(1 + error * error) - 1)), x])
+
+    def _errors(self, logs: Floats) -> Floats:
+        """Return errors of logarithms of times over the noise [1]; none below a bound."""
+        error = (logs - self._log) / self._noise
+        return np.where((self._table["bound"] > 0) & (error < 0), 0.0, error)
 
     def _slopes(self, x: Floats) -> Floats:
         constants = self._constants(x)
         base = np.log(times(self._table, constants))
-        error = (base - self._log) / self._noise
+        error = self._errors(base)
+        below = (self._table["bound"] > 0) & (error <= 0)
         robust = np.sqrt(2 * (np.sqrt(1 + error * error) - 1))
         gain = np.where(np.abs(error) < 1e-6, 1.0, np.abs(error) / np.maximum(robust, 1e-12) / np.sqrt(1 + error**2))
+        gain = np.where(below, 0.0, gain)
         count, rows = len(NAMES), len(error)
         slopes = np.zeros((rows + len(x), len(x)))
         every = np.arange(rows)
@@ -338,4 +398,4 @@ def times(table: dict[str, Floats], constants: Any) -> Floats:
     prompt = (table["prompt"] + table["prompt_experts"] * by_name["grouped"]) * matrix
     prompt = prompt + table["attention"] * by_name["attention"] + table["prompt_moved"]
     prompt = np.maximum(prompt, table["prompt_layers"] * by_name["prompt_layer"])
-    return np.asarray(total + table["share"] * prompt + table["first"] * by_name["first"])
+    return np.asarray(table["steps"] * total + table["share"] * prompt + table["first"] * by_name["first"])

@@ -16,7 +16,7 @@ from ffplan.inputs.part_ids import meant
 from ffplan.results.serving_runs import BenchmarkRun
 from ffplan.studies.serve.setup import engine_of
 from ffplan.validation.serving_cases import ServingRun
-from ffplan.validation.serving_replay import serve_run
+from ffplan.validation.serving_replay import own_links, serve_run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -113,7 +113,8 @@ class StatedRun:
             "columns": tuple(columns),
             "points": (tuple(columns.values()),),
         }
-        return serve_run(ServingRun.model_validate(fields), self.model, setup.accelerator, setup.library, setup.engine)
+        links = own_links(setup.accelerator, setup.library)
+        return serve_run(ServingRun.model_validate(fields), self.model, setup.accelerator, setup.engine, links)
 
 
 def finding_at(run: BenchmarkRun, message: str, remedy: str) -> Finding:

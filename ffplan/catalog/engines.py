@@ -55,6 +55,8 @@ class EngineRates(Frozen):
     """Time more of a sequence of a model with experts [s]."""
     call: DurationFigure
     """Latency of a collective within a step [s]."""
+    exchange: DurationFigure
+    """Latency of a dispatch or a combine of tokens to experts within a step [s]."""
     step: DurationFigure
     """Time of a step whatever is in it [s]."""
     first: DurationFigure

@@ -114,7 +114,7 @@ class Examined:
         """
         if self.study.design.serving is None:
             return None, "the design has no `serving`"
-        from ffplan.studies.serve.setup import ServeError
+        from ffplan.studies.serve.links import ServeError
         from ffplan.studies.serve.stated import stated_report
 
         try:

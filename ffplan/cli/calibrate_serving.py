@@ -137,7 +137,7 @@ def calibrate_serving(
     from ffplan.interop.served.read import read_results
     from ffplan.report.calibrate_serving import serving_document
     from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
-    from ffplan.studies.serve.setup import ServeError
+    from ffplan.studies.serve.links import ServeError
 
     parts = Catalog(catalog or ())
     request = ServingRequest(

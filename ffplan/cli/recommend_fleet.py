@@ -118,9 +118,10 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
     from ffplan.serving.load import Requests
     from ffplan.studies.fleet.target import AIMS, FleetTarget
     from ffplan.studies.serve.answer import refuse_precisions
+    from ffplan.studies.serve.links import ServeError
     from ffplan.studies.serve.loads import Load
     from ffplan.studies.serve.serve import targets_of
-    from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of
+    from ffplan.studies.serve.setup import PlanRequest, engine_of
 
     (rate, peak), (isl, osl), (ttft, tpot, at), (software, precision, kv) = (
         asked.rate,

@@ -21,6 +21,8 @@ from ffplan.cli.serve_options import (
     ChunkOption,
     ConcurrencyOption,
     DataOption,
+    DecodeOption,
+    DisaggregateOption,
     EachOption,
     EngineOption,
     ExpertOption,
@@ -32,6 +34,7 @@ from ffplan.cli.serve_options import (
     OutputLengthOption,
     PipelineOption,
     PrecisionOption,
+    PrefillOption,
     PrefixOption,
     PromptOption,
     RateOption,
@@ -44,11 +47,12 @@ from ffplan.cli.serve_options import (
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
+    from ffplan.inputs.pool_plans import PoolPlan
     from ffplan.results.serving import ServeReport
     from ffplan.serving.load import Requests
     from ffplan.studies.serve.answer import ServeQuestion
+    from ffplan.studies.serve.links import Fleet
     from ffplan.studies.serve.loads import Trace
-    from ffplan.studies.serve.setup import Fleet
 
 _WHO = "ffplan serve"
 _MOST_ROWS = 64
@@ -65,7 +69,7 @@ def _fleet(
     """
     from ffplan.catalog.parts import Accelerator
     from ffplan.catalog.store import Catalog
-    from ffplan.studies.serve.setup import Fleet, fleet_of
+    from ffplan.studies.serve.links import Fleet, fleet_of
 
     if (design is None) == (accelerator is None):
         what = "name a design, or --accelerator and --gpus" if design is None else "--accelerator replaces a design"
@@ -229,6 +233,9 @@ def serve(
     tpot: EachOption = None,
     at: AtOption = "p99",
     search: SearchOption = False,
+    prefill: PrefillOption = None,
+    decode: DecodeOption = None,
+    disaggregate: DisaggregateOption = False,
     seed: SeedOption = 0,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -244,7 +251,7 @@ def serve(
     options = dict(locals())
     from ffplan.report.serve import serve_document
     from ffplan.studies.serve.answer import answer
-    from ffplan.studies.serve.setup import ServeError
+    from ffplan.studies.serve.links import ServeError
 
     requests = _trace(lengths, trace)
     try:
@@ -317,7 +324,33 @@ def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> S
         data=options["dp"],
         chunk=options["chunk"],
     )
-    return ServeQuestion(model=part, engine=used, request=request, task=task, search=options["search"])
+    return ServeQuestion(
+        model=part,
+        engine=used,
+        request=request,
+        task=task,
+        search=options["search"],
+        pools=_pools(options["prefill"], options["decode"], sought=options["disaggregate"]),
+        disaggregate=options["disaggregate"],
+    )
+
+
+def _pools(prefill: Any, decode: Any, *, sought: bool) -> tuple[PoolPlan, PoolPlan] | None:
+    """Return plans of pools; None without any.
+
+    Raises:
+        UsageError: if one is malformed, or missing.
+    """
+    from ffplan.inputs.pool_plans import pool_of
+
+    if prefill is None and decode is None:
+        return None
+    if prefill is None or decode is None:
+        missing = "--prefill" if prefill is None else "--decode"
+        raise UsageError(f"{_WHO}: pools are two; add {missing}, such as {missing} 1xTP8")
+    if sought:
+        raise UsageError(f"{_WHO}: --disaggregate seeks what --prefill and --decode say; write one of the two")
+    return pool_of(prefill, f"{_WHO}: --prefill"), pool_of(decode, f"{_WHO}: --decode")
 
 
 def _finish(report: ServeReport) -> None:

@@ -120,3 +120,15 @@ AtOption = Annotated[
 SearchOption = Annotated[
     bool, typer.Option("--search", help="Search plans: TP, PP, EP, DP, precision, chunk and concurrency.")
 ]
+PrefillOption = Annotated[
+    str | None,
+    typer.Option(
+        "--prefill", metavar="PLAN", help="Copies that compute prompts only, such as 4xTP8, 2xDEP4; needs --decode."
+    ),
+]
+DecodeOption = Annotated[
+    str | None, typer.Option("--decode", metavar="PLAN", help="Copies that decode only, such as 1xDEP32.")
+]
+DisaggregateOption = Annotated[
+    bool, typer.Option("--disaggregate", help="Seek pools for prefill and for decoding: plans, copies and ratio.")
+]

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.engines import CachePrecision, ServedPrecision
 from ffplan.inputs.model import Count, Frozen, Text
 from ffplan.inputs.part_ids import ModelId
+from ffplan.inputs.pool_plans import PoolText
 from ffplan.inputs.request_rates import RequestRate
 
 
@@ -42,6 +43,25 @@ class Serving(Frozen):
     """Attention groups, which share experts."""
     chunk: Count | None = None
     """Most tokens of a step; the engine's if omitted."""
+
+    prefill: PoolText | None = None
+    """Copies that compute prompts only, such as `4xTP8`; needs `decode`."""
+    decode: PoolText | None = None
+    """Copies that decode only, such as `1xDEP32`."""
+
+    @model_validator(mode="after")
+    def _two_pools(self) -> Serving:
+        given = [name for name in ("tp", "pp", "ep", "dp") if getattr(self, name) is not None]
+        wrong = None
+        if (self.prefill is None) != (self.decode is None):
+            field = "prefill" if self.decode is None else "decode"
+            wrong = (field, "pools are two: `prefill` and `decode`", "write both, such as 4xTP8 and 1xDEP32")
+        elif self.prefill is not None and given:
+            wrong = (given[0], f"`{given[0]}` has no effect beside `prefill` and `decode`", "leave it out")
+        if wrong:
+            context = {"rule": "design-serving", "message": wrong[1], "remedy": wrong[2], "field": wrong[0]}
+            raise PydanticCustomError("rule", "{message}", context)
+        return self
 
     @model_validator(mode="after")
     def _one_load(self) -> Serving:

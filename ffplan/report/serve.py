@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, plural
+from ffplan.base.formatting import number, percent, plural, stored
 from ffplan.report.document import Body, Document, Grid, Lines, Remarks, recalled
-from ffplan.report.first.serve import plan_text, serve_screen, verdict
+from ffplan.report.first.serve import deployed_text, plan_text, pool_text, serve_screen, verdict
 
 if TYPE_CHECKING:
     from ffplan.report.document import Block
-    from ffplan.results.serving import Latency, ServeReport, ServeRow
+    from ffplan.results.serving import Latency, ServePools, ServeReport, ServeRow
 
 _MILLI = 1e3
 
@@ -74,6 +74,21 @@ def _memory(report: ServeReport) -> Lines:
     )
 
 
+def _pools(report: ServeReport, pools: ServePools) -> Lines:
+    moved, busy = pools.transfer, report.rows[report.best].prefill_busy
+    rate = f"{number(moved.gbyte_s, 3)} GB/s an accelerator, bound by {moved.link}"
+    left = f", {percent(moved.fabric_share)} of its own links" if moved.fabric_share < 1 else ""
+    return Lines(
+        "Pools",
+        (
+            ("prefill", f"{pool_text(pools.prefill)}, {percent(busy or 0.0)} busy"),
+            ("decode", pool_text(pools.decode)),
+            ("keys and values", f"{stored(moved.bytes)} a prompt, {number(moved.seconds * _MILLI, 3)} ms after it"),
+            ("rate", rate + left),
+        ),
+    )
+
+
 def _choices(report: ServeReport) -> Grid:
     rows = tuple(
         (
@@ -92,9 +107,11 @@ def _choices(report: ServeReport) -> Grid:
 def _body(report: ServeReport) -> Body:
     where = report.design or report.accelerator
     basis = f"{plural(report.runs, 'row')} on it" if report.calibrated_on else "other accelerators"
-    title = f"{where}: {report.model} on {report.engine}, {plan_text(report.plan)}, constants from {basis}"
+    title = f"{where}: {report.model} on {report.engine}, {deployed_text(report)}, constants from {basis}"
     blocks: list[Block] = [Remarks(verdict(report)), _loads(report), _step(report.rows[report.best]), _money(report)]
     blocks.append(_memory(report))
+    if report.pools is not None:
+        blocks.append(_pools(report, report.pools))
     if report.choices:
         blocks.append(_choices(report))
     blocks.append(Lines("Assumptions", tuple(("", text) for text in report.assumptions)))

@@ -80,7 +80,7 @@ class ServeRow:
     """Serving at one load."""
 
     concurrency: float
-    """Requests under way on a copy [1]."""
+    """Requests under way on a copy, or on a unit of pools [1]."""
     rate_s: float
     """Requests a second over all copies [1/s]."""
     ttft_s: Latency
@@ -106,6 +106,8 @@ class ServeRow:
     """The same for people."""
     parts: tuple[TokenPart, ...]
     """Parts of a token's time, the largest first."""
+    prefill_busy: float | None
+    """Prompts over those that the prefill pool can compute [1]; null where prompts share the copies that decode."""
     meets: bool | None
     """True if the load meets the targets; null without any."""
     power_w: float | None
@@ -155,6 +157,44 @@ class ServeMemory:
     """Activations, graphs and communication."""
     cache_gib: float
     """Room for keys and values."""
+
+
+@record
+class ServePool:
+    """Copies of a model that compute prompts only, or decode only."""
+
+    copies: int
+    """Copies in a unit."""
+    plan: ServePlan
+    """Plan of each."""
+
+
+@record
+class ServeTransfer:
+    """Keys and values on their way from prefill to decoding."""
+
+    bytes: float
+    """Bytes of a prompt that reach the copy that decodes [byte]."""
+    seconds: float
+    """Time that they still take once the prompt is computed [s]."""
+    gbyte_s: float
+    """Rate of an accelerator while all send [GB/s]."""
+    fabric_share: float
+    """That rate over the one that the accelerator's own links would carry [1]."""
+    link: str
+    """Link that binds: the accelerator's own, or the busiest one of the fabric."""
+
+
+@record
+class ServePools:
+    """Prefill and decoding on accelerators of their own."""
+
+    prefill: ServePool
+    """Copies that compute prompts."""
+    decode: ServePool
+    """Copies that decode."""
+    transfer: ServeTransfer
+    """Keys and values between them."""
 
 
 @record
@@ -214,9 +254,11 @@ class ServeReport(Result):
     engine: str
     """Catalogue id of the engine."""
     plan: ServePlan
-    """Plan of one copy."""
+    """Plan of one copy; of one that decodes where prefill is apart."""
+    pools: ServePools | None
+    """Pools of a unit; null where prompts share the copies that decode."""
     copies: int
-    """Copies of the model."""
+    """Copies of the model, or units of pools."""
     idle: int
     """Accelerators that no copy uses."""
     prompt_tokens: float

@@ -127,13 +127,27 @@ def queue_wait(utilisation: Number, service: Number, most: Number, variation: Nu
     return minimum(variation * utilisation * service / (2 * free), most * service / 2)
 
 
-def _step(served: Served, requests: Requests, sequences: Number) -> StepTime:
-    """Return a decoding step in the middle of the answers."""
+def middle_step(served: Served, requests: Requests, sequences: Number) -> StepTime:
+    """Return a decoding step in the middle of the answers.
+
+    Args:
+        served: the model on its deployment.
+        requests: lengths of the requests.
+        sequences: sequences of one attention group that decode [1].
+    """
     return step_time(served, sequences, requests.prompt + requests.output / 2, 1 + requests.drafted)
 
 
-def _token_seconds(step: StepTime, requests: Requests) -> Number:
-    """Return the time of a token without prompts [s]: a step and its draft over the tokens that it yields."""
+def token_seconds(step: StepTime, requests: Requests) -> Number:
+    """Return the time of a token without prompts.
+
+    Args:
+        step: the step.
+        requests: what a draft proposes.
+
+    Returns:
+        Seconds [s]: a step and its draft over the tokens that it yields.
+    """
     yielded = tokens_a_step(requests.drafted, requests.accepted)
     return step.total * (1 + requests.draft * requests.drafted) / yielded
 
@@ -169,7 +183,7 @@ def closed_loop(
     group = concurrency / served.deployment.data
     running = minimum(maximum(group, 1.0), maximum(room, 1.0))
     others = maximum(running - 1, 0.0)
-    loop = _Loop(
+    loop = Loop(
         served=served,
         requests=requests,
         prompt=prompt_seconds(served, requests.computed, requests.shared),
@@ -205,8 +219,8 @@ def closed_loop(
 
 
 @record
-class _Loop:
-    """What stays while the sequences that decode are sought."""
+class Loop:
+    """Requests of an attention group: what stays while the sequences that decode are sought."""
 
     served: Served
     requests: Requests
@@ -237,11 +251,11 @@ class _Balance:
     first: Number
 
 
-def _balance(loop: _Loop, decoding: Number) -> _Balance:
+def _balance(loop: Loop, decoding: Number) -> _Balance:
     """Return rates and times with a number of sequences that decode."""
     served, requests, later = loop.served, loop.requests, loop.later
-    step = _step(served, requests, maximum(decoding, 1.0))
-    token = _token_seconds(step, requests)
+    step = middle_step(served, requests, maximum(decoding, 1.0))
+    token = token_seconds(step, requests)
     # a pipeline computes prompts of others in its other stages
     stage = loop.prompt / served.deployment.pipeline
     share = requests.computed / requests.chunk
@@ -249,19 +263,31 @@ def _balance(loop: _Loop, decoding: Number) -> _Balance:
     rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / share))
     service = loop.prompt + maximum(share, 1.0) * step.total
     most = 1 / (stage + share * token)
-    serial = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
-    # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
-    shared = loop.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * stage)
-    crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, loop.others, loop.variation)
-    queue = maximum(minimum(serial, shared), crowded)
     step_wait = loop.residual * minimum(rate * service + decoding, 1.0) * step.total
     return _Balance(
         step=step,
         token=token,
         rate=rate,
         most=most,
-        first=served.rates.first + queue + step_wait + service,
+        first=served.rates.first + prompt_wait(loop, rate, most, service) + step_wait + service,
     )
+
+
+def prompt_wait(loop: Loop, rate: Number, most: Number, service: Number) -> Number:
+    """Return the mean wait of a prompt for others [s].
+
+    Args:
+        loop: what stays.
+        rate: prompts a second of a group [1/s].
+        most: the same as they leave time for [1/s].
+        service: time of a prompt with the steps that carry it [s].
+    """
+    stage = loop.prompt / loop.served.deployment.pipeline
+    serial = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
+    # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
+    shared = loop.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * stage)
+    crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, loop.others, loop.variation)
+    return maximum(minimum(serial, shared), crowded)
 
 
 def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ffplan.base.array_math import Number, choose, maximum
 from ffplan.base.record import record
 
@@ -58,12 +60,24 @@ class Rates:
     """Time more of a sequence of a model with experts: sorting and gathering tokens [s]."""
     call: Number
     """Latency of a collective within a step [s]."""
+    exchange: Number
+    """Latency of a dispatch or a combine within a step, at which attention groups also wait for each other [s]."""
     step: Number
     """Time of a step whatever is in it [s]."""
     first: Number
     """Time of a request outside steps: HTTP, tokens, transport of the first answer [s]."""
     prompt_layer: Number
     """Least time of a layer, or of its experts, in a step with a prompt: the host launches every kernel [s]."""
+
+
+def on_network(rates: Rates, latency: Number) -> Rates:
+    """Return constants for groups whose collectives take a time of their own.
+
+    Args:
+        rates: constants of the engine.
+        latency: time of a small collective of the group [s]; 0 where the engine's own holds.
+    """
+    return replace(rates, call=maximum(rates.call, latency), exchange=maximum(rates.exchange, latency))
 
 
 @record

@@ -46,3 +46,27 @@ def accelerator_power(
     shares = engine.power
     serving = shares.base.value + shares.memory.value * minimum(reads, 1.0) + shares.compute.value * products
     return (shares.idle.value * (1 - active) + active * minimum(serving, 1.0)) * accelerator.power.value
+
+
+def prompt_power(engine: Engine, accelerator: Accelerator, busy: Number) -> Number:
+    """Return the mean power of an accelerator that computes prompts only.
+
+    Args:
+        engine: its shares of power.
+        accelerator: its thermal design power.
+        busy: fraction of the time that prompts are computed [1].
+
+    Returns:
+        Power [W]; 0 if the accelerator's is unknown.
+
+    Equation:
+        TDP (idle (1 - busy) + busy min(1, base + compute))
+
+    Source:
+        As `accelerator_power`, with GEMMs all the time.
+    """
+    if accelerator.power is None:
+        return 0.0
+    shares = engine.power
+    working = minimum(shares.base.value + shares.compute.value, 1.0)
+    return (shares.idle.value * (1 - busy) + working * busy) * accelerator.power.value

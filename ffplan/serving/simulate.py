@@ -143,7 +143,7 @@ def pace_of(
     )
 
 
-class _Run:
+class Run:
     """State of a run."""
 
     def __init__(self, pace: Pace, arrivals: Arrivals, room: Room, chunk: float) -> None:
@@ -151,8 +151,8 @@ class _Run:
 
         self.pace, self.arrivals, self.chunk = pace, arrivals, chunk
         self.room, self.most, self.whole = room.tokens, room.most, room.whole
-        self.prompts = [float(tokens) for tokens in arrivals.prompts]
-        self.outputs = [max(float(tokens), 1.0) for tokens in arrivals.outputs]
+        self.prompts: list[float] = np.asarray(arrivals.prompts, dtype=float).tolist()
+        self.outputs: list[float] = np.maximum(np.asarray(arrivals.outputs, dtype=float), 1.0).tolist()
         self.count = len(self.prompts)
         self.started = [0.0] * self.count
         self.first = np.zeros(self.count)
@@ -190,10 +190,26 @@ class _Run:
                 return
             self.waiting.popleft()
             self.held += tokens
-            self.pending += prompt
             self.admitted += 1
             self.turn[request] = self.admitted
-            self.filling.append([request, prompt])
+            self._enter(request, prompt)
+
+    def _enter(self, request: int, prompt: float) -> None:
+        """Let a request with room have its prompt computed."""
+        self.pending += prompt
+        self.filling.append([request, prompt])
+
+    def _decoding(self, request: int, prompt: float, made: float) -> None:
+        """Let a request decode from here on.
+
+        Args:
+            request: its position.
+            prompt: tokens whose keys and values it holds [1].
+            made: tokens of its answer so far [1].
+        """
+        self.context += prompt
+        self.base[request], self.since[request] = prompt, self.steps
+        heappush(self.ends, (self.steps + max(self.outputs[request] - made, 0.0) / self.pace.yielded, request))
 
     def _evict(self) -> None:
         """Take the memory of the youngest sequences that decode until the rest has room."""
@@ -239,19 +255,23 @@ class _Run:
                 self.first[request] = self.now
             # the pass over the prompt yields a token itself
             made, prompt = self.made[request] + 1.0, self.prompts[request] + self.made[request]
-            self.context += prompt
             self.pending -= prompt
-            self.base[request], self.since[request] = prompt, self.steps
-            heappush(self.ends, (self.steps + max(self.outputs[request] - made, 0.0) / self.pace.yielded, request))
+            self._decoding(request, prompt, made)
         self._end()
         self._evict()
+
+    def _to_end(self) -> float:
+        """Return the steps until the next sequence ends [1]."""
+        from math import ceil
+
+        return max(float(ceil(self.ends[0][0] - self.steps - 1e-9)), 0.0)
 
     def _decode(self, until: float) -> None:
         """Run steps until the next sequence ends, or a request arrives at `until`."""
         from math import ceil, sqrt
 
         sequences = len(self.ends)
-        steps = max(float(ceil(self.ends[0][0] - self.steps - 1e-9)), 0.0)
+        steps = self._to_end()
         flat = self.pace.base[sequences] + self.context * self.pace.context
         growth = sequences * self.pace.yielded * self.pace.context
         if until < float("inf"):
@@ -278,8 +298,12 @@ class _Run:
             _, request = heappop(self.ends)
             self.ended[request] = self.now
             self._leave(request)
-            if self.arrivals.times is None:
-                self._arrive()
+            self._complete(request)
+
+    def _complete(self, request: int) -> None:  # noqa: ARG002
+        """Let another request take the place of one that ended, in a closed loop."""
+        if self.arrivals.times is None:
+            self._arrive()
 
     def run(self) -> None:
         """Run until all requests have ended."""
@@ -316,7 +340,7 @@ def simulate(pace: Pace, arrivals: Arrivals, room: Room, *, chunk: float, first:
     """
     import numpy as np
 
-    run = _Run(pace, arrivals, room, chunk)
+    run = Run(pace, arrivals, room, chunk)
     run.run()
     started = np.asarray(run.started)
     outputs = np.maximum(np.asarray(run.outputs) - 1, 1.0)

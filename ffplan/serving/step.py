@@ -100,7 +100,7 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
 
     Equation:
         2 L (call + 2 (t - 1) / t x tokens h 2 / link) for t > 1; where attention groups share experts, dispatch and
-        combine take the place of the second in L_e layers: 2 (call + r tokens / t h bytes / link), r = (e - 1)
+        combine take the place of the second in L_e layers: 2 (exchange + r tokens / t h bytes / link), r = (e - 1)
         (1 - (1 - 1 / e)^k) ranks a token on average; out at the width of activations, back at 16 bit
 
     Source:
@@ -115,7 +115,7 @@ def collective_seconds(served: Served, tokens: Number) -> Number:
     reached = (ranks - 1) * (1 - (1 - 1 / ranks) ** served.weights.top_k)
     # out at 1 byte if activations are quantised, else 2; back at 2: on average of the two calls
     width = 2 - 0.5 * deployment.quantised
-    moved = served.rates.call + reached * tokens / tensor * hidden * width / machine.link
+    moved = served.rates.exchange + reached * tokens / tensor * hidden * width / machine.link
     return split + 2 * shared * moved
 
 

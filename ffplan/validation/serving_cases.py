@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 from ffplan.catalog.engines import CachePrecision, ServedPrecision
 from ffplan.catalog.evidence import Source
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
+from ffplan.validation.communication_cases import System
 
 Column = Literal[
     "concurrency", "batch", "prompt", "output", "ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s", "power_w"
@@ -19,11 +20,34 @@ of a whole batch, power of all accelerators."""
 ServingLoad = Literal["closed", "offline", "static"]
 """Requests under way at a fixed number; all queued at once; one batch from prompt to last token."""
 Open = Literal[
-    "version", "engine", "deployment", "batch", "cache", "lengths", "memory", "prompt", "statistic", "speculation"
+    "version",
+    "engine",
+    "deployment",
+    "batch",
+    "cache",
+    "lengths",
+    "memory",
+    "network",
+    "prompt",
+    "statistic",
+    "speculation",
 ]
 """What a source leaves open, and the row assumes."""
 MEASURED = ("ttft_ms", "tpot_ms", "itl_ms", "tokens_s", "latency_s")
 """Columns that are measured."""
+
+
+class PromptPool(Frozen):
+    """Copies that compute prompts, on accelerators of their own."""
+
+    copies: Count = 1
+    """Copies of the model."""
+    tensor: Count = 1
+    """Tensor parallelism of each."""
+    data: Count = 1
+    """Attention groups of each."""
+    expert: Count = 1
+    """Expert parallelism of each."""
 
 
 class ServingRun(Frozen):
@@ -35,6 +59,8 @@ class ServingRun(Frozen):
     """Catalogue id of the model."""
     accelerator: Identifier
     """Catalogue id of the accelerator."""
+    system: System | None = None
+    """Nodes and network that join the accelerators; one scale-up network if omitted."""
     engine: Identifier
     """Catalogue id of the engine."""
     version: Text
@@ -53,6 +79,10 @@ class ServingRun(Frozen):
     """Attention groups."""
     expert: Count = 1
     """Expert parallelism."""
+    copies: Count = 1
+    """Copies of the model that decode; more than one only with `prefill`."""
+    prefill: PromptPool | None = None
+    """Copies that compute prompts where others decode; the plan above is that of a copy that decodes."""
     speculation: Literal["mtp", "draft", "ngram"] | None = None
     """Speculative decoding; no row with it is modelled, since none gives the acceptance."""
     memory: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -86,6 +116,8 @@ class ServingRun(Frozen):
             wrong = ("points", "a number is not above 0", "leave out points without a measured value")
         elif not set(self.columns) & set(MEASURED):
             wrong = ("columns", "no column is measured", f"write one of {', '.join(MEASURED)}")
+        elif (self.prefill is not None or self.copies > 1) and not self._apart():
+            wrong = ("prefill", "pools need a closed load with `prefill` and concurrency", "correct the run")
         elif not load and self.load != "offline":
             wrong = ("columns", "no column gives the load", "write `concurrency` or `batch`")
         elif not all(getattr(self, name) is not None or name in self.columns for name in ("prompt", "output")):
@@ -95,6 +127,9 @@ class ServingRun(Frozen):
             context = {"rule": "serving-cases", "message": message, "remedy": remedy, "field": field}
             raise PydanticCustomError("rule", "{message}", context)
         return self
+
+    def _apart(self) -> bool:
+        return self.prefill is not None and self.load == "closed" and "concurrency" in self.columns
 
 
 class ServingFile(Frozen):

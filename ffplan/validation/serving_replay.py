@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ffplan.base.array_math import minimum
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
@@ -24,23 +25,30 @@ from ffplan.serving.hardware import (
 )
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
+from ffplan.serving.plan import on_network
+from ffplan.serving.pools import Pools, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
-from ffplan.serving.run import run_requests
+from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import Arrivals
 from ffplan.serving.step import Served, prompt_seconds, step_time
-from ffplan.validation.serving_cases import ServingFile, ServingRun
+from ffplan.studies.serve.links import GroupLink, timed_link
+from ffplan.validation.measured_system import CaseParts
+from ffplan.validation.serving_cases import PromptPool, ServingFile, ServingRun
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from ffplan.catalog.store import Catalog
     from ffplan.inputs.document import Document
     from ffplan.serving.plan import Rates
+    from ffplan.serving.simulate import Times
 
 _REQUESTS = 10
 """Requests of a benchmark for each that is under way, as InferenceX runs."""
 _MOST_REQUESTS = 3000
 """Most requests of a replayed run; its latencies are steady long before."""
+_MOST_APART = 2000
+"""The same with prefill and decoding apart."""
 UNITS = {
     "ttft_ms": "ttft_ms",
     "tpot_ms": "tpot_ms",
@@ -64,6 +72,10 @@ class ServedRun:
     use: MemoryUse
     own: bool
     """True if the engine's constants rest on runs on this accelerator."""
+    pools: Pools | None = None
+    """Prefill and decoding, where they are apart."""
+    prefill_use: MemoryUse | None = None
+    """Memory of an accelerator that computes prompts, where others decode."""
 
 
 def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tuple[str | int, ...]) -> ServedRun:
@@ -79,36 +91,74 @@ def served_run(run: ServingRun, catalog: Catalog, document: Document, path: tupl
     if model.transformer is None:
         what = f"`{run.model}` is no transformer"
         raise InputError(document.finding("serving-cases", (*path, "model"), what, "name a transformer"))
-    return serve_run(run, model, accelerator, library, engine)
+    links = _links(run, accelerator, library, CaseParts(catalog, document), path)
+    return serve_run(run, model, accelerator, engine, links)
 
 
-def serve_run(run: ServingRun, model: Model, accelerator: Accelerator, library: Library, engine: Engine) -> ServedRun:
+def _links(
+    run: ServingRun, accelerator: Accelerator, library: Library, parts: CaseParts, path: tuple[str | int, ...]
+) -> Callable[[int], GroupLink]:
+    """Return the collectives of a group by its ranks, on a run's nodes and network."""
+    system = run.system
+    if system is None:
+        return own_links(accelerator, library)
+
+    def timed(ranks: int) -> GroupLink:
+        job = parts.job(system, (ranks,), path)
+        return timed_link(library, job, ranks, job.host.domain_gpus)
+
+    return timed
+
+
+def own_links(accelerator: Accelerator, library: Library) -> Callable[[int], GroupLink]:
+    """Return the collectives of a group of any size in an accelerator's own scale-up network.
+
+    Args:
+        accelerator: the accelerator.
+        library: its communication library.
+    """
+    own = GroupLink(group_link(accelerator, library))
+    return lambda _: own
+
+
+def serve_run(
+    run: ServingRun, model: Model, accelerator: Accelerator, engine: Engine, links: Callable[[int], GroupLink]
+) -> ServedRun:
     """Return a run with its parts.
 
     Args:
+        run: the run.
         model: a transformer.
-        library: communication library of the accelerator.
+        accelerator: the accelerator.
+        engine: the engine.
+        links: collectives of a group by its ranks.
     """
     assert model.transformer is not None
     shape, computed = model.transformer, compute_precision(accelerator, run.precision)
     speed = engine_speed(engine, accelerator, run.precision)
-    deployment = deployment_of(
-        shape,
-        run.precision,
-        cache_precision(engine, run.precision, run.cache),
-        computed,
-        tensor=run.tensor,
-        pipeline=run.pipeline,
-        data=run.data,
-        expert=run.expert,
-    )
-    served = Served(
-        shape=shape,
-        weights=model_weights(shape),
-        deployment=deployment,
-        machine=machine_of(accelerator, run.precision, group_link(accelerator, library)),
-        rates=speed.rates,
-    )
+
+    def copy(plan: ServingRun | PromptPool, pipeline: int = 1) -> Served:
+        deployment = deployment_of(
+            shape,
+            run.precision,
+            cache_precision(engine, run.precision, run.cache),
+            computed,
+            tensor=plan.tensor,
+            pipeline=pipeline,
+            data=plan.data,
+            expert=plan.expert,
+        )
+        link = links(int(deployment.expert_gpus))
+        return Served(
+            shape=shape,
+            weights=model_weights(shape),
+            deployment=deployment,
+            machine=machine_of(accelerator, run.precision, link.rate),
+            rates=on_network(speed.rates, link.latency),
+        )
+
+    served = copy(run, run.pipeline)
+    prefill = copy(run.prefill) if run.prefill is not None else None
     return ServedRun(
         run=run,
         served=served,
@@ -116,6 +166,20 @@ def serve_run(run: ServingRun, model: Model, accelerator: Accelerator, library: 
         computed=computed,
         use=memory_use(served, engine, run.memory),
         own=speed.runs > 0,
+        pools=None if prefill is None else _pools(run, prefill, served),
+        prefill_use=None if prefill is None else memory_use(prefill, engine, run.memory),
+    )
+
+
+def _pools(run: ServingRun, prefill: Served, decode: Served) -> Pools:
+    """Return prefill and decoding apart; keys and values move at the rate of a group's collectives."""
+    assert run.prefill is not None
+    return Pools(
+        prefill=prefill,
+        decode=decode,
+        prefills=run.prefill.copies,
+        decodes=run.copies,
+        rate=minimum(prefill.machine.link, decode.machine.link),
     )
 
 
@@ -171,10 +235,30 @@ def _closed(served: ServedRun, point: ServedPoint) -> dict[str, float]:
     run = served.run
     group = max(round(point.load / run.data), 1)
     count = min(_REQUESTS * group, max(_MOST_REQUESTS, 3 * group))
+    arrivals = _drawn(run, point, count, group)
+    return _statistics(run, run_requests(served.served, served.use, _requests(served, point), arrivals))
+
+
+def _apart(served: ServedRun, point: ServedPoint) -> dict[str, float]:
+    """Return latencies of a run with prefill and decoding apart, all of whose first requests come at once."""
+    run, pools, use = served.run, served.pools, served.prefill_use
+    assert pools is not None
+    assert use is not None
+    under_way = max(round(point.load / slices(pools)), 1)
+    count = min(_REQUESTS * under_way, max(_MOST_APART, 3 * under_way))
+    arrivals = _drawn(run, point, count, under_way)
+    times = run_pools(pools, (use, served.use), _requests(served, point), arrivals, begun=False)
+    return _statistics(run, times)
+
+
+def _drawn(run: ServingRun, point: ServedPoint, count: int, under_way: int) -> Arrivals:
+    """Return requests with lengths drawn as the client draws them."""
     draw = np.random.default_rng(0)
     lengths = draw.uniform(run.shortest, 1.0, (2, count)) / (0.5 * (1 + run.shortest))
-    arrivals = Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, group)
-    times = run_requests(served.served, served.use, _requests(served, point), arrivals)
+    return Arrivals(lengths[0] * point.prompt, np.round(lengths[1] * point.output), None, under_way)
+
+
+def _statistics(run: ServingRun, times: Times) -> dict[str, float]:
     statistic = np.mean if run.statistic == "mean" else np.median
     return {"ttft_ms": float(statistic(times.ttft)) * 1e3, "tpot_ms": float(statistic(times.tpot)) * 1e3}
 
@@ -213,12 +297,18 @@ def modelled(served: ServedRun, point: ServedPoint) -> dict[str, float]:
         return {"tokens_s": float(steady.rate) * point.output}
     if "batch" in run.columns:
         return _decoding(served, point)
+    if served.pools is not None:
+        return _apart(served, point)
     return _closed(served, point)
 
 
 def with_rates(served: ServedRun, rates: Rates) -> ServedRun:
     """Return a run with other constants of its engine."""
-    return replace(served, served=replace(served.served, rates=rates))
+    own = replace(served.served, rates=rates)
+    pools = served.pools
+    if pools is not None:
+        pools = replace(pools, decode=own, prefill=replace(pools.prefill, rates=rates))
+    return replace(served, served=own, pools=pools)
 
 
 def _whole(point: ServedPoint) -> float:
@@ -231,17 +321,24 @@ def signed_error(column: str, measured: float, model: float) -> float:
     return measured / model - 1 if column == "tokens_s" else model / measured - 1
 
 
+def _gpus(served: ServedRun) -> int:
+    """Return the accelerators of a run [1]."""
+    decoding = int(served.served.deployment.gpus) * served.run.copies
+    pools = served.pools
+    return decoding + (0 if pools is None else int(pools.prefill.deployment.gpus) * int(pools.prefills))
+
+
 def _row(file: ServingFile, served: ServedRun, point: ServedPoint, column: str, model: float) -> AccuracyRow:
     run, measured = served.run, _whole(point) if column == "e2e_s" else point[column]
     error = signed_error(column, measured, model)
     load = f"{point.load:,.0f}" if run.load != "offline" else "all"
-    assumed = {"deployment", "lengths", "prompt", "speculation"} & set(run.open)
+    assumed = {"batch", "deployment", "lengths", "network", "prompt", "speculation"} & set(run.open)
     kind = "estimated" if not served.own else "assumed" if assumed else "fitted"
     return AccuracyRow(
         source=file.id,
         case=run.id,
         what=f"{point.prompt:,.0f}/{point.output:,.0f} x {load}, {UNITS[column]}",
-        gpus=int(served.served.deployment.gpus),
+        gpus=_gpus(served),
         size_bytes=None,
         unit=UNITS[column],
         measured=measured,

@@ -14,6 +14,7 @@ from ffplan.catalog.store import Catalog
 from ffplan.serving.hardware import deployment_of
 from ffplan.serving.load import Requests, closed_loop, open_loop
 from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.pools import Pools, pools_loop, prefill_rate
 from ffplan.serving.step import Served, prompt_seconds, step_time
 from tests.unit.serving.conftest import MACHINE, RATES
 
@@ -88,3 +89,25 @@ def test_more_ranks_hold_no_more_weights(model: Served) -> None:
     held = weight_memory(model.weights, model.deployment)
     wider = replace(model.deployment, tensor=2 * model.deployment.tensor)
     assert 0 < weight_memory(model.weights, wider) <= held
+
+
+@given(
+    prefill=served(),
+    decode=served(),
+    copies=st.tuples(st.integers(1, 6), st.integers(1, 6)),
+    requests=REQUESTS,
+    concurrency=st.integers(1, 5_000),
+    room=st.integers(1, 500),
+)
+def test_pools_keep_the_law_of_little_and_more_of_anything_is_no_slower(
+    prefill: Served, decode: Served, copies: tuple[int, int], requests: Requests, concurrency: int, room: int
+) -> None:
+    prefill = replace(prefill, shape=decode.shape, weights=decode.weights)  # one model
+    unit = Pools(prefill=prefill, decode=decode, prefills=copies[0], decodes=copies[1], rate=50e9)
+    steady = pools_loop(unit, requests, float(concurrency), float(room))
+    assert float(steady.rate) * float(steady.latency(requests.output)) == pytest.approx(concurrency, rel=1e-2)
+    assert float(steady.rate) <= float(prefill_rate(unit, requests)) * (1 + 1e-9)
+    assert float(steady.decoding) <= room * (1 + 1e-9)
+    for more in ({"prefills": copies[0] + 1}, {"decodes": copies[1] + 1}, {"rate": 100e9}):
+        better = pools_loop(replace(unit, **more), requests, float(concurrency), float(room))
+        assert float(better.rate) >= float(steady.rate) * (1 - 1e-2)

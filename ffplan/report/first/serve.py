@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ffplan.base.formatting import number, percent, plural, power, ranged
+from ffplan.base.formatting import number, percent, plural, power, ranged, stored
 from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
-    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServeReport, ServeRow, ServeTargets
+    from ffplan.results.serving import Latency, ServeChoice, ServePlan, ServePool, ServeReport, ServeRow, ServeTargets
 
 _MILLI = 1e3
 _BLOCKS = "▁▂▃▄▅▆▇█"
@@ -23,15 +23,42 @@ def plan_text(plan: ServePlan) -> str:
     return f"{sizes or 'TP1'} {plan.precision}{cache}"
 
 
+def pool_text(pool: ServePool) -> str:
+    """Return copies and plan of a pool, such as 4 x TP8."""
+    plan = pool.plan
+    ways = (("TP", plan.tensor), ("PP", plan.pipeline), ("DP", plan.data), ("EP", plan.expert))
+    shared = plan.pipeline == 1 and plan.expert == plan.gpus > 1
+    both = "DEP" if plan.data == plan.expert else "TEP" if plan.tensor == plan.expert else ""
+    sizes = f"{both}{plan.expert}" if shared and both else " ".join(f"{name}{size}" for name, size in ways if size > 1)
+    return f"{pool.copies} x {sizes or 'TP1'}"
+
+
+def deployed_text(report: ServeReport) -> str:
+    """Return the plan of a report, or its pools."""
+    pools, plan = report.pools, report.plan
+    if pools is None:
+        return plan_text(plan)
+    cache = f", {plan.kv} cache" if plan.kv != "bf16" else ""
+    return f"{pool_text(pools.prefill)} prefill, {pool_text(pools.decode)} decode, {plan.precision}{cache}"
+
+
+def unit_gpus(report: ServeReport) -> int:
+    """Return the accelerators of a copy, or of a unit of pools [1]."""
+    if report.pools is None:
+        return report.plan.gpus
+    return sum(pool.copies * pool.plan.gpus for pool in (report.pools.prefill, report.pools.decode))
+
+
 def verdict(report: ServeReport) -> tuple[str, ...]:
     """Return the answer: what the copies serve, and what binds them."""
     row, targets = report.rows[report.best], report.targets
-    copies = plural(report.copies, "copy", "copies")
-    size = plural(report.plan.gpus, "GPU")
+    one = _one(report)
+    copies = plural(report.copies, one, "copies" if one == "copy" else "units")
+    size = plural(unit_gpus(report), "GPU")
     verb = "serves" if report.copies == 1 else "serve"
     served = f"{copies} of {size} {verb} {number(row.rate_s, 3)} requests a second"
     if targets is None:
-        most = f"{row.output_tokens_s:,.0f} tokens/s at {number(row.concurrency, 3)} requests a copy"
+        most = f"{row.output_tokens_s:,.0f} tokens/s at {number(row.concurrency, 3)} requests a {one}"
         first = f"{served}: {most}."
     else:
         within = limits_text(targets)
@@ -52,6 +79,10 @@ def limits_text(targets: ServeTargets) -> str:
     return f"{' and '.join(limits)} ({targets.at.upper()})"
 
 
+def _one(report: ServeReport) -> str:
+    return "copy" if report.pools is None else "unit"
+
+
 def _ends(report: ServeReport) -> str:
     largest = report.saturation
     what = {
@@ -59,7 +90,7 @@ def _ends(report: ServeReport) -> str:
         "sequences": "the engine's limit on sequences",
         "prompts": "prefill takes all the time",
     }[largest.cause]
-    return f"A copy saturates at {plural(round(largest.concurrency), 'request')}: {what}."
+    return f"A {_one(report)} saturates at {plural(round(largest.concurrency), 'request')}: {what}."
 
 
 def _spread(latency: Latency, scale: float, unit: str) -> str:
@@ -89,12 +120,16 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
         ("memory", f"{percent(row.kv.used)} of the KV cache", f"{report.memory.weights_gib:.0f} GiB of weights a GPU"),
         ("power", *_power(row)),
     ]
+    if report.pools is not None and row.prefill_busy is not None:
+        moved = report.pools.transfer
+        sent = f"{stored(moved.bytes)} of KV a prompt"
+        rows.append(("prefill pool", f"{percent(row.prefill_busy)} busy", sent))
     if row.cost is not None:
         paid = f"{number(row.cost.per_million_output, 3)} {report.currency} a million out"
         hour = f"GPU-hour {number(row.cost.accelerator_hour, 3)}"
         rows.append(("cost", paid, f"{number(row.cost.per_million_input, 3)} in, {hour}"))
     if len(report.rows) > 1:
-        ends = f"{report.rows[0].concurrency:,.0f} to {report.rows[-1].concurrency:,.0f} a copy"
+        ends = f"{report.rows[0].concurrency:,.0f} to {report.rows[-1].concurrency:,.0f} a {_one(report)}"
         rows.append(("TPOT by load", _curve(report), ends))
     return rows
 
@@ -102,17 +137,17 @@ def _figures(report: ServeReport, row: ServeRow) -> list[tuple[str, ...]]:
 def serve_screen(report: ServeReport) -> FirstScreen:
     """Return what is served within the targets, its latency, cost and what binds."""
     row = report.rows[report.best]
-    where = report.design or plural(report.copies * report.plan.gpus, report.accelerator, report.accelerator)
+    where = report.design or plural(report.copies * unit_gpus(report), report.accelerator, report.accelerator)
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
     parts = ", ".join(f"{part.label} {percent(part.share)}" for part in row.parts[:3])
     kin = "" if report.calibrated_on else f"no run of {report.engine} on {report.accelerator}. "
-    quick = "" if report.searched else "--search (other plans)"
+    quick = "" if report.searched or report.pools else "--search, --disaggregate (other plans)"
     plans = "; ".join(
         f"{plan_text(choice.plan)}: {choice.output_tokens_s_user:,.0f} a user, {choice.output_tokens_s_gpu:,.0f} a GPU"
         for choice in _spread_choices(report)
     )
     return FirstScreen(
-        head=f"{where} · {report.model} · {report.engine}, {plan_text(report.plan)} · {lengths}",
+        head=f"{where} · {report.model} · {report.engine}, {deployed_text(report)} · {lengths}",
         verdict=verdict(report),
         figures=tuple(_figures(report, row)),
         advice=(

@@ -18,9 +18,10 @@ from ffplan.studies.choose.first_designs import Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
 from ffplan.studies.fleet.capacity import Copy, stretch_of
+from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import scaled
-from ffplan.studies.serve.setup import ServeError, ServeSetup, default_precision, fleet_of, serve_setup
+from ffplan.studies.serve.setup import ServeSetup, default_precision, serve_setup
 
 if TYPE_CHECKING:
     from collections.abc import Callable

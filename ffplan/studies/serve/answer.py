@@ -8,21 +8,26 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
 from ffplan.catalog.models import Model
+from ffplan.inputs.pool_plans import PoolPlan
 from ffplan.inputs.suggest import did_you_mean
 from ffplan.serving.plan import CACHE_WIDTHS, WIDTHS
+from ffplan.studies.serve.apart import apart_setup, best_pools
+from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.search import search
 from ffplan.studies.serve.serve import ServeTask, serve
-from ffplan.studies.serve.setup import PlanRequest, ServeError, serve_setup
+from ffplan.studies.serve.setup import PlanRequest, serve_setup
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeReport
-    from ffplan.studies.serve.setup import Fleet
+    from ffplan.serving.load import Requests
+    from ffplan.studies.serve.links import Fleet
 
 DRAFTS = {"mtp": 0.05, "draft": 0.1, "ngram": 0.0}
 """Time of a drafted token as a fraction of a step: one layer of many, a model a tenth of the size, none (estimates)."""
 _MOST_DRAFTED = 64
 """Most tokens of a draft [1]."""
+_WAYS = {"tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
 _CHOSEN = ("precision", "tensor", "pipeline", "expert", "data", "chunk")
 
 
@@ -36,6 +41,10 @@ class ServeQuestion:
     task: ServeTask
     search: bool = False
     """True to search what the request leaves open."""
+    pools: tuple[PoolPlan, PoolPlan] | None = None
+    """Plans of pools that compute prompts and that decode."""
+    disaggregate: bool = False
+    """True to seek such pools."""
 
 
 def speculation(engine: Engine, kind: str, drafted: int, accepted: float) -> dict[str, float]:
@@ -81,6 +90,8 @@ def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
     """
     model, engine, request, task = asked.model, asked.engine, asked.request, asked.task
     refuse_precisions(request)
+    if asked.pools is not None or asked.disaggregate:
+        return _answer_apart(fleet, catalog, asked)
     if asked.search:
         space = search(
             catalog, model, engine, fleet, request=request, requests=task.load.requests, targets=task.targets
@@ -88,6 +99,31 @@ def answer(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
         best = max(space.choices, key=lambda found: found.output_tokens_s_gpu).plan
         request = replace(request, **{name: getattr(best, name) for name in _CHOSEN})
         task = replace(task, choices=space.choices, searched=space.points)
-    requests = replace(task.load.requests, chunk=request.chunk or engine.chunk.value)
+    requests = _chunked(asked, request)
     setup = serve_setup(catalog, model, engine, fleet, request=request, requests=requests)
+    return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))
+
+
+def _chunked(asked: ServeQuestion, request: PlanRequest) -> Requests:
+    """Return the requests with the tokens of a step."""
+    return replace(asked.task.load.requests, chunk=request.chunk or asked.engine.chunk.value)
+
+
+def _answer_apart(fleet: Fleet, catalog: Catalog, asked: ServeQuestion) -> ServeReport:
+    """Return the report of pools, as asked for or sought.
+
+    Raises:
+        ServeError: if a plan is given for both, or pools are impossible.
+    """
+    request, task = asked.request, asked.task
+    given = [f"--{option}" for name, option in _WAYS.items() if getattr(request, name) is not None]
+    if given or asked.search:
+        option = (given or ["--search"])[0]
+        raise ServeError(f"{option}: pools have plans of their own; write them as --prefill 4xTP8 --decode 1xDEP32")
+    requests, pools = _chunked(asked, request), asked.pools
+    if pools is None:
+        found = best_pools(catalog, asked.model, asked.engine, fleet, request, requests=requests, targets=task.targets)
+        pools, task = (found.prefill, found.decode), replace(task, searched=found.plans)
+        request, requests = found.request, _chunked(asked, found.request)
+    setup = apart_setup(catalog, asked.model, asked.engine, fleet, request, requests=requests, pools=pools)
     return serve(setup, catalog, replace(task, load=replace(task.load, requests=requests)))

@@ -10,7 +10,7 @@ import numpy as np
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
 from ffplan.serving.load import Requests
-from ffplan.serving.run import run_requests
+from ffplan.serving.run import run_pools, run_requests
 from ffplan.serving.simulate import Arrivals, Times
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def run_closed(setup: ServeSetup, load: Load, concurrency: float) -> Times:
 
     The first requests are at every point of their answers, as in a system that has run for long; they are left out.
     """
-    group = max(round(concurrency / float(setup.served.deployment.data)), 1)
+    group = max(round(concurrency / setup.parts), 1)
     count = min(max(_TURNS * group, LEAST_REQUESTS), MOST_REQUESTS) + group
     draw = np.random.default_rng(load.seed)
     prompts, outputs = _lengths(load, count, draw)
@@ -76,9 +76,9 @@ def run_open(setup: ServeSetup, load: Load, rate: float, count: int = 0) -> Time
         count: requests of the run; half of the most if 0 [1].
     """
     draw = np.random.default_rng(load.seed)
-    share = rate / float(setup.served.deployment.data)
+    share = rate / setup.parts
     if load.trace is not None and load.trace.times is not None:
-        every = max(round(setup.copies * float(setup.served.deployment.data)), 1)
+        every = max(setup.copies * setup.parts, 1)
         prompts = np.maximum(load.trace.prompts[::every] * (1 - load.requests.hit), 1.0)
         return _run(setup, load, Arrivals(prompts, load.trace.outputs[::every], load.trace.times[::every]))
     count = count or MOST_REQUESTS // 2
@@ -89,6 +89,9 @@ def run_open(setup: ServeSetup, load: Load, rate: float, count: int = 0) -> Time
 
 
 def _run(setup: ServeSetup, load: Load, arrivals: Arrivals) -> Times:
+    apart = setup.apart
+    if apart is not None:
+        return run_pools(apart.pools, (apart.prefill.use, setup.use), load.requests, arrivals)
     return run_requests(setup.served, setup.use, load.requests, arrivals)
 
 

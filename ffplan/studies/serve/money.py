@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from ffplan.base.record import record
 from ffplan.catalog.prices import RentBook
 from ffplan.results.serving import ServeCost
-from ffplan.serving.load import prompt_share
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
     from ffplan.serving.load import Requests, Steady
-    from ffplan.studies.serve.setup import Fleet, ServeSetup
+    from ffplan.studies.serve.links import Fleet
+    from ffplan.studies.serve.setup import ServeSetup
 
 
 @record
@@ -66,8 +66,8 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
     """Return the cost of tokens of a load.
 
     Equation:
-        a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, answers
-        the rest
+        a copy's hour over its tokens of an hour; prompts take the fraction of the time that they are computed, or
+        their own accelerators, answers the rest
 
     Source:
         Time-driven cost: what both kinds of tokens use is the accelerator's time.
@@ -75,7 +75,7 @@ def token_cost(setup: ServeSetup, requests: Requests, steady: Steady, price: Hou
     hour = price.hour * setup.gpus
     outputs = float(steady.rate) * float(requests.output) * 3600 / 1e6
     inputs = float(steady.rate) * float(requests.prompt) * 3600 / 1e6
-    share = float(prompt_share(setup.served, requests, steady.rate))
+    share = setup.prompt_share(requests, steady.rate)
     return ServeCost(
         currency=price.currency,
         accelerator_hour=price.hour,

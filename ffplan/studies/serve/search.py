@@ -8,23 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ffplan.base.array_math import Floats, maximum
 from ffplan.base.record import record
 from ffplan.results.serving import ServeChoice, ServePlan
 from ffplan.serving.hardware import cache_precision, compute_precision, deployment_of, engine_speed, machine_of
 from ffplan.serving.load import Requests, closed_loop
 from ffplan.serving.memory import model_weights
+from ffplan.serving.plan import on_network
 from ffplan.serving.room import memory_use, requests_with_room
 from ffplan.serving.step import Served
-from ffplan.studies.serve.setup import WIDEST, ServeError, link_of
+from ffplan.studies.serve.links import ServeError, link_of
+from ffplan.studies.serve.setup import WIDEST
 
 if TYPE_CHECKING:
-    from ffplan.base.array_math import Bools
+    from ffplan.base.array_math import Bools, Floats
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.models import Model, Transformer
     from ffplan.catalog.store import Catalog
     from ffplan.results.serving import ServeTargets
-    from ffplan.studies.serve.setup import Fleet, PlanRequest
+    from ffplan.studies.serve.links import Fleet
+    from ffplan.studies.serve.setup import PlanRequest
 
 _PRECISIONS = ("bf16", "fp8", "fp4")
 _CHUNKS = (2048, 4096, 8192, 16384)
@@ -47,7 +49,7 @@ def _powers(most: int) -> list[int]:
     return [2**power for power in range(max(most, 1).bit_length()) if 2**power <= most]
 
 
-def _plans(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
+def plans_of(shape: Transformer, engine: Engine, fleet: Fleet, request: PlanRequest) -> list[ServePlan]:
     """Return the plans to try: all that a request leaves open."""
     widest = min(fleet.gpus, WIDEST)
     tensors = [request.tensor] if request.tensor else [t for t in _powers(widest) if shape.heads % t == 0]
@@ -113,10 +115,10 @@ def search(
     shape = model.transformer
     if shape is None:
         raise ServeError(f"--model: {model.id} is no transformer")
-    plans = _plans(shape, engine, fleet, request)
+    plans = plans_of(shape, engine, fleet, request)
     if not plans:
         raise ServeError(f"no plan of {model.id} splits over {fleet.gpus:,} accelerators", infeasible=True)
-    served, chunk = _served(catalog, model, engine, fleet, plans)
+    served, chunk = served_plans(catalog, model, engine, fleet, plans)
     use = memory_use(served, engine)
     room = requests_with_room(use, shape, requests.computed, requests.output, requests.shared)
     top = np.asarray(room) * served.deployment.data
@@ -167,7 +169,7 @@ def _nearest(columns: dict[str, Floats], possible: Bools, targets: ServeTargets 
     return f"no plan meets the targets; the nearest has a TTFT of {ttft:.3g} s and a TPOT of {1e3 * tpot:.3g} ms"
 
 
-def _served(
+def served_plans(
     catalog: Catalog, model: Model, engine: Engine, fleet: Fleet, plans: list[ServePlan]
 ) -> tuple[Served, Floats]:
     """Return all plans as one array, and their chunks."""
@@ -198,11 +200,7 @@ def _served(
             machines[0],
             peak=np.array([machine.peak for machine in machines])[kind],
         ),
-        rates=replace(
-            speeds[0],
-            matrix=np.array([speed.matrix for speed in speeds])[kind],
-            call=maximum(speeds[0].call, latency),
-        ),
+        rates=on_network(replace(speeds[0], matrix=np.array([speed.matrix for speed in speeds])[kind]), latency),
     )
     return served, np.array([plan.chunk for plan in plans], dtype=float)
 

@@ -18,23 +18,26 @@ from ffplan.results.serving import (
     ServeChoice,
     ServeMemory,
     ServePlan,
+    ServePool,
+    ServePools,
     ServeReport,
     ServeRow,
     ServeTargets,
     TokenBand,
     TokenPart,
 )
-from ffplan.serving.load import Steady, closed_loop, open_loop, prompt_share
 from ffplan.serving.memory import cache_bytes, cached_tokens
-from ffplan.serving.power import accelerator_power
+from ffplan.serving.pools import prefill_rate
+from ffplan.serving.power import accelerator_power, prompt_power
 from ffplan.studies.basis.provenance import files_read, recalled_figures
+from ffplan.studies.serve.links import ServeError
 from ffplan.studies.serve.loads import Load, run_closed, run_open
 from ffplan.studies.serve.money import node_rest_power, price_and_peak, token_cost, tokens_per_megawatt
-from ffplan.studies.serve.setup import ServeError
 
 if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
     from ffplan.catalog.store import Catalog
+    from ffplan.serving.load import Requests, Steady
     from ffplan.serving.simulate import Times
     from ffplan.studies.serve.money import HourPrice
     from ffplan.studies.serve.setup import ServeSetup
@@ -58,6 +61,8 @@ _RELIEF = {
     "prompts": "more accelerators, or a prefix cache",
 }
 """What would serve more, by the cause of saturation."""
+_FINE = 0.01
+"""Part of a concurrency to which the largest within targets is sought [1]."""
 _CURVE = 8
 """Loads of a curve without a request for any [1]."""
 
@@ -111,12 +116,17 @@ def serve(setup: ServeSetup, catalog: Catalog, task: ServeTask) -> ServeReport:
 def saturation(setup: ServeSetup, load: Load) -> Saturation:
     """Return the load at which memory or the engine runs no more requests at a time."""
     most = setup.most(load.requests)
-    counts = np.unique(np.geomspace(1, max(most, 1), 40))
-    rates = np.asarray(closed_loop(setup.served, load.requests, counts, setup.room(load.requests)).rate)
+    # beside those that decode, a unit of pools has requests whose prompts are computed
+    counts = np.unique(np.geomspace(1, max(most, 1) * (1 if setup.apart is None else 2), 40))
+    steady = setup.means(load.requests, counts)
+    rates = np.asarray(steady.rate)
     # prompts can take so much of the time that more requests are no faster
     place = int(np.argmax(rates >= 0.999 * rates.max()))
-    limit = float(setup.engine.sequences.value) * float(setup.served.deployment.data)
-    cause = "prompts" if place < len(counts) - 1 else "sequences" if most >= limit else "memory"
+    full = place == len(counts) - 1
+    if setup.apart is not None:
+        full = float(np.asarray(steady.decoding)[place]) > 0.99 * setup.room(load.requests)
+    limited = setup.room(load.requests) >= float(setup.engine.sequences.value)
+    cause = "prompts" if not full else "sequences" if limited else "memory"
     return Saturation(rate_s=float(rates[place]) * setup.copies, concurrency=float(counts[place]), cause=cause)
 
 
@@ -162,11 +172,11 @@ def _curve(setup: ServeSetup, task: ServeTask, largest: Saturation) -> tuple[flo
 
 
 def _most_within(setup: ServeSetup, task: ServeTask, top: int) -> int:
-    """Return the largest concurrency that meets the targets, by bisection; 1 if none does."""
+    """Return the largest concurrency that meets the targets, to a hundredth, by bisection; 1 if none does."""
     targets = task.targets
     assert targets is not None
     low, high = 1, max(top, 1)
-    while low < high:
+    while high - low > low * _FINE:
         middle = (low + high + 1) // 2
         steady, times = _closed(setup, task, float(middle))
         if within(targets, *_latencies(task, steady, times)[:2]):
@@ -200,7 +210,7 @@ def within(targets: ServeTargets, ttft: Latency, tpot: Latency) -> bool:
 
 
 def _closed(setup: ServeSetup, task: ServeTask, concurrency: float) -> tuple[Steady, Times]:
-    steady = closed_loop(setup.served, task.load.requests, concurrency, setup.room(task.load.requests))
+    steady = setup.means(task.load.requests, concurrency)
     return steady, run_closed(setup, task.load, concurrency)
 
 
@@ -242,19 +252,18 @@ def _row(
     """Return a load: a concurrency of each copy, or a rate over all copies."""
     requests = task.load.requests
     if rate:
-        steady = open_loop(setup.served, requests, rate / setup.copies, setup.room(requests))
+        steady = setup.means_at(requests, rate / setup.copies)
         times = run_open(setup, task.load, rate / setup.copies)
     else:
         steady, times = _closed(setup, task, concurrency)
     ttft, tpot, whole = _latencies(task, steady, times)
     if times.crowded and not rate:
         # what is computed again is in the run, and not in the formula
-        steady = replace(steady, rate=times.rate * float(setup.served.deployment.data))
+        steady = replace(steady, rate=times.rate * setup.parts)
     served_s = float(steady.rate) * setup.copies
     output_s = served_s * float(requests.output)
     gpus = setup.gpus * setup.copies
     power = _power(setup, task, steady)
-    power = None if power is None else power * gpus
     parts = _parts(steady)
     waits = float(steady.waiting) > 0 and parts[0].name != "prompts"
     band = setup.speed.band
@@ -272,6 +281,7 @@ def _row(
         limited_by="memory" if waits else parts[0].name,
         limited_by_label="memory for keys and values" if waits else parts[0].label,
         parts=parts,
+        prefill_busy=_prefill_busy(setup, requests, steady),
         meets=None if task.targets is None else within(task.targets, ttft, tpot),
         power_w=power,
         j_per_token=None if power is None else power / output_s,
@@ -300,17 +310,28 @@ def _cache(setup: ServeSetup, task: ServeTask, steady: Steady) -> CacheUse:
         bytes_per_token=float(cache_bytes(shape, setup.served.deployment.cache_width)),
         capacity_tokens=float(setup.use.tokens),
         used=min(held / max(float(setup.use.tokens), 1.0), 1.0),
-        waiting=float(steady.waiting) * float(setup.served.deployment.data),
+        waiting=float(steady.waiting) * setup.most(requests) / setup.room(requests),
     )
 
 
 def _power(setup: ServeSetup, task: ServeTask, steady: Steady) -> float | None:
-    """Return the power of an accelerator and its part of the node [W]; None if the accelerator's is unknown."""
-    if setup.fleet.accelerator.power is None:
+    """Return the power of all accelerators in use and of their part of the nodes [W]; None if it is unknown."""
+    accelerator, requests = setup.fleet.accelerator, task.load.requests
+    if accelerator.power is None:
         return None
-    busy = prompt_share(setup.served, task.load.requests, steady.rate)
-    used = accelerator_power(setup.engine, setup.fleet.accelerator, setup.served, steady, busy)
-    return float(used) + node_rest_power(setup)
+    shared = 0.0 if setup.apart is not None else setup.prompt_share(requests, steady.rate)
+    used = float(accelerator_power(setup.engine, accelerator, setup.served, steady, shared)) * setup.decode_gpus
+    busy = _prefill_busy(setup, requests, steady)
+    if busy is not None:
+        used += float(prompt_power(setup.engine, accelerator, busy)) * setup.prefill_gpus
+    return (used + node_rest_power(setup) * setup.gpus) * setup.copies
+
+
+def _prefill_busy(setup: ServeSetup, requests: Requests, steady: Steady) -> float | None:
+    """Return prompts over those that the prefill pool can compute [1]; None where prompts share the copies."""
+    if setup.apart is None:
+        return None
+    return min(float(steady.rate) / float(prefill_rate(setup.apart.pools, requests)), 1.0)
 
 
 def _best(rows: list[ServeRow]) -> int:
@@ -329,10 +350,22 @@ def plan_row(setup: ServeSetup) -> ServePlan:
         pipeline=int(deployment.pipeline),
         expert=int(deployment.expert),
         data=int(deployment.data),
-        gpus=setup.gpus,
+        gpus=int(deployment.gpus),
         precision=setup.precision,
         kv=setup.kv,
         chunk=setup.chunk,
+    )
+
+
+def pools_row(setup: ServeSetup) -> ServePools | None:
+    """Return the pools of a unit as results have them; None where prompts share the copies that decode."""
+    apart = setup.apart
+    if apart is None:
+        return None
+    return ServePools(
+        prefill=ServePool(int(apart.pools.prefills), plan_row(apart.prefill)),
+        decode=ServePool(int(apart.pools.decodes), plan_row(setup)),
+        transfer=apart.transfer,
     )
 
 
@@ -378,6 +411,7 @@ def _report(
         model=setup.model.id,
         engine=setup.engine.id,
         plan=plan_row(setup),
+        pools=pools_row(setup),
         copies=setup.copies,
         idle=setup.fleet.gpus - setup.copies * setup.gpus,
         prompt_tokens=float(requests.prompt),

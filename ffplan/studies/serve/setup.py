@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ffplan.base.array_math import maximum
 from ffplan.base.formatting import GIB, number, plural
 from ffplan.base.record import record
 from ffplan.catalog.engines import Engine
-from ffplan.catalog.library import Library
 from ffplan.catalog.models import Model
-from ffplan.catalog.parts import Accelerator
-from ffplan.collectives.timing import CollectiveQuery, chosen_time
-from ffplan.design.resolved import ResolvedDesign
 from ffplan.inputs.suggest import did_you_mean
+from ffplan.results.serving import ServeTransfer
 from ffplan.serving.hardware import (
     EngineSpeed,
     cache_precision,
     compute_precision,
     deployment_of,
     engine_speed,
-    group_link,
     machine_of,
 )
+from ffplan.serving.load import closed_loop, open_loop, prompt_share
 from ffplan.serving.memory import model_weights, weight_memory
+from ffplan.serving.plan import on_network
+from ffplan.serving.pools import Pools, pools_loop, pools_open_loop, slices
 from ffplan.serving.room import MemoryUse, memory_use, requests_with_room
 from ffplan.serving.step import Served
+from ffplan.studies.serve.links import Fleet, ServeError, link_of
 
 if TYPE_CHECKING:
+    from ffplan.base.array_math import Number
     from ffplan.catalog.models import Transformer
     from ffplan.catalog.store import Catalog
-    from ffplan.serving.load import Requests
+    from ffplan.serving.load import Requests, Steady
 
 DEFAULT_ENGINE = "vllm"
 """Engine of a request that names none."""
@@ -40,17 +39,6 @@ WIDEST = 64
 """Most tensor ranks of a plan that the study chooses [1]."""
 _LEAST_ROOM = 16
 """Requests that must have room at a time for a plan to be taken by default [1]."""
-_LARGE, _SMALL = 256 * 2**20, 64 * 2**10
-"""Messages at which rate and latency of a group's collectives are taken [byte]."""
-
-
-class ServeError(ValueError):
-    """A plan that cannot run, or a load that cannot be served."""
-
-    def __init__(self, message: str, *, infeasible: bool = False) -> None:
-        super().__init__(message)
-        self.infeasible = infeasible
-        """True if no option is wrong, and the machine is too small."""
 
 
 @record
@@ -77,21 +65,19 @@ class PlanRequest:
 
 
 @record
-class Fleet:
-    """Accelerators to serve on."""
+class Apart:
+    """Prompts computed on accelerators of their own."""
 
-    accelerator: Accelerator
-    gpus: int
-    """Accelerators [1]."""
-    design: ResolvedDesign | None = None
-    """Design that they belong to."""
-    domain: int = 8
-    """Accelerators behind one scale-up network [1]."""
+    prefill: ServeSetup
+    """A copy that computes prompts."""
+    pools: Pools
+    """A unit of both pools."""
+    transfer: ServeTransfer
 
 
 @record
 class ServeSetup:
-    """One copy of a model on its accelerators."""
+    """One copy of a model on its accelerators; with prefill apart, a copy that decodes, in a unit of both pools."""
 
     model: Model
     engine: Engine
@@ -103,11 +89,28 @@ class ServeSetup:
     chunk: int
     precision: str
     kv: str
+    apart: Apart | None = None
 
     @property
     def gpus(self) -> int:
-        """Accelerators of a copy [1]."""
-        return int(self.served.deployment.gpus)
+        """Accelerators of a copy, or of a unit [1]."""
+        return self.decode_gpus + self.prefill_gpus
+
+    @property
+    def decode_gpus(self) -> int:
+        """Accelerators of a copy or unit that decode [1]."""
+        own = int(self.served.deployment.gpus)
+        return own if self.apart is None else own * int(self.apart.pools.decodes)
+
+    @property
+    def prefill_gpus(self) -> int:
+        """Accelerators of a unit that compute prompts alone [1]."""
+        return 0 if self.apart is None else int(self.apart.prefill.served.deployment.gpus * self.apart.pools.prefills)
+
+    @property
+    def parts(self) -> int:
+        """Equal parts of a copy or unit that share no queue [1]: attention groups, or slices of a unit."""
+        return int(self.served.deployment.data) if self.apart is None else slices(self.apart.pools)
 
     @property
     def copies(self) -> int:
@@ -121,7 +124,28 @@ class ServeSetup:
 
     def most(self, requests: Requests) -> float:
         """Return how many requests a copy runs at a time [1]."""
-        return self.room(requests) * float(self.served.deployment.data)
+        groups = self.served.deployment.data if self.apart is None else self.apart.pools.decode_groups
+        return self.room(requests) * float(groups)
+
+    def means(self, requests: Requests, concurrency: Number) -> Steady:
+        """Return the mean of a load with a fixed number of requests under way on a copy or unit."""
+        room = self.room(requests)
+        if self.apart is not None:
+            return pools_loop(self.apart.pools, requests, concurrency, room)
+        return closed_loop(self.served, requests, concurrency, room)
+
+    def means_at(self, requests: Requests, rate: Number) -> Steady:
+        """Return the mean of a load that arrives at a rate at a copy or unit."""
+        room = self.room(requests)
+        if self.apart is not None:
+            return pools_open_loop(self.apart.pools, requests, rate, room)
+        return open_loop(self.served, requests, rate, room)
+
+    def prompt_share(self, requests: Requests, rate: Number) -> float:
+        """Return the fraction of the accelerators' time that is for prompts [1], at requests a second of a copy."""
+        if self.apart is not None:
+            return self.prefill_gpus / self.gpus
+        return float(prompt_share(self.served, requests, rate))
 
 
 def engine_of(catalog: Catalog, text: str) -> Engine:
@@ -160,71 +184,6 @@ def _parts(version: str) -> tuple[int, ...]:
 def default_precision(model: Model) -> str:
     """Return the precision of a model's published weights."""
     return model.transformer.checkpoint if model.transformer else "bf16"
-
-
-def fleet_of(design: ResolvedDesign, gpus: int | None = None) -> Fleet:
-    """Return accelerators of a design's compute nodes.
-
-    Args:
-        gpus: accelerators to serve on [1]; all if omitted.
-
-    Raises:
-        ServeError: if there are none, or fewer.
-    """
-    from ffplan.studies.basis.job_layout import node_of
-
-    group = design.compute
-    if group.accelerator is None:
-        raise ServeError(f"{design.spec.name} has no accelerators")
-    most = int(design.accelerators)
-    if gpus is not None and not 1 <= gpus <= most:
-        raise ServeError(f"--gpus {gpus:,}: {design.spec.name} has {most:,}")
-    return Fleet(
-        accelerator=group.accelerator,
-        gpus=gpus or most,
-        design=design,
-        domain=int(node_of(design).domain_gpus),
-    )
-
-
-@record
-class GroupLink:
-    """Collectives among the ranks of a group."""
-
-    rate: float
-    """Bus bandwidth of large ones [byte/s]."""
-    latency: float = 0.0
-    """Time of a small one that crosses the network [s]; 0 inside a scale-up network, where the engine's own holds."""
-
-
-def link_of(fleet: Fleet, catalog: Catalog, ranks: int) -> GroupLink:
-    """Return rate and latency of collectives among the ranks of a group.
-
-    Args:
-        catalog: where the design's library is.
-        ranks: accelerators of the group [1].
-
-    Equation:
-        bus bandwidth of an allreduce of 256 MiB, and time of one of 64 KiB, on the design's nodes and fabric, as
-        `ffplan collective` times them; without a design, the rate of the accelerator's own scale-up network
-    """
-    if fleet.design is None or ranks < 2:
-        library = catalog.entry(fleet.accelerator.library).part
-        assert isinstance(library, Library)
-        rate = group_link(fleet.accelerator, library)
-        if not rate:
-            raise ServeError(f"the catalogue has no link between accelerators of {fleet.accelerator.id}")
-        return GroupLink(rate)
-    from ffplan.fabric.family import plan_fabric
-    from ffplan.studies.basis.job_layout import job_layout, node_of, own_library
-
-    design = fleet.design
-    library = catalog.get(Library, own_library(design), design.document, ())
-    job = job_layout(design, plan_fabric(design), node_of(design), ranks)
-    query = CollectiveQuery(operation="allreduce", library=library)
-    seconds = float(chosen_time(query, job, float(_LARGE)))
-    latency = float(chosen_time(query, job, float(_SMALL))) if ranks > fleet.domain else 0.0
-    return GroupLink(_LARGE / seconds * 2 * (ranks - 1) / ranks, latency)
 
 
 def _whole_tensor(shape: Transformer, tensor: int) -> bool:
@@ -324,7 +283,7 @@ def _with_tensor(
         weights=model_weights(shape),
         deployment=deployment,
         machine=machine_of(accelerator, precision, link.rate),
-        rates=replace(speed.rates, call=maximum(speed.rates.call, link.latency)),
+        rates=on_network(speed.rates, link.latency),
     )
     return ServeSetup(
         model=model,

@@ -8,9 +8,10 @@ from ffplan.base.errors import InputError
 from ffplan.catalog.models import Model
 from ffplan.serving.load import Requests
 from ffplan.studies.serve.answer import ServeQuestion, answer
+from ffplan.studies.serve.links import ServeError, fleet_of
 from ffplan.studies.serve.loads import Load
 from ffplan.studies.serve.serve import ServeTask
-from ffplan.studies.serve.setup import PlanRequest, ServeError, engine_of, fleet_of
+from ffplan.studies.serve.setup import PlanRequest, engine_of
 
 if TYPE_CHECKING:
     from ffplan.catalog.engines import Engine
@@ -67,4 +68,6 @@ def stated_report(design: ResolvedDesign, catalog: Catalog) -> ServeReport:
         concurrency=(stated.concurrency,) if stated.concurrency else (),
         rates=(stated.rate,) if stated.rate else (),
     )
-    return answer(fleet_of(design), catalog, ServeQuestion(model=model, engine=engine, request=request, task=task))
+    pools = None if stated.prefill is None or stated.decode is None else (stated.prefill, stated.decode)
+    asked = ServeQuestion(model=model, engine=engine, request=request, task=task, pools=pools)
+    return answer(fleet_of(design), catalog, asked)

@@ -30,6 +30,7 @@ RATES = Rates(
     sequence=20e-6,
     expert_sequence=5e-6,
     call=8e-6,
+    exchange=10e-6,
     step=300e-6,
     first=20e-3,
     prompt_layer=0.0,

@@ -88,14 +88,14 @@ def test_dispatch_and_combine_between_attention_groups(served: Callable[..., Ser
     # eight draws of eight ranks reach 7 (1 - (7/8)^8) others; two bytes out and two back
     reached = 7 * (1 - (7 / 8) ** 8)
     assert reached == pytest.approx(4.595, abs=0.001)
-    assert collective_seconds(model, 10.0) == pytest.approx(116 * (8e-6 + reached * 10 * 7168 * 2 / 370e9))
+    assert collective_seconds(model, 10.0) == pytest.approx(116 * (10e-6 + reached * 10 * 7168 * 2 / 370e9))
     quantised = served("deepseek-r1", tensor=1, data=8, expert=8, quantised=1)
-    assert collective_seconds(quantised, 10.0) == pytest.approx(116 * (8e-6 + reached * 10 * 7168 * 1.5 / 370e9))
+    assert collective_seconds(quantised, 10.0) == pytest.approx(116 * (10e-6 + reached * 10 * 7168 * 1.5 / 370e9))
     assert collective_seconds(served(tensor=1), 10.0) == 0
     # with tensor ranks each sends its part, and the allreduce behind the experts goes
     both = served("deepseek-r1", tensor=2, data=4, expert=8)
     allreduce = 8e-6 + 1.0 * 10 * 7168 * 2 / 370e9
-    exchange = 8e-6 + reached * 5 * 7168 * 2 / 370e9
+    exchange = 10e-6 + reached * 5 * 7168 * 2 / 370e9
     assert collective_seconds(both, 10.0) == pytest.approx((122 - 58) * allreduce + 116 * exchange)
 
 

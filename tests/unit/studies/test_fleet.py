@@ -21,8 +21,9 @@ from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
 from ffplan.studies.fleet.capacity import Copy, stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.fleet.target import FleetTarget
+from ffplan.studies.serve.links import Fleet
 from ffplan.studies.serve.loads import Load
-from ffplan.studies.serve.setup import Fleet, PlanRequest, engine_of, serve_setup
+from ffplan.studies.serve.setup import PlanRequest, engine_of, serve_setup
 from tests.support import ffplan, valid
 
 if TYPE_CHECKING:

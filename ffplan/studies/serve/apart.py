@@ -1,0 +1,237 @@
+"""Prefill and decoding on accelerators of their own: pools as asked for, or the pair of plans that serves most."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ffplan.base.array_math import Floats
+from ffplan.base.formatting import plural
+from ffplan.base.record import record
+from ffplan.inputs.pool_plans import PoolPlan
+from ffplan.results.serving import ServePlan, ServeTransfer
+from ffplan.serving.load import middle_step, token_seconds
+from ffplan.serving.pools import Pools, moved_bytes, prompt_pace, transfer_seconds
+from ffplan.serving.room import memory_use, requests_with_room
+from ffplan.studies.serve.links import ServeError, move_link
+from ffplan.studies.serve.search import plans_of, served_plans
+from ffplan.studies.serve.setup import Apart, PlanRequest, serve_setup
+
+if TYPE_CHECKING:
+    from ffplan.catalog.engines import Engine
+    from ffplan.catalog.models import Model
+    from ffplan.catalog.store import Catalog
+    from ffplan.results.serving import ServeTargets
+    from ffplan.serving.load import Requests
+    from ffplan.serving.room import MemoryUse
+    from ffplan.serving.step import Served
+    from ffplan.studies.serve.links import Fleet
+    from ffplan.studies.serve.setup import ServeSetup
+
+_BUSY = np.linspace(0.3, 0.95, 27)
+"""Parts of the time that prompts are computed, of which the largest within the target is taken [1]."""
+_SEQUENCES = 64
+"""Numbers of sequences that decode of every plan [1]."""
+_BEST = 8
+"""Plans of each pool that are paired [1]."""
+_MOST_COPIES = 48
+"""Most copies of a pool in a unit that is sought [1]."""
+_NEAR = 0.99
+"""Part of the best pair's rate for which a smaller unit is taken [1]."""
+
+
+def _request(request: PlanRequest, plan: PoolPlan) -> PlanRequest:
+    return replace(
+        request, tensor=plan.tensor, pipeline=plan.pipeline, expert=plan.expert, data=plan.data, chunk=request.chunk
+    )
+
+
+def apart_setup(
+    catalog: Catalog,
+    model: Model,
+    engine: Engine,
+    fleet: Fleet,
+    request: PlanRequest,
+    *,
+    requests: Requests,
+    pools: tuple[PoolPlan, PoolPlan],
+) -> ServeSetup:
+    """Return units of a pool that computes prompts and a pool that decodes.
+
+    Args:
+        catalog: where libraries are.
+        model: the model.
+        engine: the engine.
+        fleet: the accelerators.
+        request: precisions and chunk of both.
+        requests: the requests.
+        pools: copies and plans of both pools.
+
+    Raises:
+        ServeError: if a plan is impossible, or a unit takes more accelerators than there are.
+    """
+    size = sum(plan.gpus for plan in pools)
+    if size > fleet.gpus:
+        what = f"--prefill {pools[0]} and --decode {pools[1]} take {plural(size, 'accelerator')}"
+        raise ServeError(f"{what}, and there are {fleet.gpus:,}", infeasible=True)
+
+    def copy(option: str, plan: PoolPlan, held: Requests) -> ServeSetup:
+        try:
+            return serve_setup(catalog, model, engine, fleet, request=_request(request, plan), requests=held)
+        except ServeError as error:
+            raise ServeError(f"{option} {plan}: {error}", infeasible=error.infeasible) from None
+
+    prefill = copy("--prefill", pools[0], replace(requests, output=1))
+    decode = copy("--decode", pools[1], requests)
+    link = move_link(fleet, catalog, pools[0].gpus, pools[1].gpus)
+    unit = Pools(
+        prefill=prefill.served,
+        decode=decode.served,
+        prefills=pools[0].copies,
+        decodes=pools[1].copies,
+        rate=link.rate,
+    )
+    _, received = moved_bytes(unit, requests.computed)
+    transfer = ServeTransfer(
+        bytes=float(received) * float(decode.served.deployment.tensor * decode.served.deployment.pipeline),
+        seconds=float(transfer_seconds(unit, requests)),
+        gbyte_s=link.rate / 1e9,
+        fabric_share=link.share,
+        link=link.link,
+    )
+    return replace(decode, apart=Apart(prefill=prefill, pools=unit, transfer=transfer))
+
+
+@record
+class _PoolSide:
+    """Plans of a pool with the requests a second that a copy takes."""
+
+    plans: list[ServePlan]
+    rates: Floats
+
+    def best(self, precision: str, chunk: int) -> list[tuple[ServePlan, float]]:
+        """Return the plans of a precision and a chunk with most requests a second of an accelerator."""
+        rows = [
+            (plan, float(rate))
+            for plan, rate in zip(self.plans, self.rates, strict=True)
+            if rate > 0 and (plan.precision, plan.chunk) == (precision, chunk)
+        ]
+        return sorted(rows, key=lambda row: -row[1] / row[0].gpus)[:_BEST]
+
+
+@record
+class FoundPools:
+    """Pools that serve most."""
+
+    prefill: PoolPlan
+    decode: PoolPlan
+    request: PlanRequest
+    """Precision and chunk of both."""
+    plans: int
+    """Plans that were tried [1]."""
+
+
+def best_pools(
+    catalog: Catalog,
+    model: Model,
+    engine: Engine,
+    fleet: Fleet,
+    request: PlanRequest,
+    *,
+    requests: Requests,
+    targets: ServeTargets | None,
+) -> FoundPools:
+    """Return the pools that serve most requests a second within mean latencies.
+
+    Args:
+        catalog: where libraries are.
+        model: the model.
+        engine: the engine.
+        fleet: the accelerators.
+        request: precisions and chunk of both.
+        requests: the requests.
+        targets: limits on mean latencies.
+
+    Raises:
+        ServeError: if no pair of plans has room, or meets the targets.
+
+    Equation:
+        the pair of plans and of numbers of copies n_p, n_d with the largest min(n_p X_p, n_d X_d) x units, where X_p
+        and X_d are requests a second of a copy within the targets
+
+    Source:
+        Zhong et al., DistServe, arXiv 2401.09670, algorithm 1: each pool is planned alone, and its copies balanced.
+    """
+    shape = model.transformer
+    if shape is None:
+        raise ServeError(f"--model: {model.id} is no transformer")
+    plans = [plan for plan in plans_of(shape, engine, fleet, request) if plan.gpus < fleet.gpus]
+    if not plans:
+        raise ServeError(f"no two plans of {model.id} split over {fleet.gpus:,} accelerators", infeasible=True)
+    served, chunk = served_plans(catalog, model, engine, fleet, plans)
+    load = replace(requests, chunk=chunk)
+    use = memory_use(served, engine)
+    prefill = _PoolSide(plans, _prompts_within(served, use, load, targets))
+    decode = _PoolSide(plans, _answers_within(served, use, load, targets))
+    found = []
+    for precision, tokens in dict.fromkeys((plan.precision, plan.chunk) for plan in plans):
+        pair = _balanced(prefill.best(precision, tokens), decode.best(precision, tokens), fleet.gpus)
+        if pair is not None:
+            own = replace(request, precision=precision, chunk=tokens)
+            found.append((pair[0], FoundPools(pair[1], pair[2], own, 2 * len(plans))))
+    if not found:
+        raise ServeError(
+            f"no pools of {model.id} on {fleet.gpus:,} accelerators meet the targets, or have room", infeasible=True
+        )
+    return max(found, key=lambda one: one[0])[1]
+
+
+def _prompts_within(served: Served, use: MemoryUse, load: Requests, targets: ServeTargets | None) -> Floats:
+    """Return the prompts that a copy of each plan computes within the target [1/s]; 0 if none."""
+    limit = targets.ttft_s if targets and targets.ttft_s is not None else np.inf
+    most, seconds = prompt_pace(served, load, _BUSY[:, None])
+    room = np.asarray(requests_with_room(use, served.shape, load.computed, 1.0, load.shared))
+    busy = np.where((np.asarray(seconds) <= limit) & (room >= 1), _BUSY[:, None], 0.0).max(axis=0)
+    return np.asarray(busy * most * served.deployment.data)
+
+
+def _answers_within(served: Served, use: MemoryUse, load: Requests, targets: ServeTargets | None) -> Floats:
+    """Return the requests a second that a copy of each plan decodes within the target [1/s]; 0 if none."""
+    limit = targets.tpot_s if targets and targets.tpot_s is not None else np.inf
+    room = np.asarray(requests_with_room(use, served.shape, load.computed, load.output, load.shared))
+    sequences = np.maximum(np.geomspace(0.01, 1, _SEQUENCES)[:, None] * room, 1.0)
+    token = np.asarray(token_seconds(middle_step(served, load, sequences), load))
+    rates = sequences * served.deployment.data / (np.maximum(float(load.output) - 1, 1e-6) * token)
+    return np.asarray(np.where((token <= limit) & (room >= 1), rates, 0.0).max(axis=0))
+
+
+def _balanced(
+    prefills: list[tuple[ServePlan, float]], decodes: list[tuple[ServePlan, float]], gpus: int
+) -> tuple[float, PoolPlan, PoolPlan] | None:
+    """Return the smallest unit of pools among those that serve most on some accelerators, with its rate [1/s].
+
+    None if none fits.
+    """
+    counts = np.arange(1, _MOST_COPIES + 1)
+    rows = []
+    for (one, paces), (other, tokens) in product(prefills, decodes):
+        size = counts[:, None] * one.gpus + counts[None, :] * other.gpus
+        rate = np.minimum(counts[:, None] * paces, counts[None, :] * tokens) * (gpus // size)
+        best = float(rate.max())
+        if best > 0:
+            smallest = int(np.argmin(np.where(rate >= _NEAR * best, size, np.inf)))
+            place = np.unravel_index(smallest, size.shape)
+            pools = _pool(one, int(counts[place[0]])), _pool(other, int(counts[place[1]]))
+            rows.append((best, -int(size[place]), pools))
+    if not rows:
+        return None
+    top = max(row[0] for row in rows)
+    chosen = max((row for row in rows if row[0] >= _NEAR * top), key=lambda row: (row[1], row[0]))
+    return (chosen[0], *chosen[2])
+
+
+def _pool(plan: ServePlan, copies: int) -> PoolPlan:
+    return PoolPlan(copies=copies, tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)

@@ -1,0 +1,117 @@
+"""`ffplan serve` with prefill and decoding apart, as a user meets it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import ffplan as api
+from ffplan.inputs.pool_plans import PoolPlan, parse_pool
+from tests.support import ROOT, ffplan, valid
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOAD = "serve superpod-h100-4su --model llama3.1-70b --precision fp8 --isl 8192 --osl 256"
+
+
+def report(command: str) -> dict[str, Any]:
+    run = ffplan(f"{command} --format json")
+    assert run.code == 0, run.err
+    found = valid(run.out, "serve")
+    assert isinstance(found, dict)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("text", "plan"),
+    [
+        ("4xTP8", PoolPlan(copies=4, tensor=8)),
+        ("dep32", PoolPlan(data=32, expert=32)),
+        ("2 x TP4EP4", PoolPlan(copies=2, tensor=4, expert=4)),
+        ("TEP8", PoolPlan(tensor=8, expert=8)),
+        ("3xTP2PP4", PoolPlan(copies=3, tensor=2, pipeline=4)),
+    ],
+)
+def test_plans_as_people_write_them(text: str, plan: PoolPlan) -> None:
+    assert parse_pool(text) == plan
+    assert parse_pool(str(plan)) == plan
+
+
+def test_units_of_two_pools() -> None:
+    found = report(f"{LOAD} --prefill 2xTP4 --decode 3xTP8 --concurrency 32,128")
+    pools = found["pools"]
+    assert (pools["prefill"]["copies"], pools["prefill"]["plan"]["tensor"]) == (2, 4)
+    assert (pools["decode"]["copies"], found["plan"]["tensor"], found["copies"]) == (3, 8, 1016 // 32)
+    # 8,192 tokens x 80 layers x 2 x 8 heads x 128 x 2 bytes, at 96 % of a NIC of 50 GB/s for four ranks
+    assert pools["transfer"]["bytes"] == pytest.approx(2.684e9, rel=1e-3)
+    assert pools["transfer"]["gbyte_s"] == pytest.approx(48, rel=0.02)
+    assert pools["transfer"]["seconds"] == pytest.approx(2.684e9 / 4 / 48e9, rel=0.02)
+    for row in found["rows"]:
+        assert "prompts" not in [part["name"] for part in row["parts"]]
+        assert 0 < row["prefill_busy"] <= 1
+        assert row["output_tokens_s_gpu"] == pytest.approx(row["output_tokens_s"] / (32 * found["copies"]))
+        share = 8 / 32  # of the accelerators compute prompts
+        whole = row["cost"]["per_million_output_all"]
+        assert row["cost"]["per_million_output"] == pytest.approx(whole * (1 - share))
+        assert row["cost"]["per_million_input"] == pytest.approx(whole * share * 256 / 8192)
+
+
+def test_an_oversubscribed_fabric_slows_keys_and_values() -> None:
+    wide = "--model llama3.1-70b --prefill 256xTP8 --decode 256xTP8 --concurrency 8"
+    found = report(f"serve meta-24k-roce {wide}")
+    assert found["pools"]["transfer"]["fabric_share"] < 1
+    assert "spine" in found["pools"]["transfer"]["link"]
+
+
+def test_pools_that_are_sought_serve_more_than_one_pool_at_long_prompts() -> None:
+    targets = "--ttft 4s --tpot 40ms --at p90"
+    apart, shared = report(f"{LOAD} --disaggregate {targets}"), report(f"{LOAD} --search {targets}")
+    rows = [found["rows"][found["best"]] for found in (apart, shared)]
+    assert rows[0]["meets"]
+    assert rows[0]["output_tokens_s"] > rows[1]["output_tokens_s"]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "says"),
+    [
+        ("--prefill 2xTP4", 2, "add --decode"),
+        ("--prefill 2xTP4 --decode 1xQP8", 2, "no plan of a pool"),
+        ("--prefill 2xTP4 --decode 1xTP7", 2, "--decode 1xTP7: --tp 7: llama3.1-70b has 64 heads"),
+        ("--prefill 200xTP4 --decode 90xTP8", 1, "take 1,520 accelerators, and there are 1,016"),
+        ("--prefill 1xTP1 --decode 1xTP8 --precision bf16", 1, "--prefill 1xTP1: llama3.1-70b at bf16 takes"),
+        ("--disaggregate --tp 4", 2, "--prefill 4xTP8 --decode 1xDEP32"),
+        ("--disaggregate --prefill 1xTP8 --decode 1xTP8", 2, "write one of the two"),
+        ("--disaggregate --tpot 1us", 1, "meet the targets"),
+    ],
+)
+def test_what_pools_cannot_do(options: str, code: int, says: str) -> None:
+    run = ffplan(f"{LOAD} {options}")
+    assert run.code == code
+    assert says in " ".join(run.err.split())
+
+
+def test_a_design_states_its_pools(tmp_path: Path) -> None:
+    served = "serving: {model: llama3.1-70b, isl: 8192, osl: 256, rate: 2/s, precision: fp8, "
+    shipped = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    file = tmp_path / "pools.yaml"
+    file.write_text(f"{shipped}\n{served}prefill: 2xTP4, decode: 1xTP8}}\n")
+    stated = report(f"serve {file}")
+    assert stated == report(f"serve {file} --prefill 2xTP4 --decode 1xTP8")
+    assert stated["pools"]["prefill"]["copies"] == 2
+    assert stated["rows"][0]["rate_s"] == pytest.approx(2, rel=0.01)
+    # Python reads the same section
+    assert api.serve(str(file)).rows[0].tpot_s.mean == pytest.approx(stated["rows"][0]["tpot_s"]["mean"])
+
+
+@pytest.mark.parametrize(
+    ("pools", "says"), [("prefill: 2xTP4", "pools are two"), ("prefill: TP4, decode: TP8, tp: 4", "`tp` has no effect")]
+)
+def test_pools_that_a_design_cannot_state(pools: str, says: str, tmp_path: Path) -> None:
+    shipped = (ROOT / "designs" / "superpod-h100-4su.yaml").read_text()
+    file = tmp_path / "pools.yaml"
+    file.write_text(f"{shipped}\nserving: {{model: llama3.1-70b, rate: 2/s, {pools}}}\n")
+    run = ffplan(f"check {file}")
+    assert run.code == 2
+    assert says in run.out + run.err
