@@ -15,7 +15,7 @@ from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.recommend_fleet import Output, ServedLoad, recommend_fleet, refuse_others
+from ffplan.cli.recommend_fleet import Output, ServedLoad, limit_of, recommend_fleet, refuse_others
 from ffplan.cli.recommend_folder import require_folder, written
 from ffplan.cli.recommend_options import (
     Aim,
@@ -41,6 +41,7 @@ from ffplan.cli.recommend_options import (
     SwitchOption,
     TcoOption,
     TokensOption,
+    WithinOption,
 )
 from ffplan.cli.serve_options import (
     AtOption,
@@ -193,6 +194,7 @@ def recommend(
     days: DaysOption = None,
     sustained: SustainedOption = None,
     serve: ServeOption = None,
+    within: WithinOption = None,
     isl: PromptOption = 1024,
     osl: OutputLengthOption = 1024,
     ttft: FirstOption = None,
@@ -224,7 +226,7 @@ def recommend(
 ) -> None:
     """Find the best purchase that trains a model in a given time, or serves a load within latency targets.
 
-    For training: accelerators, size, NICs, fabric, plan. With --serve: accelerators, plan of a copy, copies, spares.
+    For training: accelerators, size, NICs, fabric, plan. With --serve or --within: accelerators, copies, spares.
     Exit code 1 if no design meets the target within the limits.
     """
     from ffplan.catalog.named import part_of
@@ -233,14 +235,15 @@ def recommend(
     from ffplan.cli.cost_options import money_of
     from ffplan.report.choose import recommendation_document
 
-    refuse_others(context, serve)
+    refuse_others(context, serve, within)
     require_folder(folder)
     parts = Catalog(catalog or ())
     book = part_of(parts, PriceBook, prices, "ffplan recommend: --prices")
-    space = {**_space(power, racks, floor, area_per_rack), "capex": money_of(capex, book, "--capex", "recommend")}
+    most = {"capex": money_of(capex, book, "--capex", "recommend"), **limit_of(within, book)}
+    space = {**_space(power, racks, floor, area_per_rack), **most}
     chosen = _parts(parts, accelerator, switch, exclude)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
-    if serve is not None:
+    if serve is not None or within is not None:
         asked = ServedLoad((serve, peak), (isl, osl), (ttft, tpot, at), (engine, precision, kv))
         recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from dataclasses import KW_ONLY
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.base.record import record
 from ffplan.cli.formats import ReportFormat
+from ffplan.cli.loading import parsed
 from ffplan.cli.models import model_part
 from ffplan.cli.options import given_options
 from ffplan.cli.output import emit
@@ -18,6 +21,7 @@ from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_folder import written
 
 if TYPE_CHECKING:
+    from ffplan.catalog.prices import PriceBook
     from ffplan.catalog.store import Catalog
     from ffplan.results.fleet import FleetReport
     from ffplan.studies.fleet.target import FleetTarget
@@ -28,14 +32,15 @@ TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack")
 SERVING = ("isl", "osl", "ttft", "tpot", "at", "peak", "engine", "precision", "kv")
 """Options that size one for serving."""
 _MOST_PEAK = 100.0
+_RACKS = re.compile(r"(\d{1,6}) ?racks?")
 
 
 @record
 class ServedLoad:
     """What is asked to be served, as written."""
 
-    rate: tuple[str, str]
-    """Rate, and peak over it."""
+    rate: tuple[str | None, str]
+    """Rate, and peak over it; no rate for as many requests as the limits allow."""
     lengths: tuple[int, int]
     """Tokens of a prompt and of an answer."""
     targets: tuple[str | None, str | None, str]
@@ -57,18 +62,48 @@ class Output:
     catalog: list[str] | None
 
 
-def refuse_others(context: typer.Context, serve: str | None) -> None:
-    """Refuse options of training beside --serve, and of serving without.
+def refuse_others(context: typer.Context, serve: str | None, within: str | None) -> None:
+    """Refuse options of training beside --serve or --within, and of serving without; and both of these.
 
     Raises:
         UsageError: with the first.
     """
-    written_out = given_options(context)
-    given = [name for name in (TRAINING if serve is not None else SERVING) if name in written_out]
-    if given and serve is not None:
-        raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --serve for a load; write one of the two")
+    written_out, serves = given_options(context), serve is not None or within is not None
+    if serve is not None and within is not None:
+        raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
+    given = [name for name in (TRAINING if serves else SERVING) if name in written_out]
+    if given and serves:
+        load = "serve" if serve is not None else "within"
+        raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --{load} for a load; write one of the two")
     if given:
-        raise UsageError(f"{WHO}: --{given[0]} goes with --serve, such as --serve '10M requests a day'")
+        remedy = "such as --serve '10M requests a day', or --within 5MW"
+        raise UsageError(f"{WHO}: --{given[0]} goes with --serve, {remedy}")
+
+
+def limit_of(within: str | None, book: PriceBook) -> dict[str, Any]:
+    """Return the limit of --within as a field of a target: watts, capex or racks; nothing without it.
+
+    Args:
+        within: the limit.
+        book: price book with the currency of money.
+
+    Raises:
+        UsageError: if it is neither a power, nor money, nor racks.
+    """
+    from ffplan.cli.cost_options import money_of
+    from ffplan.inputs.dimensions import POWER
+    from ffplan.inputs.quantities import parse_quantity
+
+    if within is None:
+        return {}
+    racks = _RACKS.fullmatch(within.strip().lower())
+    if racks is not None and int(racks[1]) > 0:
+        return {"racks": int(racks[1])}
+    with suppress(UsageError):
+        return {"watts": parsed(lambda: parse_quantity(within, POWER), "--within")}
+    with suppress(UsageError):
+        return {"capex": money_of(within, book, "--within", "recommend")}
+    raise UsageError(f"{WHO}: --within: `{within}` is no power, money or racks; write 5MW, '$40M' or '20 racks'")
 
 
 def _factor(text: str) -> float:
@@ -129,9 +164,11 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         asked.targets,
         asked.plan,
     )
-    mean = rate_of(rate, "--serve", "recommend")
+    over = _factor(peak)
     if fixed["aim"] not in AIMS:
         raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
+    if rate is None and fixed["aim"] != AIMS[0]:
+        raise UsageError(f"{WHO}: --aim: --within serves most requests; leave it out")
     request = PlanRequest(precision=precision, kv=kv)
     try:
         refuse_precisions(request)
@@ -140,14 +177,14 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
     except ServeError as error:
         raise UsageError(f"{WHO}: {error}") from None
     if targets is None:
-        raise UsageError(f"{WHO}: --serve needs latency targets, such as --ttft 2s --tpot 50ms")
+        raise UsageError(f"{WHO}: serving needs latency targets, such as --ttft 2s --tpot 50ms")
     kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "chance", "rack_area")
     return FleetTarget(
         model=model_part(parts, model, "recommend"),
         engine=engine,
         load=Load(requests=Requests(prompt=isl, output=osl, chunk=float(engine.chunk.value))),
-        rate=mean * _factor(peak),
-        mean=mean,
+        rate=None if rate is None else rate_of(rate, "--serve", "recommend") * over,
+        peak=over,
         targets=targets,
         request=request,
         limits=_limits(fixed),

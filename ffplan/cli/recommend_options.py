@@ -69,6 +69,14 @@ ServeOption = Annotated[
         help="Requests to serve, such as '10M requests a day' or 120/s; in place of --tokens.",
     ),
 ]
+WithinOption = Annotated[
+    str | None,
+    typer.Option(
+        "--within",
+        metavar="LIMIT",
+        help="Serve as much as this allows: 5MW, '$40M' or '20 racks'; in place of --serve.",
+    ),
+]
 PeakOption = Annotated[str, typer.Option("--peak", metavar="FACTOR", help="Peak of the requests over their mean.")]
 AimOption = Annotated[Aim, typer.Option("--aim", help="What is to be least.")]
 CapexOption = Annotated[

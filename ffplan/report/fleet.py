@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import kilowatts, number, percent
 from ffplan.report.document import Body, Document, Grid, Lines
-from ffplan.report.first.fleet import HEADER, design_row, fleet_screen, load_text
+from ffplan.report.first.fleet import design_row, fleet_screen, header, load_text
 from ffplan.report.first.serve import plan_text
 from ffplan.report.recommended import left_out
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def _designs(title: str, designs: Sequence[FleetDesign], report: FleetReport) -> Grid:
     rows = tuple(design_row(place, design, report) for place, design in enumerate(designs, 1))
-    return Grid(title, rows, HEADER)
+    return Grid(title, rows, header(report))
 
 
 def _built(designs: Sequence[FleetDesign]) -> Grid:
@@ -36,8 +36,8 @@ def _built(designs: Sequence[FleetDesign]) -> Grid:
         )
         for design in designs
     )
-    header = ("accelerator", "a copy", "copies", "nodes (spare)", "req/s most", "tok/s/GPU", "peak", "racks")
-    return Grid("How", rows, header)
+    names = ("accelerator", "a copy", "copies", "nodes (spare)", "req/s most", "tok/s/GPU", "peak", "racks")
+    return Grid("How", rows, names)
 
 
 def _body(report: FleetReport) -> Body:

@@ -1,4 +1,4 @@
-"""JSON output of `recommend --serve`, field by field."""
+"""JSON output of `recommend --serve` and `--within`, field by field."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ class FleetDesign:
     """Time to the first token at the peak."""
     tpot_s: Latency
     """Time of a further token at the peak."""
+    requests_day: float
+    """Requests of a day: those asked for, or as many as the copies serve at the peak over its factor [1]."""
     concurrency: float
     """Requests under way at the peak, on all copies [1]."""
     output_tokens_s: float
@@ -87,10 +89,12 @@ class FleetReport(Result):
     """Tokens of a prompt [1]."""
     output_tokens: float
     """Tokens of an answer [1]."""
-    mean_rate_s: float
-    """Requests a second on average [1/s]."""
-    peak_rate_s: float
-    """Requests a second at the peak [1/s]."""
+    mean_rate_s: float | None
+    """Requests a second on average [1/s]; null for as many as the limits allow."""
+    peak_rate_s: float | None
+    """Requests a second at the peak [1/s]; null likewise."""
+    peak_over_mean: float
+    """Requests at the peak over those on average [1]."""
     targets: ServeTargets
     """Latency targets."""
     aim: str

@@ -14,12 +14,19 @@ if TYPE_CHECKING:
 
 _ROWS = 6
 _MILLI, _DAY = 1e3, 86_400.0
-HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "all/M out", "TTFT s", "TPOT ms", "sure")
+_HEADER = ("", "accelerator", "GPUs", "to buy", "a month", "all/M out", "TTFT s", "TPOT ms", "sure")
+
+
+def header(report: FleetReport) -> tuple[str, ...]:
+    """Return the header of `design_row`: what a month costs for a load, and M requests a day within limits."""
+    return tuple("M req/day" if name == "a month" and report.peak_rate_s is None else name for name in _HEADER)
 
 
 def load_text(report: FleetReport) -> str:
     """Return the load in words."""
     lengths = f"{report.prompt_tokens:,.0f} in, {report.output_tokens:,.0f} out"
+    if report.mean_rate_s is None:
+        return f"requests of {lengths}"
     return f"{number(report.mean_rate_s * _DAY / 1e6, 3)} M requests a day of {lengths}"
 
 
@@ -30,7 +37,7 @@ def design_row(place: int, design: FleetDesign, report: FleetReport) -> tuple[st
         design.accelerator,
         f"{design.accelerators:,}",
         amount(design.capex, 3),
-        amount(design.year / 12, 3),
+        amount(design.year / 12, 3) if report.peak_rate_s is not None else number(design.requests_day / 1e6, 3),
         number(design.per_million_output_all, 3),
         number(getattr(design.ttft_s, report.targets.at), 2),
         number(getattr(design.tpot_s, report.targets.at) * _MILLI, 3),
@@ -46,10 +53,17 @@ def _bought(report: FleetReport) -> str:
         if nearest is not None:
             name, ratio = max(nearest.breaks.items(), key=lambda item: item[1])
             over = f" Nearest: {nearest.accelerators:,} {nearest.accelerator}, {name} x {number(ratio, 3)}."
-        return f"No{measured} fleet serves the load within the limits.{over}"
+        load = "the load" if report.peak_rate_s is not None else "anything"
+        return f"No{measured} fleet serves {load} within the limits.{over}"
     best = report.designs[0]
     price = ranged(best.capex, best.capex_p10, best.capex_p90, report.currency)
     spares = f", {plural(best.spare_nodes, 'spare')} among them" if best.spare_nodes else ""
+    if report.peak_rate_s is None:
+        return (
+            f"{best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares} serve "
+            f"{number(best.requests_day / 1e6, 3)} M requests a day, {best.concurrency:,.0f} at a time: {price}, "
+            f"{percent(best.chance)} sure to meet {limits_text(report.targets)}."
+        )
     return (
         f"Buy {best.accelerators:,} {best.accelerator} in {plural(best.nodes, 'node')}{spares}: {price}, "
         f"{percent(best.chance)} sure to meet {limits_text(report.targets)}."
@@ -61,10 +75,10 @@ def _copies(report: FleetReport) -> str:
     if not shown:
         return ""
     best = shown[0]
-    each = plural(best.plan.gpus, "GPU")
+    each, rate = plural(best.plan.gpus, "GPU"), best.output_tokens_s / report.output_tokens
     return (
         f"{plural(best.copies, 'copy', 'copies')} of {each}, {plan_text(best.plan)} on {best.engine}: at the peak "
-        f"{number(report.peak_rate_s, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
+        f"{number(rate, 3)} requests/s, {best.output_tokens_s_gpu:,.0f} tokens/s a GPU, "
         f"{best.concurrency:,.0f} requests under way"
     )
 
@@ -95,7 +109,7 @@ def fleet_screen(report: FleetReport) -> FirstScreen:
         head=f"{report.model} · {load_text(report)}",
         verdict=(_bought(report),),
         figures=tuple(design_row(place, design, report) for place, design in enumerate(shown[:_ROWS], 1)),
-        header=HEADER,
+        header=header(report),
         advice=(
             ("Copies", _copies(report)),
             ("Power", power),

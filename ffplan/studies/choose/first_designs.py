@@ -329,7 +329,7 @@ def _used(draft: Draft, wishes: Wishes) -> float:
     """Return the part of budget or power that a design takes, the larger of the two [1]."""
     parts = [draft.cost / max(wishes.budget, 1.0)] if wishes.budget is not None else []
     parts += [draft.drawn(wishes.power_of) / max(wishes.watts, 1.0)] if wishes.watts is not None else []
-    return max(*parts, _LEAST_USED)
+    return max([*parts, _LEAST_USED])
 
 
 def why_not(built: Draft | Built, wishes: Wishes) -> str:

@@ -14,7 +14,7 @@ from ffplan.results.serving import ServeChoice, ServePlan
 from ffplan.serving.hardware import engine_speed
 from ffplan.studies.choose.candidates import IDEAS, Built, Draft, Idea, Wishes
 from ffplan.studies.choose.cluster_search import with_nics
-from ffplan.studies.choose.first_designs import Builder, priced_accelerators
+from ffplan.studies.choose.first_designs import MOST_NODES, Builder, priced_accelerators
 from ffplan.studies.choose.recommend_target import WORTH
 from ffplan.studies.cost.parts import bom_report
 from ffplan.studies.fleet.capacity import Copy, stretch_of
@@ -36,6 +36,8 @@ _SIZED = {True: 4, False: 2}
 """Accelerators that are sized in any case: those that may win, and those on paper [1]."""
 _LEAST_NODES = 2
 """Nodes of a fleet: one is no fabric, and serves nothing while it is repaired [1]."""
+_RACK_UNITS = 42
+"""Nodes of a rack at most [1]."""
 _PROBE = 64
 """Accelerators of the design on which plans are sought: as many as the widest copy has [1]."""
 
@@ -54,6 +56,8 @@ class SizedFleet:
     """Nodes more than they take [1]."""
     rate: float
     """Largest rate of a copy within the targets, with the chance wanted [1/s]."""
+    peak: float
+    """Requests a second at the peak of all copies: what is to be served, or as many as they serve [1/s]."""
 
     @property
     def recalled_share(self) -> float:
@@ -69,16 +73,25 @@ class SizedFleet:
     @property
     def figures(self) -> dict[str, float | None]:
         """What limits bound and aims make least."""
-        study = self.built.study
-        assert study.tco is not None
-        return {
-            "capex": self.built.cost,
-            "tco": study.tco.total,
-            "power": study.power.facility_peak_kw,
-            "accelerators": float(self.built.assessment.accelerators),
-            "racks": float(study.power.racks),
-            "floor": study.power.floor_m2,
-        }
+        return figures_of(self.built)
+
+
+def figures_of(built: Built) -> dict[str, float | None]:
+    """Return what limits bound and aims make least: money, power [kW], accelerators, racks, and floor [m2].
+
+    Args:
+        built: a design.
+    """
+    study = built.study
+    assert study.tco is not None
+    return {
+        "capex": built.cost,
+        "tco": study.tco.total,
+        "power": study.power.facility_peak_kw,
+        "accelerators": float(built.assessment.accelerators),
+        "racks": float(study.power.racks),
+        "floor": study.power.floor_m2,
+    }
 
 
 @record
@@ -177,21 +190,34 @@ def _candidate(target: FleetTarget, catalog: Catalog, name: str) -> _Candidate |
         except ServeError as error:
             reason = str(error)
             continue
-        gpus = target.rate * float(target.load.requests.output) / max(plan.output_tokens_s_gpu for plan in plans)
-        share = gpus / draft.design.accelerators
         bill = bom_report(draft.ledger)
         assert bill is not None, "the builder takes parts with prices"
-        figures = {"accelerators": gpus, "power": draft.drawn("facility-peak") * share}
         return _Candidate(
             name=name,
             builder=builder,
             idea=idea,
             probe=draft,
             plans=plans,
-            estimate=figures.get(target.aim, draft.cost * share),
+            estimate=_estimate(target, draft, max(plan.output_tokens_s_gpu for plan in plans)),
             trusted=measured and (bill.recalled_share or 0.0) <= MOST_RECALLED,
         )
     return reason
+
+
+def _estimate(target: FleetTarget, probe: Draft, tokens_s: float) -> float:
+    """Return the aim as a probe has it for each accelerator; without a load, seconds for a token within the limits.
+
+    Args:
+        probe: the design on which plans were sought.
+        tokens_s: output tokens a second of an accelerator [1/s].
+    """
+    count = float(probe.design.accelerators)
+    each = {"accelerators": 1.0, "power": probe.drawn("facility-peak") / 1e3 / count, "capex": probe.cost / count}
+    if target.rate is None:
+        most = min((limit / each[name] for name, limit in target.limits if name in each), default=float(_PROBE))
+        return 1 / (most * tokens_s)
+    gpus = target.rate * float(target.load.requests.output) / tokens_s
+    return gpus * each.get(target.aim, each["capex"])
 
 
 def _nodes(copies: int, gpus: int, per_node: int) -> int:
@@ -201,7 +227,7 @@ def _nodes(copies: int, gpus: int, per_node: int) -> int:
 
 def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: ServeChoice) -> SizedFleet | None:
     """Return the fleet of a plan; None if it never meets the targets, or cannot be built."""
-    builder, plan = one.builder, choice.plan
+    _builder, plan = one.builder, choice.plan
     request = replace(
         _request(target),
         tensor=plan.tensor,
@@ -220,32 +246,74 @@ def _fleet(target: FleetTarget, catalog: Catalog, one: _Candidate, choice: Serve
     rate = Copy(setup, load, target.targets).largest_rate(stretch_of(setup.speed.band, target.chance))
     if rate <= 0:
         return None
+    sized = _for_load(target, one, setup, rate) if target.rate is not None else _within(target, one, setup)
+    if sized is None:
+        return None
+    built, copies, spares = sized
+    peak = target.rate or rate * copies
+    return SizedFleet(
+        accelerator=one.name,
+        built=replace(built, text=_with_load(built.text, target, plan, peak)),
+        setup=setup_on(built),
+        copies=copies,
+        spares=spares,
+        rate=rate,
+        peak=peak,
+    )
+
+
+def _spares(built: Built, target: FleetTarget) -> int:
+    """Return the nodes in repair with which enough are up [1]."""
+    summary = built.assessment.reliability
+    return enough(summary.nodes_in_repair if summary is not None else 0.0, target.available)
+
+
+def _for_load(target: FleetTarget, one: _Candidate, setup: ServeSetup, rate: float) -> tuple[Built, int, int] | None:
+    """Return the fewest nodes that serve the load, with copies and spare nodes; None if no fabric holds them.
+
+    Args:
+        rate: largest rate of a copy within the targets [1/s].
+    """
+    assert target.rate is not None
+    builder = one.builder
     copies = ceil(target.rate / rate - 1e-9)
     needed = _nodes(copies, setup.gpus, len(builder.server.accelerators))
     nodes = max(ceil(needed / builder.step) * builder.step, _LEAST_NODES)
     built = builder.build(one.idea, nodes)
     if built is None:
         return None
-    summary = built.assessment.reliability
-    down = summary.nodes_in_repair if summary is not None else 0.0
-    spares = max(enough(down, target.available), nodes - needed)
+    spares = max(_spares(built, target), nodes - needed)
     if needed + spares > nodes:
         nodes = ceil((needed + spares) / builder.step) * builder.step
         built = builder.build(one.idea, nodes)
         if built is None:
             return None
-    return SizedFleet(
-        accelerator=one.name,
-        built=replace(built, text=_with_load(built.text, target, plan)),
-        setup=setup_on(built),
-        copies=copies,
-        spares=nodes - needed,
-        rate=rate,
-    )
+    return built, copies, nodes - needed
 
 
-def _with_load(text: str, target: FleetTarget, plan: ServePlan) -> str:
-    """Return a design file with the load at its peak, and with targets of the 99th percentile as limits."""
+def _within(target: FleetTarget, one: _Candidate, setup: ServeSetup) -> tuple[Built, int, int] | None:
+    """Return the most nodes within the limits, with copies and spare nodes; None if not even a copy is."""
+    builder, per_node = one.builder, len(one.builder.server.accelerators)
+    racks = dict(target.limits).get("racks")
+    built = builder.largest(one.idea, most=min(int(racks) * _RACK_UNITS, MOST_NODES) if racks else MOST_NODES)
+    while built is not None:
+        nodes = int(built.assessment.nodes["compute"])
+        figures = figures_of(built)
+        ratio = max((figures[name] or 0.0) / most for name, most in target.limits)
+        if ratio <= 1:
+            break
+        fewer = min(int(nodes / ratio), nodes - 1) // builder.step * builder.step
+        built = builder.build(one.idea, fewer) if fewer >= _LEAST_NODES else None
+    if built is None:
+        return None
+    spares = _spares(built, target)
+    usable = nodes - spares
+    copies = usable * (per_node // setup.gpus) if setup.gpus <= per_node else usable // ceil(setup.gpus / per_node)
+    return (built, copies, nodes - _nodes(copies, setup.gpus, per_node)) if copies > 0 else None
+
+
+def _with_load(text: str, target: FleetTarget, plan: ServePlan, peak: float) -> str:
+    """Return a design file with the load at its peak [1/s], and with targets of the 99th percentile as limits."""
     requests, targets = target.load.requests, target.targets
     pairs = (("ttft_p99", targets.ttft_s, 1.0, "s"), ("tpot_p99", targets.tpot_s, 1e3, "ms"))
     limits = [f"  {name}: {most * scale:.15g} {unit}" for name, most, scale, unit in pairs if most is not None]
@@ -256,7 +324,7 @@ def _with_load(text: str, target: FleetTarget, plan: ServePlan) -> str:
         "",
         "serving:",
         f"  model: {target.model.id}",
-        f"  rate: {target.rate:.15g}/s  # the peak",
+        f"  rate: {peak:.15g}/s  # the peak",
         f"  isl: {requests.prompt:.15g}",
         f"  osl: {requests.output:.15g}",
         f"  engine: {target.engine.id}",
@@ -282,7 +350,9 @@ def _best_plan(target: FleetTarget, catalog: Catalog, one: _Candidate) -> SizedF
 
 
 def aim_of(fleet: SizedFleet, target: FleetTarget) -> float:
-    """Return the figure that is to be least, in the unit of the aim."""
+    """Return the figure that is to be least, in the unit of the aim; without a load, seconds for a request."""
+    if target.rate is None:
+        return 1 / fleet.peak
     return fleet.figures[target.aim] or 0.0
 
 

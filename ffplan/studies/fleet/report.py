@@ -66,8 +66,9 @@ def fleet_report(
         model=target.model.id,
         prompt_tokens=float(requests.prompt),
         output_tokens=float(requests.output),
-        mean_rate_s=target.mean,
+        mean_rate_s=None if target.rate is None else target.rate / target.peak,
         peak_rate_s=target.rate,
+        peak_over_mean=target.peak,
         targets=target.targets,
         aim=target.aim,
         chance=target.chance,
@@ -91,13 +92,13 @@ def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[s
     study, assessment = built.study, built.assessment
     assert study.tco is not None
     load = replace(target.load, requests=replace(target.load.requests, chunk=setup.chunk))
-    each = target.rate / fleet.copies
+    each, mean = fleet.peak / fleet.copies, fleet.peak / target.peak
     times = run_open(setup, load, each)
     output = float(load.requests.output)
     drawn = study_cost(built.design, catalog.fresh(), CostRequest()).tco
     assert drawn is not None
     purchase = drawn.purchase
-    peak_tokens, power = target.rate * output, study.power.facility_peak_kw
+    peak_tokens, power = fleet.peak * output, study.power.facility_peak_kw
     return FleetDesign(
         name=assessment.design.name,
         accelerator=fleet.accelerator,
@@ -111,7 +112,8 @@ def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[s
         rate_s=fleet.rate * fleet.copies,
         ttft_s=latency_of(times.ttft),
         tpot_s=latency_of(times.tpot),
-        concurrency=target.rate * float(times.e2e.mean()),
+        requests_day=mean * 86_400,
+        concurrency=fleet.peak * float(times.e2e.mean()),
         output_tokens_s=peak_tokens,
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,
         chance=Copy(setup, load, target.targets).chance(each, target.chance),
@@ -120,7 +122,7 @@ def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[s
         capex_p90=purchase.p90,
         tco=study.tco.total,
         year=study.tco.year,
-        per_million_output_all=study.tco.year / (target.mean * output * HOURS_PER_YEAR * 3600 / 1e6),
+        per_million_output_all=study.tco.year / (mean * output * HOURS_PER_YEAR * 3600 / 1e6),
         facility_peak_kw=power,
         racks=study.power.racks,
         floor_m2=study.power.floor_m2,
@@ -141,6 +143,6 @@ def _assumptions(target: FleetTarget) -> tuple[str, ...]:
         "A copy within a scale-up domain has one NIC in a node on the fabric.",
         "Prefill and decoding share each copy.",
     ]
-    if target.rate <= target.mean * (1 + 1e-9):
+    if target.peak <= 1 + 1e-9:
         said.append("The load is the same all day: --peak sizes for more.")
     return tuple(said)

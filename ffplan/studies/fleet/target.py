@@ -1,4 +1,4 @@
-"""What a fleet is to serve, within which limits, and how sure."""
+"""What a fleet is to serve, within which limits, and how sure; or what limits are to serve."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ class FleetTarget:
     engine: Engine
     load: Load
     """Lengths of the requests, and what speculation and a prefix cache save."""
-    rate: float
-    """Requests a second at the peak, of all copies [1/s]."""
-    mean: float
-    """Requests a second on average [1/s]."""
+    rate: float | None
+    """Requests a second at the peak, of all copies [1/s]; None for as many as the limits allow."""
+    peak: float
+    """Requests at the peak over those on average [1]."""
     targets: ServeTargets
     book: str
     """Price book."""

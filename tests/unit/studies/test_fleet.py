@@ -46,7 +46,7 @@ def target(catalog: Catalog, **changed: Any) -> FleetTarget:
         "engine": engine_of(catalog, "vllm"),
         "load": LOAD,
         "rate": 40.0,
-        "mean": 20.0,
+        "peak": 2.0,
         "targets": TARGETS,
         "book": "usd-2026",
         "pue": 1.25,
@@ -186,10 +186,47 @@ def test_the_report_adds_up(tmp_path: Path) -> None:
     assert (best["tco"], best["year"]) == pytest.approx((drawn["total"], drawn["year"]))
 
 
+WITHIN = ("recommend", "--model", "llama3.1-8b", "--isl", "1024", "--osl", "256", "--ttft", "2s", "-f", "json")
+
+
+@pytest.mark.parametrize(
+    ("limit", "figure", "most"),
+    [("0.4MW", "facility_peak_kw", 400.0), ("$6M", "capex", 6e6), ("5 racks", "racks", 5)],
+)
+def test_as_much_as_a_limit_allows(limit: str, figure: str, most: float, tmp_path: Path) -> None:
+    """The most nodes within the limit: one more breaks it; and its load asked for is served by no more."""
+    options = ("-a", "h100-sxm-80gb", "--peak", "2x")
+    run = ffplan(*WITHIN, *options, "--within", limit, "--folder", str(tmp_path))
+    assert run.code == 0, run.err
+    valid(run.out, "fleet-recommendation")
+    report = json.loads(run.out)
+    (best,) = report["designs"]
+    assert report["peak_rate_s"] is None
+    assert most * (1 - 1.05 / best["nodes"]) <= best[figure] <= most
+    assert best["requests_day"] == pytest.approx(best["rate_s"] / 2 * 86_400)
+    assert best["output_tokens_s"] == pytest.approx(best["rate_s"] * 256)
+    assert ffplan("check", best["file"]).code == 0
+    # a little less, so that rounding takes no copy more
+    load = f"{0.999 * best['requests_day']:.6f}/day"
+    back = json.loads(ffplan(*WITHIN, *options, "--serve", load).out)["designs"][0]
+    assert back["nodes"] <= best["nodes"]
+    assert back["copies"] <= best["copies"]
+
+
+def test_a_limit_that_holds_no_copy() -> None:
+    run = ffplan(*WITHIN, "-a", "h100-sxm-80gb", "--within", "$0.2M")
+    assert run.code == 1
+    assert json.loads(run.out)["designs"] == []
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--serve", "5/s"), "--serve needs latency targets"),
+        (("--within", "5 apples", "--ttft", "2s"), "`5 apples` is no power, money or racks"),
+        (("--within", "5MW", "--serve", "5/s", "--ttft", "2s"), "bound a load with --power, --capex or --racks"),
+        (("--within", "5MW", "--ttft", "2s", "--aim", "power"), "--within serves most requests"),
+        (("--within", "5MW", "--ttft", "2s", "--days", "3"), "--days sizes for training, and --within for a load"),
+        (("--serve", "5/s"), "serving needs latency targets"),
         (("--serve", "5/s", "--ttft", "2s", "--days", "3"), "--days sizes for training"),
         (("--tokens", "1T", "--days", "30", "--osl", "5"), "--osl goes with --serve"),
         (("--serve", "5/s", "--ttft", "2s", "--slack", "0.5"), "--slack sizes for training"),
