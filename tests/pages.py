@@ -67,6 +67,7 @@ SCHEMAS = (
     "sweep",
     "recommendation",
     "fleet-recommendation",
+    "serve-comparison",
     "storage",
     "explanation",
     "kernel-recording",

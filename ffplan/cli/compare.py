@@ -4,22 +4,41 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import typer  # noqa: TC002 - the parser of options reads annotations
 
 from ffplan.base.errors import InputError, UsageError
 from ffplan.base.record import record
 from ffplan.catalog.named import part_of
+from ffplan.cli.compare_options import (
+    BaselineOption,
+    BatchOption,
+    GpusOption,
+    ModelOption,
+    PlanOption,
+    SearchOption,
+    ServeOption,
+)
+from ffplan.cli.compare_serve import ServedModel, ServedOutput, compare_served, refuse_others
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption, complete_part
+from ffplan.cli.options import CatalogOption, DesignsArgument, OutputOption, ProfileOption, SeedOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
-from ffplan.cli.series import MOST
+from ffplan.cli.serve_options import (
+    AtOption,
+    CacheOption,
+    EachOption,
+    EngineOption,
+    FirstOption,
+    OutputLengthOption,
+    PrecisionOption,
+    PromptOption,
+)
 from ffplan.cli.train_options import StackOption
 from ffplan.studies.cost.request import CostRequest
 
@@ -146,38 +165,24 @@ def _refuse_without_model(model: str | None, options: object) -> None:
         raise UsageError(f"ffplan compare: {message}")
 
 
-BaselineOption = Annotated[
-    str | None,
-    typer.Option("--baseline", "-b", metavar="NAME", help="Design that ratios refer to; the first if omitted."),
-]
-
-
 def compare(
+    context: typer.Context,
     files: DesignsArgument,
     baseline: BaselineOption = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="ID",
-            help="Train this model on every design, each with its fastest plan: tokens/s, MFU, capital.",
-            autocompletion=complete_part("model"),
-        ),
-    ] = None,
-    batch: Annotated[
-        int | None, typer.Option("--batch", min=1, max=MOST, help="Sequences of a step, needed with --model.")
-    ] = None,
-    gpus: Annotated[
-        int | None,
-        typer.Option("--gpus", min=1, max=MOST, help="Accelerators of the job; if omitted, as many as all can span."),
-    ] = None,
-    plan: Annotated[
-        str | None, typer.Option("--plan", metavar="FILE", help="A training plan that every design runs.")
-    ] = None,
-    search: Annotated[
-        bool,
-        typer.Option("--search", help="Search the fastest plan of every design, as without --plan; its fields stay."),
-    ] = False,
+    model: ModelOption = None,
+    batch: BatchOption = None,
+    gpus: GpusOption = None,
+    plan: PlanOption = None,
+    search: SearchOption = False,
+    serve: ServeOption = False,
+    isl: PromptOption = 1024,
+    osl: OutputLengthOption = 1024,
+    ttft: FirstOption = None,
+    tpot: EachOption = None,
+    at: AtOption = "p99",
+    engine: EngineOption = "vllm",
+    precision: PrecisionOption = None,
+    kv: CacheOption = None,
     stack: StackOption = None,
     tokens: TokensOption = None,
     years: YearsOption = None,
@@ -188,9 +193,10 @@ def compare(
     output: OutputOption = None,
     catalog: CatalogOption = None,
 ) -> None:
-    """Compare designs in adjacent columns, with ratios to a baseline."""
+    """Compare designs in adjacent columns, with ratios to a baseline; or how they serve a model."""
     if len(files) < 2:
         raise UsageError("ffplan compare: name at least two designs")
+    refuse_others(context, serve=serve)
     from ffplan.report.compare import compare_document
     from ffplan.studies.compare import compare as study
     from ffplan.studies.cost.request import DRAWS, CostRequest
@@ -198,6 +204,10 @@ def compare(
     designs = _examine_all(files, catalog, profile)
     labels = study.labels_of(designs)
     base = study.baseline_of(designs, labels, files, baseline)
+    if serve:
+        asked = ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
+        compare_served(files, labels, base, (model, asked), ServedOutput(form, output, catalog=catalog))
+        return
     if tokens is None and (years is not None or draws is not None or seed):
         raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
     _refuse_without_model(model, batch or gpus or plan or stack or search)

@@ -48,6 +48,7 @@ class SchemaName(StrEnum):
     SWEEP = "sweep"
     RECOMMENDATION = "recommendation"
     FLEET_RECOMMENDATION = "fleet-recommendation"
+    SERVE_COMPARISON = "serve-comparison"
     INIT = "init"
     EXPLANATION = "explanation"
     AUDIT = "audit"

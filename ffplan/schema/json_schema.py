@@ -43,6 +43,7 @@ from ffplan.results import fabric as results
 from ffplan.results import fleet as fleets
 from ffplan.results import measurement as measurements
 from ffplan.results import recommendation as recommendations
+from ffplan.results import serve_comparison as served_comparisons
 from ffplan.results import serving as servings
 from ffplan.results import storage as storages
 from ffplan.results import sweep as sweeps
@@ -88,6 +89,7 @@ OWNERS = (
     sweeps,
     recommendations,
     fleets,
+    served_comparisons,
     measurements,
     recordings,
     serving_runs,

@@ -48,11 +48,18 @@ def stretch_of(band: float, chance: float) -> float:
     Returns:
         Factor [1].
     """
-    return exp(_spread(band) * _NORMAL.inv_cdf(chance))
+    return exp(spread_of(band) * _NORMAL.inv_cdf(chance))
 
 
-def _spread(band: float) -> float:
-    """Return the standard deviation of the logarithm of times whose P90 lies a fraction up [1]."""
+def spread_of(band: float) -> float:
+    """Return the standard deviation of the logarithm of times.
+
+    Args:
+        band: P10 to P90 of time over model, as a fraction up and down [1].
+
+    Returns:
+        Deviation [1].
+    """
     return log(1 + band) / _NORMAL.inv_cdf(0.9)
 
 
@@ -143,7 +150,7 @@ class Copy:
             rate: requests a second on the copy [1/s].
             least: a chance that it has [1].
         """
-        spread = _spread(self.setup.speed.band)
+        spread = spread_of(self.setup.speed.band)
         low = _NORMAL.inv_cdf(least)
         high = low + 1.0  # normal deviations
         for _ in range(_ROUNDS):

@@ -1,0 +1,138 @@
+"""A model served on several designs, each with its best plan within the targets."""
+
+from __future__ import annotations
+
+from math import log
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+from ffplan.results.design import SCHEMA_VERSION, UnverifiedFigure
+from ffplan.results.serve_comparison import ServeComparison, ServedSide, ServeVerdict, UnservedSide
+from ffplan.serving.hardware import engine_speed
+from ffplan.studies.basis.provenance import files_of
+from ffplan.studies.cost.cost import study_cost
+from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.fleet.capacity import spread_of
+from ffplan.studies.serve.answer import answer
+from ffplan.studies.serve.links import ServeError, fleet_of
+from ffplan.studies.serve.money import tokens_per_megawatt
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ffplan.catalog.store import Catalog
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.results.serving import ServeReport
+    from ffplan.studies.serve.answer import ServeQuestion
+
+    Asked = tuple[ResolvedDesign, Catalog, ServeQuestion]
+
+_NORMAL = NormalDist()
+
+
+def compare_served(
+    designs: Sequence[Asked], labels: Sequence[str], baseline: int, tell: Callable[[str], None]
+) -> ServeComparison:
+    """Return how designs serve a model, each on all of its accelerators.
+
+    Args:
+        designs: each with its catalogue and what is asked of it.
+        labels: names of the designs.
+        baseline: place of the design that ratios refer to.
+        tell: called with the design that is served.
+    """
+    sides, unserved, unverified = list[ServedSide](), list[UnservedSide](), dict[UnverifiedFigure, None]()
+    for (design, catalog, asked), label in zip(designs, labels, strict=True):
+        tell(label)
+        try:
+            report = answer(fleet_of(design), catalog, asked)
+        except ServeError as error:
+            unserved.append(UnservedSide(label, str(error)))
+            continue
+        unverified |= dict.fromkeys(report.unverified)
+        sides.append(_side(design, catalog, asked, report, label))
+    first = designs[0][2]
+    requests = first.task.load.requests
+    return ServeComparison(
+        schema_version=SCHEMA_VERSION,
+        model=first.model.id,
+        prompt_tokens=float(requests.prompt),
+        output_tokens=float(requests.output),
+        targets=first.task.targets,
+        baseline=labels[baseline],
+        sides=tuple(sides),
+        unserved=tuple(unserved),
+        verdict=_verdict(sides, labels[baseline]),
+        assumptions=(
+            "Each design serves on all of its accelerators, with the plan of most tokens a second within the targets.",
+            "Precision is the model's published one unless --precision says another.",
+            "Requests under way are kept at one number, and all have the same lengths.",
+            "The chance counts the engines' bands alone: errors on unlike accelerators are independent, those of one "
+            "engine on one accelerator are the same on both sides, and prices are as they stand.",
+        ),
+        catalog=files_of(catalog for _, catalog, _ in designs),
+        unverified=tuple(unverified),
+    )
+
+
+def _side(
+    design: ResolvedDesign, catalog: Catalog, asked: ServeQuestion, report: ServeReport, label: str
+) -> ServedSide:
+    """Return a design at its largest load within the targets."""
+    row = report.rows[report.best]
+    costed = study_cost(design, catalog.fresh(), CostRequest(draws=0))
+    under_way = row.concurrency * report.copies
+    accelerator = design.compute.accelerator
+    assert accelerator is not None
+    return ServedSide(
+        label=label,
+        accelerator=report.accelerator,
+        accelerators=int(design.accelerators),
+        engine=report.engine,
+        plan=report.plan,
+        copies=report.copies,
+        meets=row.meets is not False,
+        rate_s=row.rate_s,
+        concurrency=under_way,
+        ttft_s=row.ttft_s,
+        tpot_s=row.tpot_s,
+        output_tokens_s=row.output_tokens_s,
+        output_tokens_s_gpu=row.output_tokens_s_gpu,
+        output_tokens_s_user=row.output_tokens_s_user,
+        output_tokens_s_mw=tokens_per_megawatt(row.output_tokens_s, costed.power.facility_peak_kw),
+        racks=costed.power.racks,
+        users_rack=under_way / max(costed.power.racks, 1),
+        facility_peak_kw=costed.power.facility_peak_kw,
+        capex=costed.bom.total if costed.bom is not None else None,
+        recalled_share=costed.bom.recalled_share if costed.bom is not None else None,
+        cost=row.cost,
+        band=engine_speed(asked.engine, accelerator, report.plan.precision).band,
+        calibrated=report.calibrated_on is not None,
+        choices=report.choices,
+    )
+
+
+def _verdict(sides: Sequence[ServedSide], baseline: str) -> ServeVerdict | None:
+    """Return who is cheapest; None unless two designs within the targets have costs in one currency."""
+    priced = [(side.cost.per_million_output_all, side) for side in sides if side.meets and side.cost is not None]
+    if len(priced) < 2 or len({side.cost.currency for _, side in priced if side.cost is not None}) > 1:
+        return None
+    ranked = sorted(priced, key=lambda pair: (pair[0], pair[1].label))
+    (least, cheapest), (most, other) = ranked[0], ranked[1]
+    for cost, side in ranked[1:]:
+        if side.label == baseline:
+            most, other = cost, side
+    return ServeVerdict(cheapest.label, other.label, ratio=least / most, chance=_chance(cheapest, other, least / most))
+
+
+def _chance(cheapest: ServedSide, other: ServedSide, ratio: float) -> float:
+    """Return the chance that the cheaper of two designs is [1].
+
+    Equation:
+        P(ln ratio + e < 0), e normal with the variances of both engines' times; 1 where both are one engine's on one
+        accelerator
+    """
+    if (cheapest.engine, cheapest.accelerator) == (other.engine, other.accelerator):
+        return 1.0
+    spread = (spread_of(cheapest.band) ** 2 + spread_of(other.band) ** 2) ** 0.5
+    return _NORMAL.cdf(-log(ratio) / spread)

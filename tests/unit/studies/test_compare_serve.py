@@ -1,0 +1,70 @@
+"""`compare --serve`: figures are those of `serve`, the verdict by hand, and what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from math import log, log1p
+from statistics import NormalDist
+
+import pytest
+
+from tests.support import ffplan, valid
+
+LOAD = ("--model", "llama3.1-70b", "--isl", "2048", "--osl", "512", "--ttft", "2s", "--tpot", "40ms")
+PAIR = ("superpod-h100-4su", "superpod-b200-4su")
+
+
+def test_figures_are_those_of_serve_and_the_verdict_follows() -> None:
+    run = ffplan("compare", *PAIR, "--serve", *LOAD, "-f", "json")
+    assert run.code == 0, run.err
+    valid(run.out, "serve-comparison")
+    found = json.loads(run.out)
+    for side in found["sides"]:
+        best = ("--search", "--precision", "bf16", "-f", "json")
+        served = json.loads(ffplan("serve", side["label"], *LOAD, *best).out)
+        row = served["rows"][served["best"]]
+        assert side["plan"] == served["plan"]
+        assert (side["ttft_s"], side["tpot_s"], side["cost"]) == (row["ttft_s"], row["tpot_s"], row["cost"])
+        assert side["output_tokens_s_mw"] == pytest.approx(row["output_tokens_s_mw"])
+        assert side["users_rack"] == pytest.approx(row["concurrency"] * served["copies"] / side["racks"])
+    costs = {side["label"]: side["cost"]["per_million_output_all"] for side in found["sides"]}
+    verdict, bands = found["verdict"], [side["band"] for side in found["sides"]]
+    assert (verdict["cheapest"], verdict["other"]) == ("superpod-b200-4su", "superpod-h100-4su")
+    assert verdict["ratio"] == pytest.approx(costs[PAIR[1]] / costs[PAIR[0]])
+    # the 90th percentile of a normal lies 1.2816 deviations up
+    spread = sum((log1p(band) / 1.28155) ** 2 for band in bands) ** 0.5
+    assert verdict["chance"] == pytest.approx(NormalDist().cdf(-log(verdict["ratio"]) / spread), rel=1e-4)
+    assert found["sides"][0]["capex"] == json.loads(ffplan("cost", PAIR[0], "-f", "json").out)["bom"]["total"]
+
+
+def test_the_screen_fits_and_names_the_winner() -> None:
+    out = ffplan("compare", *PAIR, "--serve", *LOAD).out
+    assert out.count("\n") <= 24
+    assert "superpod-b200-4su serves llama3.1-70b" in " ".join(out.split())
+    assert "cheaper a token than superpod-h100-4su" in " ".join(out.split())
+
+
+def test_a_design_that_cannot_serve_says_why() -> None:
+    tight = (*LOAD[:-1], "12ms", "-f", "json")
+    run = ffplan("compare", "superpod-h100-4su", "fire-flyer-2", "--serve", *tight)
+    found = json.loads(run.out)
+    assert [side["label"] for side in found["sides"]] == ["superpod-h100-4su"]
+    assert "no plan meets the targets" in found["unserved"][0]["reason"]
+    assert found["verdict"] is None
+    assert ffplan("compare", *PAIR, "--serve", *LOAD[:-1], "1us").code == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--serve",), "--serve needs a --model"),
+        (("--serve", "--model", "llama3.1-70b", "--batch", "8"), "--batch has an effect on training only"),
+        (("--isl", "8"), "--isl has an effect with --serve only"),
+        (("--serve", "--model", "llama3.1-70b", "--at", "p95"), "--at: no `p95`"),
+        (("--serve", "--model", "llama3.1-70b", "--precision", "fp7"), "--precision: no `fp7`"),
+    ],
+)
+def test_what_cannot_be_compared(options: tuple[str, ...], message: str) -> None:
+    run = ffplan("compare", *PAIR, *options)
+    assert run.code == 2
+    assert message in run.err
