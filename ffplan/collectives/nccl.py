@@ -126,12 +126,25 @@ def size_correction(library: Library, algorithm: str, protocol: str, size: Numbe
     steps: Any = library.tree_corrections.get(protocol) if algorithm == "tree" else None  # type: ignore[call-overload]
     if not steps:
         return 1.0
+    # one more entry before the table and behind it: whole
+    entry = minimum(maximum(depth(maximum(size, 1.0) / FIRST_SIZE) + 1, 0), len(steps) + 1)
+    fractions: tuple[float, ...] = (1.0, *steps, 1.0)
+    if isinstance(entry, int | float):
+        return fractions[int(entry)]
     import numpy as np
 
-    # one more entry before the table and behind it: whole
-    entry = np.floor(np.log2(np.maximum(size, 1.0) / FIRST_SIZE)).astype(int)
-    fraction: Number = np.array((1.0, *steps, 1.0))[np.clip(entry + 1, 0, len(steps) + 1)]
+    fraction: Number = np.array(fractions)[entry.astype(int)]
     return fraction
+
+
+def estimate_time(library: Library, choice: Choice, size: Number) -> Number:
+    """Return the time of a choice in the library's own cost model [s].
+
+    Args:
+        size: message [byte].
+    """
+    fraction = size_correction(library, choice.algorithm, choice.protocol, size)
+    return choice.estimate_latency + size / fraction * choice.estimate_per_byte
 
 
 def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:

@@ -294,16 +294,6 @@ class Timed:
     """Time in the library's own cost model [s]."""
 
 
-def estimate_time(library: Library, choice: Choice, size: Number) -> Number:
-    """Return the time of a choice in the library's own cost model [s].
-
-    Args:
-        size: message [byte].
-    """
-    fraction = nccl.size_correction(library, choice.algorithm, choice.protocol, size)
-    return choice.estimate_latency + size / fraction * choice.estimate_per_byte
-
-
 def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[Timed]:
     """Return the time of one message with each choice that can run, as `time_grid` does for many.
 
@@ -323,7 +313,7 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
                     time=float(transfer_time(size, **coefficients)),
                     latency=float(choice.latency),
                     stream=float(size * choice.seconds_per_byte),
-                    estimate=float(estimate_time(query.library, choice, size)),
+                    estimate=float(nccl.estimate_time(query.library, choice, size)),
                 )
             )
     return timed
@@ -340,7 +330,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     least: Number = float("inf")
     time: Number = float("inf")
     for choice in choices(query, job):
-        estimate = choose(choice.possible, estimate_time(query.library, choice, size), float("inf"))
+        estimate = choose(choice.possible, nccl.estimate_time(query.library, choice, size), float("inf"))
         takes = transfer_time(size, **{name: getattr(choice, name) for name in COEFFICIENTS})
         # strictly less, so that the first of equals stays, as in `chosen`
         time = choose(estimate < least, takes, time)
