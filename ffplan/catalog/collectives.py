@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ffplan.catalog.evidence import BandwidthFigure, CountFigure, DurationFigure
+from ffplan.catalog.evidence import BandwidthFigure, CountFigure, DurationFigure, FractionFigure
 from ffplan.inputs.model import Frozen
 
 
@@ -15,6 +15,8 @@ class NvlsRate(Frozen):
     """Accelerators it was measured on."""
     most: BandwidthFigure | None = None
     """Largest bus bandwidth on more accelerators [GB/s]; the links' rate if omitted."""
+    fill: FractionFigure | None = None
+    """Weight of filling its pipeline on one node [1]; the library's if omitted."""
 
 
 class LowLatencyCeiling(Frozen):
@@ -22,10 +24,10 @@ class LowLatencyCeiling(Frozen):
 
     one_node: BandwidthFigure
     """On one node [GB/s]."""
-    two_nodes: BandwidthFigure
-    """On two nodes [GB/s]."""
-    more_nodes: BandwidthFigure
-    """On three nodes or more; NCCL measured it on four [GB/s]."""
+    two_nodes: BandwidthFigure | None = None
+    """On two nodes [GB/s]; the library's, by CPU maker, if omitted."""
+    more_nodes: BandwidthFigure | None = None
+    """On three nodes or more [GB/s]; the library's, by CPU maker, if omitted."""
 
 
 class CollectiveRates(Frozen):

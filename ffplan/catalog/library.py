@@ -16,7 +16,8 @@ from ffplan.catalog.evidence import (
 )
 from ffplan.catalog.parts import Part
 from ffplan.catalog.protocols import Protocol
-from ffplan.inputs.model import Frozen, Identifier
+from ffplan.inputs.model import Frozen, Identifier, Many
+from ffplan.inputs.quantities import Fraction
 
 Place = Literal["base", "nvlink", "pcie", "network"]
 
@@ -34,6 +35,15 @@ class Sends(Frozen):
     """Rate between nodes while some GPUs of a node send [GB/s]."""
     network_full: BandwidthFigure
     """Rate between nodes while all GPUs of a node send [GB/s]."""
+
+
+class NodeRates(Frozen):
+    """A rate by the number of nodes, of three or more as measured on four."""
+
+    two_nodes: BandwidthFigure
+    """On two nodes [GB/s]."""
+    more_nodes: BandwidthFigure
+    """On three nodes or more [GB/s]."""
 
 
 class Library(Part):
@@ -77,6 +87,12 @@ class Library(Part):
     """Factor on the latency of Simple allreduce rings over several nodes."""
     tree_estimate: EfficiencyFigure | None = None
     """Factor on trees in the library's choice of algorithm; their time does not contain it."""
+    tree_corrections: dict[Protocol, Many[Fraction]] = Field(default_factory=dict)
+    """Further factor on them by size of the message: from 64 bytes on, one for each doubling [1]."""
+    channel_limits: dict[Identifier, dict[Identifier, dict[Protocol, NodeRates]]] = Field(default_factory=dict)
+    """Most of a channel in the choice over several nodes, by accelerator's chip, algorithm and protocol [GB/s]."""
+    ll_nodes: dict[Literal["AMD", "Intel"], NodeRates] = Field(default_factory=dict)
+    """Largest bus bandwidth of protocol LL over several nodes, by CPU maker; Intel's for others [GB/s]."""
     link_share: EfficiencyFigure | None = None
     """Fraction of the scale-up links' rate assumed for accelerators without a measured rate."""
     overhead: dict[Literal["AMD", "Intel"], DurationFigure] = Field(default_factory=dict)
@@ -88,5 +104,9 @@ class Library(Part):
     """Latency of a hop of HFReduce's tree [s]."""
     zone_hops: CountFigure | None = None
     """Stages that crossing zones adds to HFReduce's pipeline."""
+    band_small: FractionFigure | None = None
+    """Measured times over modelled ones below 16 MiB, sources left out: median, P10 and P90 [1]; unknown if omitted."""
+    band_large: FractionFigure | None = None
+    """The same from 16 MiB on [1]."""
     fixed: DurationFigure | None = None
     """Fixed time of a call that sends directly to its targets [s]."""

@@ -22,6 +22,7 @@ from ffplan.catalog.evidence import (
     Source,
     TransfersFigure,
 )
+from ffplan.catalog.protocols import Protocol as LibraryProtocol
 from ffplan.catalog.storage_service import DEFAULT_FILE_SYSTEM, StorageService
 from ffplan.catalog.training import TrainingRates
 from ffplan.inputs.model import Count, Frozen, Identifier, Many, Text
@@ -193,6 +194,8 @@ class Nic(Part):
     tuned: bool = False
     """True if its NCCL plugin rates trees over two or three nodes at their actual speed; NCCL's own estimate is
     half of it."""
+    library_protocols: Many[LibraryProtocol] = ("ll", "ll128", "simple")
+    """Protocols that NCCL runs over it: its plugin switches the others off."""
     hop_latency: DurationFigure | None = None
     """Latency of a hop over this NIC beyond the library's own figure [s]; 0 if omitted."""
     proxy_message: PositiveDurationFigure | None = None

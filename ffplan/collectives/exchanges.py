@@ -181,8 +181,9 @@ def send_receive(operation: str, job: RankLayout) -> list[Line]:
 
 
 def _latency(figures: LatencyFigures) -> Latency:
-    inner = figures.base + figures.inside * figures.job.shared
-    return inner + figures.between * figures.job.several, inner
+    # a piece fills the NIC's pipeline as well
+    whole = figures.base + figures.inside * figures.job.shared + figures.between * figures.job.several
+    return whole, whole
 
 
 RAIL = Algorithm(

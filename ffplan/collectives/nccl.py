@@ -24,8 +24,9 @@ from ffplan.node.resources import resources
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ffplan.catalog.collectives import LowLatencyCeiling
     from ffplan.catalog.evidence import FractionFigure
-    from ffplan.catalog.library import Library
+    from ffplan.catalog.library import Library, NodeRates
     from ffplan.catalog.protocols import Protocol
     from ffplan.collectives.algorithm import Algorithm
     from ffplan.collectives.bottleneck import Key
@@ -39,6 +40,10 @@ EXCHANGES = ("all-to-all", "gather", "scatter", "sendrecv")
 constants give. Gather and scatter are made of the same sends."""
 MANY = 4
 """Nodes from which rings are counted as over many."""
+PAIR = 2
+"""Nodes that NCCL's tables tell from more."""
+FIRST_SIZE = 64
+"""Smallest message whose trees NCCL corrects [byte]."""
 
 
 @record
@@ -70,16 +75,76 @@ class Choice:
     """Piece of a message from which it takes twice as many channels [byte]."""
 
 
-def _ceiling(job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
-    """Return the highest algorithm bandwidth of protocol LL [GB/s]."""
+def _by_nodes(rates: NodeRates | LowLatencyCeiling, job: RankLayout) -> Number:
+    """Return a rate over several nodes [GB/s]; infinite on one and where it is not stated."""
+    pair, more = (rate.value if rate else float("inf") for rate in (rates.two_nodes, rates.more_nodes))
+    most: Number = choose(job.nodes > PAIR, more, choose(job.nodes == PAIR, pair, float("inf")))
+    return most
+
+
+def _ceiling(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
+    """Return the highest algorithm bandwidth of protocol LL [GB/s].
+
+    On one node it goes by the GPU, over several by the CPU: NVIDIA/nccl v2.30.7, src/graph/tuning.cc (`llMaxBw`).
+    """
     rates = job.host.rates
     if rates is None or rates.ll is None:
         return float("inf")
-    single, pair, more = rates.ll.one_node.value, rates.ll.two_nodes.value, rates.ll.more_nodes.value
-    nodes = job.nodes
-    busbw = single * (nodes == 1) + pair * (nodes == 2) + more * (nodes > 2)
+    vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
+    by_cpu = library.ll_nodes.get(vendor, library.ll_nodes.get("Intel"))
+    busbw = choose(job.nodes == 1, rates.ll.one_node.value, _by_nodes(rates.ll, job))
+    if by_cpu is not None and rates.ll.two_nodes is None:
+        busbw = minimum(busbw, _by_nodes(by_cpu, job))
     most: Number = busbw / maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
     return most
+
+
+def _channel_limit(library: Library, job: RankLayout, algorithm: Algorithm, protocol: str) -> Number:
+    """Return the most that channels carry in the estimate over several nodes, one for each NIC [GB/s]."""
+    chip: Any = job.host.accelerator.chip if job.host.accelerator else None
+    limits = library.channel_limits.get(chip, {}).get(algorithm.name, {})
+    if protocol not in limits:
+        return float("inf")
+    return job.nics * _by_nodes(limits[protocol], job)
+
+
+def size_correction(library: Library, algorithm: str, protocol: str, size: Number) -> Number:
+    """Return the fraction of a tree's rate that the library's estimate leaves to a message of some size.
+
+    Args:
+        library: constants.
+        algorithm: name; only `tree` is corrected.
+        protocol: its protocol.
+        size: message [byte].
+
+    Returns:
+        Fraction [1].
+
+    Source:
+        NVIDIA/nccl, src/graph/tuning.cc (`treeCorrectionFactor`): the entry floor(log2(size / 64)), 1 beyond the last.
+    """
+    steps: Any = library.tree_corrections.get(protocol) if algorithm == "tree" else None  # type: ignore[call-overload]
+    if not steps:
+        return 1.0
+    # one more entry before the table and behind it: whole
+    entry = minimum(maximum(depth(maximum(size, 1.0) / FIRST_SIZE) + 1, 0), len(steps) + 1)
+    fractions: tuple[float, ...] = (1.0, *steps, 1.0)
+    if isinstance(entry, int | float):
+        return fractions[int(entry)]
+    import numpy as np
+
+    fraction: Number = np.array(fractions)[entry.astype(int)]
+    return fraction
+
+
+def estimate_time(library: Library, choice: Choice, size: Number) -> Number:
+    """Return the time of a choice in the library's own cost model [s].
+
+    Args:
+        size: message [byte].
+    """
+    fraction = size_correction(library, choice.algorithm, choice.protocol, size)
+    return choice.estimate_latency + size / fraction * choice.estimate_per_byte
 
 
 def _many(library: Library, job: RankLayout, operation: str, algorithm: Algorithm) -> Number:
@@ -113,10 +178,13 @@ def _inner_most(library: Library, job: RankLayout, operation: str) -> Number:
     return seconds
 
 
-def _filling(library: Library, operation: str, algorithm: Algorithm) -> Mapping[Protocol, FractionFigure]:
-    """Return the weight of pipeline filling by protocol: for rings, an exchange, or everything else."""
+def _filling(library: Library, host: Host, operation: str, algorithm: Algorithm) -> Mapping[Protocol, FractionFigure]:
+    """Return the weight of pipeline filling by protocol: for rings, an exchange, a switch, or everything else."""
+    rates = host.rates.nvls if host.rates else None
     if operation == "all-to-all":
         return library.fill_exchange or library.fill_ring or library.fill
+    if algorithm.name == "nvls" and rates and rates.fill:
+        return {"simple": rates.fill}
     return (library.fill_ring or library.fill) if algorithm.rings or operation != "allreduce" else library.fill
 
 
@@ -206,11 +274,14 @@ def choices_of(
     inner_most = _inner_most(library, job, operation) if algorithm.rings else float("inf")
     hops = 2 * depth(job.nodes) if algorithm.trees else 0.0
     launch = call_time(job.host, operation)
-    filling = _filling(library, operation, algorithm)
+    filling = _filling(library, job.host, operation, algorithm)
+    switched_off = {kind for kind in algorithm.protocols for nic in job.host.nics if kind not in nic.library_protocols}
+    bus = maximum(algorithm.bus_per_ll(operation, job.ranks), 1e-9)
     rows = []
     for protocol in protocols:
         fraction = shares[protocol].value if protocol in shares else 1.0
-        ceiling = _ceiling(job, operation, algorithm) if protocol == "ll" else float("inf")
+        ceiling = _ceiling(library, job, operation, algorithm) if protocol == "ll" else float("inf")
+        counted = minimum(fraction * guess, _channel_limit(library, job, algorithm, protocol) / bus)
         fill = filling.get(protocol)  # type: ignore[call-overload]
         figures = partial(LatencyFigures, library, operation=operation, key=algorithm.key, protocol=protocol)
         latency, inner = algorithm.latency(figures(job=job, measured=True))
@@ -229,11 +300,12 @@ def choices_of(
                 hops=hops,
                 slot=library.slot.value * job.nics if library.slot and protocol != "ll" else 0.0,
                 estimate_latency=launch + tuned,
-                estimate_per_byte=1e-9 / minimum(fraction * guess, ceiling),
+                estimate_per_byte=1e-9 / minimum(counted, ceiling),
                 # LL128 needs NVLink between all ranks of a node: a switch, or the bridge of a lone pair
                 possible=algorithm.possible(job)
                 & algorithm.allowed(library, job)
-                & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0)),
+                & ((protocol != "ll128") | job.host.joined | (one_pair(job) > 0))
+                & ((job.nodes == 1) | (protocol not in switched_off)),
                 **(_channels(library, job) if algorithm.channels else {}),
             )
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ffplan.base.array_math import maximum, minimum
+from ffplan.base.array_math import choose, maximum, minimum
 from ffplan.collectives.algorithm import Algorithm, Latency, LatencyFigures
 from ffplan.collectives.bottleneck import Line, on_cuts, on_each, on_memory, on_nics
 from ffplan.collectives.bounds import ring_factor
@@ -42,7 +42,8 @@ def ring(operation: str, job: RankLayout) -> list[Line]:
         [1]; An et al., arXiv 2408.14158, section IV-D2 (GPU to NIC at 9 GiB/s).
     """
     host, load = job.host, bus_factor(operation, job.ranks)
-    inside = load * job.shared
+    # over several nodes one hop of every p leaves a node by its NIC
+    inside = load * job.shared * (1.0 - job.several / job.per_node)
     lines = on_nics(job, "ring between nodes", load)
     # adding up also reads the rank's own piece, in half of the steps of an allreduce
     lines += on_memory(job, load, load * (1.5 if "reduce" in operation else 1.0))
@@ -90,6 +91,11 @@ def hierarchical(operation: str, job: RankLayout) -> list[Line]:
 def _ring_latency(figures: LatencyFigures) -> Latency:
     job, library, operation = figures.job, figures.library, figures.operation
     steps, crossings = ring_steps(operation, job.ranks), ring_steps(operation, job.nodes) * job.several
+    inner_steps = ring_steps(operation, job.per_node)
+    if operation in ("broadcast", "reduce"):
+        # NCCL counts one hop where every ring passes the ranks in the same order, as on one node
+        inner_steps = minimum(inner_steps, 1)
+        steps = choose(job.nodes == 1, inner_steps, steps)
     vendor: Any = job.host.cpus[0].vendor if job.host.cpus else ""
     least = library.overhead.get(vendor)
     # NCCL counts the CPU's overhead three times with Simple
@@ -104,7 +110,7 @@ def _ring_latency(figures: LatencyFigures) -> Latency:
     whole = ring_latency(
         figures.base, figures.inside, figures.between, steps, crossings, overhead=overhead, plateau=plateau
     )
-    return whole, figures.base + ring_steps(operation, job.per_node) * figures.inside
+    return whole, figures.base + inner_steps * figures.inside
 
 
 def _hierarchical_latency(figures: LatencyFigures) -> Latency:

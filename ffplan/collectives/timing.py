@@ -245,13 +245,14 @@ def time_grid(query: CollectiveQuery, job: RankLayout, sizes: Floats) -> TimingG
         The grid, or None if the library has no such operation or algorithm.
     """
     known = coefficients(query, job)
-    return None if known is None else grid_of(known, sizes)
+    return None if known is None else grid_of(known, query.library, sizes)
 
 
-def grid_of(known: Coefficients, sizes: Floats) -> TimingGrid:
+def grid_of(known: Coefficients, library: Library, sizes: Floats) -> TimingGrid:
     """Return the times of messages, from coefficients for messages of any size.
 
     Args:
+        library: of the coefficients.
         sizes: messages [byte], one axis.
     """
     import numpy as np
@@ -260,7 +261,11 @@ def grid_of(known: Coefficients, sizes: Floats) -> TimingGrid:
     size = np.asarray(sizes, dtype=float)[None, None, :]
     time = np.asarray(transfer_time(size, **{name: columns[name] for name in COEFFICIENTS}))
     runs = columns["possible"] > 0
-    estimate = np.where(runs, columns["estimate_latency"], np.inf) + size * columns["estimate_per_byte"]
+    fraction = [
+        np.broadcast_to(nccl.size_correction(library, *choice, sizes), np.shape(sizes)) for choice in known.choices
+    ]
+    counted = size / np.array(fraction)[:, None, :]
+    estimate = np.where(runs, columns["estimate_latency"], np.inf) + counted * columns["estimate_per_byte"]
     return TimingGrid(
         choices=known.choices,
         time=time,
@@ -308,7 +313,7 @@ def time_choices(query: CollectiveQuery, job: RankLayout, size: float) -> list[T
                     time=float(transfer_time(size, **coefficients)),
                     latency=float(choice.latency),
                     stream=float(size * choice.seconds_per_byte),
-                    estimate=float(choice.estimate_latency + size * choice.estimate_per_byte),
+                    estimate=float(nccl.estimate_time(query.library, choice, size)),
                 )
             )
     return timed
@@ -325,7 +330,7 @@ def chosen_time(query: CollectiveQuery, job: RankLayout, size: Number) -> Number
     least: Number = float("inf")
     time: Number = float("inf")
     for choice in choices(query, job):
-        estimate = choose(choice.possible, choice.estimate_latency + size * choice.estimate_per_byte, float("inf"))
+        estimate = choose(choice.possible, nccl.estimate_time(query.library, choice, size), float("inf"))
         takes = transfer_time(size, **{name: getattr(choice, name) for name in COEFFICIENTS})
         # strictly less, so that the first of equals stays, as in `chosen`
         time = choose(estimate < least, takes, time)

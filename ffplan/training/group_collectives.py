@@ -341,7 +341,7 @@ def _grid(system: Cluster, library: Library, operation: str, groups: list[_Group
         ValueError: if the library has no such operation.
     """
     # a message of no bytes would divide by 0; `_without_call` sets its time to 0
-    grid = grid_of(_streams(system, library, operation, groups), np.maximum(sizes, 1.0))
+    grid = grid_of(_streams(system, library, operation, groups), library, np.maximum(sizes, 1.0))
     times = np.asarray(grid.pick(grid.time))
     if library is not system.library and not grid.possible.all():  # HFReduce takes whole nodes; NCCL does the rest
         return np.where(grid.possible[:, None], times, _grid(system, system.library, operation, groups, sizes))

@@ -225,7 +225,7 @@ def test_what_the_page_says_in_words() -> None:
     rail = sum(host_named("hgx-h100-8nic").nic_gbyte_s) / nvlink("h100-sxm-80gb")
     text = page_text(PAGE)
     for words in (
-        f"p4d loses {1 - two / one:.0%}, p5 {1 - far / near:.0%}".replace("%", " %"),
+        f"p4d loses {1 - two / one:.0%}, p5 gains {far / near - 1:.0%}".replace("%", " %"),
         f"{efa:.0f} / {2 * nvl:.0f} = {efa / (2 * nvl):.1%}".replace("%", " %"),
         f"{efa:.0f} / {nvl:.0f} = {efa / nvl:.1%}".replace("%", " %"),
         f"NVLink is {p4d / WALL[P4D]:.0%} of the run".replace("%", " %"),

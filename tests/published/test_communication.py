@@ -52,10 +52,15 @@ def test_nvlink_beats_plain_hfreduce_beats_nccl_at_every_size() -> None:
 def test_sweeps_of_nccl_tests(source: str) -> None:
     """Within 10 % from 512 MiB, 25 % from 16 MiB; below, the time of a call differs from system to system.
 
-    Two sweeps of eight A100 differ by a fifth at 16 MiB: 277 us in this one, 232 in `vtrain-a100-allreduce`.
+    Two sweeps of eight A100 differ by a fifth at 16 MiB: 277 us in this one, 232 in `vtrain-a100-allreduce`. Eight H100
+    call faster in `nccl-h100-node` than four do elsewhere: 8 bytes in 14 us against 26.
     """
     middle = 0.31 if source == "nccl-a100-node" else 0.25
-    allowed = {"below-16-mib": 0.76, "from-16-mib": middle, "from-512-mib": 0.10}
+    allowed = {
+        "below-16-mib": 1.29 if source == "nccl-h100-node" else 0.38,
+        "from-16-mib": middle,
+        "from-512-mib": 0.10,
+    }
     for name, _, low, high in BANDS:
         for row in rows(source):
             if row.size_bytes and low <= row.size_bytes < high:
@@ -76,7 +81,7 @@ def test_rows_that_nothing_was_fitted_on() -> None:
 
 
 def test_means_over_sources() -> None:
-    """Every source counts once: 8 % from 16 MiB on is the aim, 20 % below."""
+    """Every source counts once: 8 % from 16 MiB on is the aim, 15 % below."""
     means: dict[str, list[float]] = {"small": [], "large": []}
     for path in FOLDER.glob("*.yaml"):
         for band, low, high in (("small", 0, 16 * 2**20), ("large", 16 * 2**20, 2**60)):
@@ -87,8 +92,8 @@ def test_means_over_sources() -> None:
             ]
             if errors:
                 means[band].append(sum(errors) / len(errors))
-    assert sum(means["large"]) / len(means["large"]) < 0.07
-    assert sum(means["small"]) / len(means["small"]) < 0.22
+    assert sum(means["large"]) / len(means["large"]) < 0.065
+    assert sum(means["small"]) / len(means["small"]) < 0.155
 
 
 @pytest.mark.parametrize(
@@ -99,7 +104,7 @@ def test_means_over_sources() -> None:
         ("gb200-two-trays", 0.09),
         ("nccl-b200-node", 0.105),
         ("a100-sendrecv", 0.03),
-        ("aws-p6-b300", 0.25),
+        ("aws-p6-b300", 0.12),
         ("h100-ib-2-nodes", 0.19),
         ("dgx-h100-2x2", 0.19),
         ("h800-broadcast", 0.24),

@@ -123,7 +123,7 @@ def test_what_acceptance_saves_is_what_calibrate_takes(tmp_path: Path) -> None:
     """A log of nccl-tests over a node, saved as cases, fitted, written and replayed with the written catalogue."""
     ranks = "".join(f"#  Rank {n} Group 0 Pid {n} on node00 device {n} [0000:0{n}:00] H100\n" for n in range(8))
     log = ranks + "# size count type redop root time algbw busbw #wrong\n"
-    for size, busbw in ((2**20, 40.0), (2**26, 290.0), (2**30, 400.0), (2**33, 425.0)):
+    for size, busbw in ((2**20, 44.0), (2**26, 330.0), (2**30, 405.0), (2**33, 420.0)):
         algbw = busbw / 1.75
         log += f"{size} {size // 4} float sum -1 {size / algbw / 1e3:.1f} {algbw:.2f} {busbw:.2f} 0\n"
     (tmp_path / "all_reduce_perf.txt").write_text(log)

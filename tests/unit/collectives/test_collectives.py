@@ -78,9 +78,10 @@ def test_a_job_uses_its_share_of_the_nics() -> None:
 
 
 def test_ring_on_dgx_h100() -> None:
-    """Four nodes of eight: 2 x 31/32 through every GPU, an eighth of it through each NIC and the link that feeds it."""
+    """Four nodes of eight: 2 x 31/32, of which an eighth through each NIC and the link that feeds it, the other seven
+    hops of a node over NVLink."""
     lines = ring("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=4, per_node=8))
-    assert use(lines, "nvlink") == pytest.approx((1.9375, 1.9375))
+    assert use(lines, "nvlink") == pytest.approx((1.9375 * 7 / 8, 1.9375 * 7 / 8))
     assert use(lines, "nic") == pytest.approx((1.9375 / 8, 1.9375 / 8))
     assert use(lines, "pcie_link") == pytest.approx((1.9375 / 8, 1.9375 / 8))
     alone = ring("allreduce", RankLayout(host=host_named("hgx-h100-8nic"), nodes=1, per_node=8))

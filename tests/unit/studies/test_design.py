@@ -61,11 +61,11 @@ def test_two_zones_on_two_planes(tmp_path: Path) -> None:
     assert f.spare_ports_by_role.interzone == 2 * (2 * 64 - 32)
     assert f.zone_oversubscription == 4.0
     assert f.bisection_gbyte_s == 2 * 16 * 50  # planes x links between two zones x 50 GB/s
-    # NVLS-tree allows most; over two sets its trees cross with the message once each way at least
+    # the ring allows most; its 256 ranks cross with 2 x 255 / 256 of the message each way
     zone = term(collective(a, "nccl"), "zone_links")
-    assert zone.gbyte_s == pytest.approx(2 * 16 * 50)
+    assert zone.gbyte_s == pytest.approx(2 * 16 * 50 / (2 * 255 / 256))
     # a rail has 16 NICs in a zone, which fit one leaf of 32, but three leaves are too few for four rails
-    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50)
+    assert term(collective(a, "nccl"), "leaf_uplinks").gbyte_s == pytest.approx(8 * 32 * 50 / (2 * 255 / 256))
 
 
 def test_nodes_in_every_zone_have_fewer_rails(tmp_path: Path) -> None:
@@ -123,13 +123,13 @@ def test_the_switch_port_limits_a_faster_nic(tmp_path: Path) -> None:
 
 
 def test_a_rail_crosses_the_uplinks_of_its_leaves(tmp_path: Path) -> None:
-    """63:1: 64 nodes a rail on leaves of 63; its trees leave once, by one uplink, and pass its NIC twice."""
+    """63:1: 64 nodes a rail on leaves of 63; its ring leaves once, by one uplink, and passes its NIC as often."""
     nodes = "role: compute, server: hgx-h100-8nic, count: {}"
     fabric = "tiers: 2; oversubscription: 1000:1"
     report = collective(plan(tmp_path, fabric, nodes.format(64)), "nccl")
-    assert report.bound.algorithm == "nvls-tree"
-    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50)
-    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(2 * term(report, "nic").gbyte_s)
+    assert report.bound.algorithm == "ring"
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(8 * 50 / (2 * 511 / 512))
+    assert term(report, "leaf_uplinks").gbyte_s == pytest.approx(term(report, "nic").gbyte_s)
     report = collective(plan(tmp_path, fabric, nodes.format(63)), "nccl")
     assert "leaf_uplinks" not in {item.name for item in report.bound.terms}
 
@@ -211,10 +211,11 @@ def test_hfreduce_with_nvswitch_moves_one_copy(tmp_path: Path) -> None:
 
 def test_nccl_on_nvswitch_feeds_its_nics_over_pcie(tmp_path: Path) -> None:
     report = collective(plan(tmp_path, "tiers: 2"), "nccl")
-    assert term(report, "pcie_link").gbyte_s == pytest.approx(8 * 55.4 / 2)
-    assert term(report, "nvls").gbyte_s == pytest.approx(480 / 1.75)  # (8 + 1) / 8 of it in use, as when measured
-    assert report.bound.algbw_gbyte_s == pytest.approx(8 * 50 / 2)
-    assert report.bound.busbw_gbyte_s == pytest.approx(200 * 2 * 255 / 256)
+    factor = 2 * 255 / 256
+    assert term(report, "pcie_link").gbyte_s == pytest.approx(8 * 55.4 / factor)
+    assert term(report, "nvlink").gbyte_s == pytest.approx(370 / (factor * 7 / 8))  # one hop of eight is the NIC's
+    assert report.bound.algbw_gbyte_s == pytest.approx(8 * 50 / factor)
+    assert report.bound.busbw_gbyte_s == pytest.approx(8 * 50)
 
 
 def test_nics_load_their_root_port_in_hfreduce(overlay: Path) -> None:
