@@ -21,17 +21,16 @@ from ffplan.interop.asbuilt.forms import (
     REPORT,
     TOPO,
     XML,
-    cleaned,
     form_of,
     lines_of,
     refuse_long_lines,
-    unprefixed,
 )
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
 from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp, read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, fault
 from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
+from ffplan.interop.pasted import cleaned, unfenced, unprefixed
 from ffplan.interop.xml_tree import parse
 
 if TYPE_CHECKING:
@@ -106,10 +105,21 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     Raises:
         InputError: located, where a file cannot be read, or several are not of single devices.
     """
-    files = [(name, cleaned(content)) for name, content in files]
+    bare = [(name, *unfenced(unprefixed(cleaned(content)))) for name, content in files]
+    built = _read_bare([(name, content) for name, content, _ in bare], partial=partial)
+    around = sum(count for _, _, count in bare)
+    remark = f"skipped {plural(around, 'line')} around the blocks of code"
+    return replace(built, remarks=(*built.remarks, remark)) if around else built
+
+
+def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
+    """Return a fabric as built, from texts without prefixes.
+
+    Raises:
+        InputError: located, where a file cannot be read, or several are not of single devices.
+    """
     first, text = files[0]
     if len(files) == 1:
-        text = unprefixed(text)
         form = form_of(text, first) or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
             refuse_long_lines(text, first)
