@@ -172,7 +172,7 @@ def unfenced(text: str) -> tuple[str, int]:
 
 
 def as_pasted(text: str) -> str:
-    """Return a text as its program wrote it, with the prose around it: clean, without prefixes and marks of Markdown."""
+    """Return a text as its program wrote it, without prefixes and marks of Markdown; prose around it stays."""
     lines = unprefixed(cleaned(text)).split("\n")
     for number in _marks(lines):
         lines[number] = ""
