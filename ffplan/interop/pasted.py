@@ -22,7 +22,7 @@ _SAMPLE = 2_000
 """Lines that are asked for their prefixes [1]."""
 _ROUNDS = 6
 """Most prefixes that stand one behind the other, such as a time behind the tag of a pod behind a quotation mark [1]."""
-_FEWEST = 3
+_FEWEST = 2
 """Fewest lines that prove a prefix which a line may have of its own [1]."""
 _ANYWHERE, _HALF, _MOST = 0.0, 0.5, 0.9
 _CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"

@@ -31,6 +31,7 @@ from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp, read_lldp_ta
 from ffplan.interop.asbuilt.model import MOST_BYTES, fault
 from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
 from ffplan.interop.pasted import cleaned, unfenced, unprefixed
+from ffplan.interop.recognised import recognised
 from ffplan.interop.xml_tree import parse
 
 if TYPE_CHECKING:
@@ -120,7 +121,10 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
     """
     first, text = files[0]
     if len(files) == 1:
-        form = form_of(text, first) or LISTING  # whose reader says what is wrong with a text of no form
+        form = form_of(text, first)
+        if form is None and (known := recognised(text, "fabric")) is not None:
+            raise fault(first, 1, *known)
+        form = form or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
             refuse_long_lines(text, first)
             if form is NODE_LIST and not partial:

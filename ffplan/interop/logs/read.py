@@ -8,9 +8,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.inputs.emit import scalar
-from ffplan.interop.logs import benchmarks, links, nccl_tests
+from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
 from ffplan.interop.logs.measured import NOTHING_SAID, number_of, refuse
 from ffplan.interop.pasted import as_pasted
+from ffplan.interop.recognised import recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
 
 
 _PROGRAMS = (
-    "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
+    "nccl-tests, rccl-tests, nvbandwidth, fio, IOR, STREAM, mlc, nvidia-smi -q -x, ibstat, ibdiagnet2.lst, "
     "ibdiagnet2.db_csv, ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
 _MOST_ROWS = 1_000_000
@@ -91,7 +92,7 @@ def _json(text: str, file: str, said: Said) -> list[Measured] | None:
         return nccl_tests.read_nccl_tests_json(loaded, file, said)
     if benchmarks.is_nvbandwidth(loaded):
         return benchmarks.read_nvbandwidth(loaded, file)
-    return benchmarks.read_fio(loaded, file) if benchmarks.is_fio(loaded) else None
+    return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
@@ -154,7 +155,11 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
     "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
     "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),
     "ibdiagnet's .lst": (links.is_ibdiagnet_lst, links.read_ibdiagnet_lst),
-    "IOR": (benchmarks.is_ior, benchmarks.read_ior),
+    "ibstat": (links.is_ibstat, links.read_ibstat),
+    "IOR": (storage.is_ior, storage.read_ior),
+    "fio": (storage.is_fio_text, storage.read_fio_text),
+    "nvbandwidth": (benchmarks.is_nvbandwidth_text, benchmarks.read_nvbandwidth_text),
+    "mlc": (benchmarks.is_mlc, benchmarks.read_mlc),
     "STREAM": (benchmarks.is_stream, benchmarks.read_stream),
     "the acceptance sheet": (_is_sheet, _sheet),
 }
@@ -176,5 +181,6 @@ def _read_one(text: str, file: str, said: Said) -> list[Measured]:
         return _TEXTS[wrote[0]][1](text, file)
     measured = _json(text, file, said)
     if measured is None:
-        refuse(file, 1, "not output of a supported program", f"supported: {_PROGRAMS}")
+        known = recognised(text, "log") or ("not output of a supported program", f"supported: {_PROGRAMS}")
+        refuse(file, 1, *known)
     return measured
