@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
+from ffplan.interop.asbuilt.cable_lists import is_cable_table_line, is_lab_line
 from ffplan.interop.asbuilt.declared import is_dot_line
 from ffplan.interop.asbuilt.ibnetdiscover import is_listing_line, is_node_list_line, is_report_line
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo_line
@@ -100,9 +101,11 @@ LISTING = _Form("ibnetdiscover", is_listing_line)
 NODE_LIST = _Form("ibnetdiscover -l", is_node_list_line)
 DOT = _Form("PTM's topology.dot", is_dot_line)
 LLDP_TABLE = _Form("show lldp table", is_lldp_table_line)
+CABLES = _Form("a list of cables", is_cable_table_line)
+LAB = _Form("a lab of containerlab", is_lab_line)
 JSON = _Form("JSON", lambda line: _JSON.match(line) is not None)
 XML = _Form("XML", lambda line: _XML.match(line) is not None)
-_FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, JSON, XML)
+_FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, CABLES, LAB, JSON, XML)
 
 
 def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[str, int]:

@@ -6,12 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
+from ffplan.interop.asbuilt.cable_lists import (
+    interfaces_of,
+    is_cable_json,
+    read_cable_json,
+    read_cable_table,
+    read_lab,
+)
 from ffplan.interop.asbuilt.declared import is_config_db, read_config_db, read_dot, read_minigraph
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.forms import (
+    CABLES,
     DB_CSV,
     DOT,
     JSON,
+    LAB,
     LINKINFO,
     LISTING,
     LLDP_TABLE,
@@ -55,7 +64,7 @@ _WHOLE: dict[str, Callable[[str, str], AsBuilt]] = {
     **_BY_LINE,
 }
 """Readers of forms that tell of a whole fabric in one file."""
-_DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, JSON, XML))
+_DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, CABLES, LAB, JSON, XML))
 """Forms of Ethernet: a fabric may have one file per device."""
 
 
@@ -134,8 +143,12 @@ def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
     links: list[EthernetLink] = []
     devices: list[EthernetDevice] = []
     forwarding: set[str] = set()
-    for name, content in files:
-        device_links, here, seen = _device_file(name, content)
+    interfaces: dict[str, tuple[str, str]] = {}
+    tables = [(name, content) for name, content in files if "device__name" in content[:1000]]
+    for name, content in tables:
+        interfaces |= interfaces_of(content, name)
+    for name, content in files if len(tables) == len(files) else [file for file in files if file not in tables]:
+        device_links, here, seen = _device_file(name, content, interfaces)
         links += device_links
         devices += here
         forwarding |= seen
@@ -165,8 +178,13 @@ def _several(links: list[EthernetLink]) -> list[str]:
     return [f"{count} several neighbours and the last one counts, first `{device}` {port}: {', '.join(peers)}"]
 
 
-def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
+def _device_file(
+    name: str, text: str, interfaces: dict[str, tuple[str, str]]
+) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
     """Return the links of a file, the devices whose own links they are, and devices that forward.
+
+    Args:
+        interfaces: interfaces of Nautobot by their ids, which its cables name.
 
     Raises:
         InputError: located, if the form is unknown.
@@ -178,6 +196,10 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     if form is DOT:
         refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
+    if form is CABLES:
+        return read_cable_table(text, name, interfaces), [], set()
+    if form is LAB:
+        return read_lab(text, name), [], set()
     if form is LLDP_TABLE:
         refuse_long_lines(text, name)
         links, device, forwarding = read_lldp_table(text, name)
@@ -187,6 +209,8 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
         links, devices = read_minigraph(root, name)
         return links, devices, set()
     data = parsed(text, name)
+    if is_cable_json(data):
+        return read_cable_json(data, name), [], set()
     if is_lldp(data):
         links, device, forwarding = read_lldp(data, name)
         return links, [device], forwarding
