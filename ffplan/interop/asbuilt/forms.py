@@ -13,7 +13,7 @@ from ffplan.interop.asbuilt.cable_lists import is_cable_table_line, is_lab_line
 from ffplan.interop.asbuilt.declared import is_dot_line
 from ffplan.interop.asbuilt.ibnetdiscover import is_listing_line, is_node_list_line, is_report_line
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo_line
-from ffplan.interop.asbuilt.lldp import is_lldp_table_line
+from ffplan.interop.asbuilt.lldp_tables import is_lldp_table_line
 from ffplan.interop.asbuilt.model import fault
 from ffplan.interop.asbuilt.tables import is_db_csv_line, is_lst_line, is_ndt_line, is_topo_line
 from ffplan.interop.pasted import cleaned, prefixes_of, without
@@ -100,7 +100,7 @@ TOPO = _Form("an ibdm .topo file", is_topo_line)
 LISTING = _Form("ibnetdiscover", is_listing_line)
 NODE_LIST = _Form("ibnetdiscover -l", is_node_list_line)
 DOT = _Form("PTM's topology.dot", is_dot_line)
-LLDP_TABLE = _Form("show lldp table", is_lldp_table_line)
+LLDP_TABLE = _Form("show lldp neighbors", is_lldp_table_line)
 CABLES = _Form("a list of cables", is_cable_table_line)
 LAB = _Form("a lab of containerlab", is_lab_line)
 JSON = _Form("JSON", lambda line: _JSON.match(line) is not None)

@@ -36,7 +36,8 @@ from ffplan.interop.asbuilt.forms import (
 )
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
-from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp, read_lldp_table
+from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
+from ffplan.interop.asbuilt.lldp_tables import read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, fault
 from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
 from ffplan.interop.pasted import cleaned, unfenced, unprefixed
@@ -202,8 +203,7 @@ def _device_file(
         return read_lab(text, name), [], set()
     if form is LLDP_TABLE:
         refuse_long_lines(text, name)
-        links, device, forwarding = read_lldp_table(text, name)
-        return links, [device], forwarding
+        return read_lldp_table(text, name)
     if form is XML:
         root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
         links, devices = read_minigraph(root, name)
