@@ -9,7 +9,7 @@ from ffplan.base.record import record
 
 
 @record
-class Said:
+class CollectiveHints:
     """What the user says of a log of collectives that does not say it itself."""
 
     operation: str | None = None
@@ -18,7 +18,7 @@ class Said:
     """Number of ranks; 0 if unsaid [1]."""
 
 
-NOTHING_SAID = Said()
+NO_HINTS = CollectiveHints()
 
 
 def fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:

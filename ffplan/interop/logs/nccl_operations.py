@@ -10,7 +10,7 @@ from ffplan.interop.logs.measured import fault, number_of, refuse
 from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS
 
 if TYPE_CHECKING:
-    from ffplan.interop.logs.measured import Said
+    from ffplan.interop.logs.measured import CollectiveHints
     from ffplan.interop.logs.nccl_rows import Row, Run
 
 OPERATIONS = {
@@ -155,7 +155,7 @@ def _by_checks(run: Run, fits: list[str]) -> list[str]:
     return [operation for operation in fits if operation != ("all-to-all" if checked else "all-gather")]
 
 
-def operation_of(run: Run, named: list[str], ranks: int, file: str, said: Said) -> str:
+def operation_of(run: Run, named: list[str], ranks: int, file: str, said: CollectiveHints) -> str:
     """Return the operation of a run: by its command line, by what the user says, its columns, or the file's name.
 
     Args:
@@ -186,7 +186,7 @@ def operation_of(run: Run, named: list[str], ranks: int, file: str, said: Said) 
     raise fault(file, run.rows[0].line, message, f"say which: --op {could[0]}")
 
 
-def count_of(run: Run, listed_ranks: int, operation: str, file: str, said: Said) -> int:
+def count_of(run: Run, listed_ranks: int, operation: str, file: str, said: CollectiveHints) -> int:
     """Return the number of ranks of a run: as listed, as the user says, or as the rates have it.
 
     Args:

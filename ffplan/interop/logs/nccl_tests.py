@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import NOTHING_SAID, number_of, refuse, stem
+from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse, stem
 from ffplan.interop.logs.nccl_operations import (
     CLOSE,
     OPERATIONS,
@@ -28,7 +28,7 @@ from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS, CutRowError, Rank, Ro
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
-    from ffplan.interop.logs.measured import Said
+    from ffplan.interop.logs.measured import CollectiveHints
 
 _SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""
@@ -136,7 +136,7 @@ def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> M
     )
 
 
-def _of_runs(runs: list[Run], file: str, said: Said) -> list[Measured]:
+def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
     """Return what runs measured; of a size that repeats, the mean.
 
     Raises:
@@ -157,7 +157,7 @@ def _of_runs(runs: list[Run], file: str, said: Said) -> list[Measured]:
     return _merged(measured)
 
 
-def read_nccl_tests(text: str, file: str, said: Said = NOTHING_SAID) -> list[Measured]:
+def read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
 
     Args:
@@ -201,7 +201,7 @@ def _nwrong(half: dict[str, Any]) -> str:
     return "N/A" if half.get("nwrong") is None else str(half["nwrong"])
 
 
-def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: Said = NOTHING_SAID) -> list[Measured]:
+def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
 
     Args:

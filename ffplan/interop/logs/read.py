@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ffplan.inputs.emit import scalar
 from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
-from ffplan.interop.logs.measured import NOTHING_SAID, number_of, refuse
+from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse
 from ffplan.interop.pasted import as_pasted
 from ffplan.interop.recognised import recognised
 from ffplan.results.acceptance import Measured
@@ -17,7 +17,7 @@ from ffplan.results.acceptance import Measured
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ffplan.interop.logs.measured import Said
+    from ffplan.interop.logs.measured import CollectiveHints
 
 
 def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str) -> str | None:
@@ -69,7 +69,7 @@ _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
 
 
-def _json(text: str, file: str, said: Said) -> list[Measured] | None:
+def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
     """Read a JSON document; return None if no known program wrote it."""
     start = text.find("{")
     if start < 0:
@@ -124,7 +124,7 @@ def _sheet(text: str, file: str) -> list[Measured]:
     return measured
 
 
-def read_log(text: str, file: str, said: Said = NOTHING_SAID) -> list[Measured]:
+def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Read a log of any known program.
 
     A document of the right program in the wrong shape is refused, whatever is wrong in it.
@@ -166,7 +166,7 @@ _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measure
 """Programs that write text or XML: what tells their output, and its reader."""
 
 
-def _read_one(text: str, file: str, said: Said) -> list[Measured]:
+def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
     """Read a log of one program; refuse several, since all values but one program's would be lost.
 
     Raises:
