@@ -10,20 +10,41 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.job import JobGpusOption, JobModelOption, requested_job
-from ffplan.cli.loading import parsed, read_bytes, resolved_design
+from ffplan.cli.loading import parsed, read_output, resolved_design
 from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption
 from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
 
 if TYPE_CHECKING:
+    from ffplan.design.resolved import ResolvedDesign
+    from ffplan.interop.logs.measured import CollectiveHints
     from ffplan.results.acceptance import Measured
 
 MOST_BYTES = 64 * 2**20
 """Largest log that is read [byte]."""
 
 
-def _read(files: list[str]) -> tuple[Measured, ...]:
+def _said(operation: str | None, ranks: int | None, files: list[str]) -> CollectiveHints:
+    """Return what options say of collectives whose log does not.
+
+    Raises:
+        UsageError: if the operation is unknown, or there is no log.
+    """
+    from ffplan.interop.logs.measured import CollectiveHints
+    from ffplan.interop.logs.nccl_operations import OPERATIONS, operation_named
+
+    given = [name for name, value in (("--op", operation), ("--ranks", ranks)) if value is not None]
+    if given and not files:
+        raise UsageError(f"ffplan fabric accept: {given[0]} has an effect with --measured only")
+    known = None if operation is None else operation_named(operation.removesuffix("_perf"))
+    if operation is not None and known is None:
+        names = ", ".join(OPERATIONS.values())
+        raise UsageError(f"ffplan fabric accept: --op {operation}: unknown operation; known are {names}")
+    return CollectiveHints(known, ranks or 0)
+
+
+def _read(files: list[str], said: CollectiveHints) -> tuple[Measured, ...]:
     """Read measurements from logs.
 
     Raises:
@@ -36,7 +57,7 @@ def _read(files: list[str]) -> tuple[Measured, ...]:
     try:
         for number, file in enumerate(files):
             progress.step(number, len(files), file)
-            measured_values += read_log(read_bytes(file, MOST_BYTES).decode("utf-8", errors="replace"), file)
+            measured_values += read_log(read_output(file, MOST_BYTES), file, said)
     finally:
         progress.end()
     return tuple(measured_values)
@@ -56,6 +77,13 @@ def acceptance(
             help="A log of nccl-tests, nvbandwidth, fio, IOR, STREAM, nvidia-smi or ibdiagnet, or the sheet filled in. "
             "May be repeated.",
         ),
+    ] = None,
+    operation: Annotated[
+        str | None,
+        typer.Option("--op", metavar="NAME", help="Operation of nccl-tests logs that do not say it: all-gather."),
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", metavar="N", min=2, help="Ranks of nccl-tests logs that list none.")
     ] = None,
     tolerance: Annotated[
         str, typer.Option("--tolerance", metavar="PERCENT", help="How far a rate may lie below the expected.")
@@ -78,10 +106,8 @@ def acceptance(
 
     Exit code 1 if a measured value fails.
     """
-    from ffplan.base.formatting import plural
     from ffplan.inputs.quantities import parse_share
     from ffplan.report.operate import acceptance_document
-    from ffplan.studies.basis.job_layout import fills_nodes, node_of
     from ffplan.studies.operate.acceptance import study_acceptance
 
     part = parsed(lambda: parse_share(tolerance), "--tolerance", "fabric accept")
@@ -95,26 +121,22 @@ def acceptance(
         refuse_target(save, "--save")
     elif date is not None:
         raise UsageError("ffplan fabric accept: --date has an effect with --save only")
+    said = _said(operation, ranks, measured or [])
     design, parts = resolved_design(file, catalog, profile)
     if not design.accelerators:
         raise UsageError(f"ffplan fabric accept: `{design.spec.name}` has no accelerators")
-    values = _read(measured or [])
+    values = _read(measured or [], said)
     job = requested_job("fabric accept", design, parts, model, gpus)
     report = study_acceptance(design, parts, part, values, job.report if job else None)
     if save is not None and date is not None:
-        host = node_of(design)
-        typical = tuple(value for value in values if not value.gpus or fills_nodes(value, host))
-        if len(typical) < len(values):
-            count = plural(len(values) - len(typical), "value")
-            print(f"ffplan fabric accept: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
-        _save(typical, design.compute.server.id, save, date)
+        _save(values, design, save, date)
     emit(with_extras(acceptance_document(report), form, [file], catalog, "acceptance"), form, output)
     if any(row.verdict == "fail" for row in report.judged):
         raise typer.Exit(EXIT_FINDINGS)
 
 
-def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> None:
-    """Write measured collectives as cases.
+def _save(values: tuple[Measured, ...], design: ResolvedDesign, file: str, date: str) -> None:
+    """Write measured collectives whose ranks fill nodes as cases.
 
     Raises:
         UsageError: if nothing was measured, or the day is invalid.
@@ -123,8 +145,15 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     from datetime import date as day
     from pathlib import Path
 
+    from ffplan.base.formatting import plural
     from ffplan.interop.logs.read import cases_text
+    from ffplan.studies.basis.job_layout import fills_nodes, node_of
 
+    host = node_of(design)
+    typical = tuple(value for value in values if not value.gpus or (value.nodes and fills_nodes(value, host)))
+    if len(typical) < len(values):
+        count = plural(len(values) - len(typical), "value")
+        print(f"ffplan fabric accept: --save leaves {count} out, {UNUSUAL}", file=sys.stderr)
     try:
         known = re.fullmatch(r"[0-9]{4}(-[0-9]{2}){0,2}", date) and day.fromisoformat(f"{date}-01-01"[:10])
     except ValueError:
@@ -132,7 +161,7 @@ def _save(values: tuple[Measured, ...], server: str, file: str, date: str) -> No
     if not known:
         raise UsageError(f"ffplan fabric accept: --date {date}: write a day such as 2026-11-22")
     name = re.sub(r"[^a-z0-9.+-]+", "-", Path(file).stem.lower()).strip("-") or "measured"
-    text = cases_text(values, server, name, date)
+    text = cases_text(typical, design.compute.server.id, name, date)
     if text is None:
         raise UsageError("ffplan fabric accept: --save: no collective was measured that is right and fills nodes")
     write(text, file, option="--save")

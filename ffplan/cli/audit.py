@@ -83,7 +83,7 @@ def audit(
 
     Devices are matched by name, else by their wiring. Exit code 1 if fabric and design differ.
     """
-    from ffplan.interop.asbuilt.composite import join_cards, split_adapters
+    from ffplan.interop.asbuilt.composite import join_cards, of_design, split_adapters
     from ffplan.interop.asbuilt.model import MOST_BYTES
     from ffplan.interop.asbuilt.names import read_map
     from ffplan.interop.audit.report import audit as audited
@@ -101,6 +101,7 @@ def audit(
     built, planned = read_files(as_built, "fabric audit"), designed(network, wired.names, inside)
     if network.radix > max((device.ports for device in built.devices if device.kind == "switch"), default=0) > 0:
         built = join_cards(built)  # the design has switches that are larger than any one found: chassis of cards
+    built = of_design(built, planned.names, rules)
     built = split_adapters(built, planned.kinds.count("host"))
     where = placed(planned, built, rules, names or "")
     if not where.known and (where.place >= 0).sum() < len(planned.names) / 2:

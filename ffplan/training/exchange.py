@@ -108,21 +108,24 @@ def network_copies(run: TrainRun, nodes: Number) -> Number:
         nodes: nodes, or scale-up domains, that the experts of a layer spread over N [1].
 
     Returns:
-        Fraction [1]; 1 if every copy goes by itself, or within one node.
+        Fraction [1]; 1 if every copy goes by itself.
 
     Equation:
-        M / k, M expected nodes by `grouped_hits`; `neighbours_reached` where experts take turns, at most N, whatever
-        the groups
+        M / k, M expected nodes, or ranks within one node, by `grouped_hits`; `neighbours_reached` where experts take
+        turns, at most N, whatever the groups
 
     Source:
-        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it.
+        deepseek-ai/DeepEP README: a token crosses the network once for each node, and NVLink forwards it; within a
+        node it is written once into the buffer of each rank.
     """
     experts = run.shape.experts
     assert experts is not None
     if layer.dispatcher_of(run.plans, run.speeds) not in ("deepep", "hybrid"):
         return 1.0
     domains = np.maximum(np.asarray(nodes, dtype=float), 1.0)
-    return np.where(domains > 1, _met(run, experts, domains) / experts.top_k, 1.0)
+    # inside one domain a token goes once to each rank
+    bins = np.where(domains > 1, domains, np.maximum(np.asarray(run.plans.expert, dtype=float), 1.0))
+    return np.minimum(_met(run, experts, bins) / experts.top_k, 1.0)
 
 
 def copying_time(run: TrainRun, nodes: Number) -> Number:

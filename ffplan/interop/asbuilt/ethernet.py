@@ -16,13 +16,20 @@ if TYPE_CHECKING:
     from ffplan.interop.asbuilt.model import AsBuilt
 
 _SWP = re.compile(r"^swp([0-9]{1,4})(?:s([0-9]{1,2}))?$", re.IGNORECASE)
+_MANAGEMENT = re.compile(r"^(?:(?:mgmt|[Mm]anagement|Ma)[0-9]{1,2}(?:/[0-9])*|(?:eth|em|me|fxp)[0-9])$")
+"""A port of a switch that is no port of its fabric: an endpoint of another network."""
+_JUNOS = re.compile(r"^(?:et|xe|ge|fte)-[0-9]{1,2}/0/([0-9]{1,4})(?::([0-9]{1,2}))?$")
+"""A port of a fixed switch of Junos, which counts ports and their parts from 0."""
+_LANED = re.compile(r"^(?:ethernet|et)([0-9]{1,3})/([0-9])$", re.IGNORECASE)
+"""Port and lane of EOS, where NX-OS has slot and port."""
+_ARISTA = re.compile(r"^(?:Ethernet|Et)([0-9]{1,3})$")
 _SLOTTED = re.compile(
     r"^(?:ethernet|eth|et|ce|gi|te|fo|hu|twe|xe)-?[0-9]{1,3}/([0-9]{1,4})(?:/([0-9]{1,2}))?$", re.IGNORECASE
 )
 _FLAT = re.compile(r"^Ethernet([0-9]{1,5})$")
 _ALIAS = re.compile(r"^etp([0-9]{1,4})([a-h])?$", re.IGNORECASE)
 _NUMBERED = re.compile(r"^(?:port|p)[ -]?([0-9]{1,4})$", re.IGNORECASE)
-_SWITCHED = (_SWP, _SLOTTED, _FLAT, _ALIAS)
+_SWITCHED = (_SWP, _JUNOS, _SLOTTED, _FLAT, _ARISTA, _ALIAS)
 ADDRESS = re.compile(r"^([0-9a-f]{2}[:.-]){5}[0-9a-f]{2}$", re.IGNORECASE)
 """Address of a network card."""
 
@@ -69,24 +76,38 @@ class _Ports:
 
     def __init__(self, names: Iterable[str]) -> None:
         names = list(names)
-        places = [place for name in names if (place := _place(name)) is not None]
+        lanes = [match.groups() for name in names if (match := _LANED.match(name))]
+        several = len({port for port, _ in lanes}) > 1 or any(port != "1" and lane == "1" for port, lane in lanes)
+        self.laned = several and len(lanes) == sum("/" in name for name in names)
+        places = [place for name in names if (place := _place(name, laned=self.laned)) is not None]
         self.first = _first_numbers(_parts(places))
         flat = [int(match[1]) for name in names if (match := _FLAT.match(name))]
         self.step = gcd(*flat) or 1 if flat else 1
+        self.from_zero = not flat or 0 in flat or self.step > 1  # SONiC counts from 0, EOS from 1
 
     def number(self, name: str) -> int:
         """Return the number of a port, from 1; 0 where its name has none."""
-        place = _place(name)
+        place = _place(name, laned=self.laned)
         if place is not None:
             return self.first[place[0]] + (place[1] or 0)
         if match := _FLAT.match(name):
-            return int(match[1]) // self.step + 1
+            return int(match[1]) // self.step + self.from_zero
         match = _NUMBERED.match(name)
         return int(match[1]) if match else 0
 
 
-def _place(name: str) -> tuple[int, int | None] | None:
-    """Return the whole port and the part, from 0, in a port's name; None if the name counts no parts."""
+def _place(name: str, *, laned: bool = False) -> tuple[int, int | None] | None:
+    """Return the whole port and the part, from 0, in a port's name; None if the name counts no parts.
+
+    Args:
+        laned: whether `Ethernet49/1` is a lane of port 49, and not port 1 of slot 49.
+    """
+    if laned and (match := _LANED.match(name)):
+        return int(match[1]), None if match[2] == "1" else int(match[2]) - 1
+    if match := _JUNOS.match(name):
+        return int(match[1]) + 1, int(match[2]) if match[2] else None
+    if name.startswith("Et") and (match := _ARISTA.match(name)) and not name.startswith("Ethernet"):
+        return int(match[1]), None
     if match := _SWP.match(name):
         return int(match[1]), int(match[2]) if match[2] else None
     if match := _SLOTTED.match(name):
@@ -161,7 +182,7 @@ def built_of(file: str, form: str, links: list[EthernetLink], devices: list[Ethe
 
     def end(device: str, port: str, line: int) -> tuple[int, int]:
         listed = device in own_files
-        if device not in switches:
+        if device not in switches or _MANAGEMENT.match(port):
             name = f"{device} {port}".strip()
             return builder.device_of(name, name, "host", line, seen=listed), 1
         number = numbers[device].number(port)

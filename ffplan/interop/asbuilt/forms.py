@@ -1,4 +1,4 @@
-"""The program that wrote a text: its form knows most of the lines, once colours and prefixes are removed."""
+"""The program that wrote a text: its form knows most of the lines."""
 
 from __future__ import annotations
 
@@ -9,78 +9,24 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
+from ffplan.interop.asbuilt.cable_lists import is_cable_table_line, is_lab_line
 from ffplan.interop.asbuilt.declared import is_dot_line
 from ffplan.interop.asbuilt.ibnetdiscover import is_listing_line, is_node_list_line, is_report_line
 from ffplan.interop.asbuilt.linkinfo import is_linkinfo_line
-from ffplan.interop.asbuilt.lldp import is_lldp_table_line
+from ffplan.interop.asbuilt.lldp_tables import is_lldp_table_line
 from ffplan.interop.asbuilt.model import fault
 from ffplan.interop.asbuilt.tables import is_db_csv_line, is_lst_line, is_ndt_line, is_topo_line
+from ffplan.interop.pasted import cleaned, prefixes_of, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-_COLOUR = re.compile("\x1b\\[[0-9;?]{0,20}[A-Za-z]")
-"""Codes for colours and cursors, which a recorded terminal holds."""
 _MOST_LINES = 40_000_000
 """Most lines of a text that is read line by line [1]; 500,000 endpoints have 4 million."""
-_FEWEST = 3
-"""Fewest lines that prove a common prefix [1]."""
-_PREFIXES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"([\w.-]{1,64}):(?: |$)",
-        r"()\[?[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:.,]{8,15}(?:Z|[+-][0-9:]{4,6})?\]?(?: |$)",
-        r"(>)(?: |$)",
-        r"() {0,9}[0-9]{1,7}[\t:]",
-    )
-)
-"""Prefixes of lines, each with the group that must be the same on every line."""
-
-
-def cleaned(text: str) -> str:
-    """Remove the byte-order mark, terminal codes and NUL characters.
-
-    Args:
-        text: content of a file, or a part of it.
-    """
-    text = text.removeprefix("\ufeff")
-    if "\x1b" in text:
-        text = _COLOUR.sub("", text)
-    return text.replace("\0", "")
-
-
-def _prefix(text: str) -> tuple[re.Pattern[str], str] | None:
-    """Find the prefix that all lines of a text share, with its constant part; None if there is none."""
-    lines = text.splitlines(keepends=True)
-    shown = [line for line in lines if line.strip()]
-    if len(shown) < _FEWEST:
-        return None
-    for prefix in _PREFIXES:
-        if not all(map(prefix.match, shown[:_FEWEST])):
-            continue
-        matches = list(map(prefix.match, shown))
-        marks = {match[1] for match in matches if match}
-        if all(matches) and len(marks) == 1:
-            return prefix, marks.pop()
-    return None
-
-
-def unprefixed(text: str) -> str:
-    """Remove the prefix of all lines: a host name (pdsh), a time, a line number, or the `>` of mail."""
-    if (prefix := _prefix(text)) is None:
-        return text
-    return "".join(_without(*prefix, text.splitlines(keepends=True)))
-
-
-def _without(prefix: re.Pattern[str], mark: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines without their prefix; a line that lacks it is kept as it is."""
-    for line in lines:
-        match = prefix.match(line)
-        yield line[match.end() :] if match and match[1] == mark else line
 
 
 def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
-    """Yield the lines of a large text without the prefix that its start shows.
+    """Yield the lines of a large text without the prefixes that its start shows.
 
     Args:
         parts: its parts, each of whole lines.
@@ -89,14 +35,14 @@ def lines_of(parts: Iterable[str], start: str, file: str) -> Iterator[str]:
     Raises:
         InputError: located, at a line that no program writes, or if lines are too many.
     """
-    prefix, count = _prefix(start), 0
+    prefixes, count = prefixes_of(start), 0
     for part in parts:
         lines = list(StringIO(cleaned(part)))
         _refuse_long(lines, file, count + 1)
         count += len(lines)
         if count > _MOST_LINES:
             raise fault(file, count, f"more than {_MOST_LINES:,} lines", "no fabric has as many")
-        yield from _without(*prefix, lines) if prefix else lines
+        yield from without(prefixes, lines) if prefixes else lines
 
 
 def refuse_long_lines(text: str, file: str) -> None:
@@ -154,10 +100,12 @@ TOPO = _Form("an ibdm .topo file", is_topo_line)
 LISTING = _Form("ibnetdiscover", is_listing_line)
 NODE_LIST = _Form("ibnetdiscover -l", is_node_list_line)
 DOT = _Form("PTM's topology.dot", is_dot_line)
-LLDP_TABLE = _Form("show lldp table", is_lldp_table_line)
+LLDP_TABLE = _Form("show lldp neighbors", is_lldp_table_line)
+CABLES = _Form("a list of cables", is_cable_table_line)
+LAB = _Form("a lab of containerlab", is_lab_line)
 JSON = _Form("JSON", lambda line: _JSON.match(line) is not None)
 XML = _Form("XML", lambda line: _XML.match(line) is not None)
-_FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, JSON, XML)
+_FORMS = (DB_CSV, LINKINFO, NDT, REPORT, LST, TOPO, LISTING, NODE_LIST, DOT, LLDP_TABLE, CABLES, LAB, JSON, XML)
 
 
 def _lines_known(lines: Iterable[str], forms: Sequence[_Form] = _FORMS) -> dict[str, int]:

@@ -28,7 +28,7 @@ _ATTRIBUTE = re.compile(r"^[a-z_]{1,20}=")
 _HEADS = re.compile(r"^(Non-)?Chassis\b|^Hostname:|^Topology file|^Initiated from|^DR path|^\s*module\b", re.IGNORECASE)
 _NOISE = re.compile(
     r"^(ibwarn|ibdebug|warn|warning|debug|libibverbs|libibumad)\b:|^(\.+/)?(src|libibnetdisc)/\S+"
-    r"|^\S+\.c:[0-9]+[:;]|^discovered:|^-W-|^-I-|^```|^\[?[\w.-]++@[\w.-]++.*[#$%>]|^[$%>] ",
+    r"|^\S+\.c:[0-9]+[:;]|^discovered:|^-W-|^-I-|^\[?[\w.-]++@[\w.-]++.*[#$%>]|^[$%>] ",
     re.IGNORECASE,
 )
 _FATAL = re.compile(r"^(ibpanic|iberror|ibdiscover: iberror)\b:?(.*)")
@@ -41,7 +41,6 @@ _KINDS = {"switch": "switch", "rt": "router", "sw": "switch"}
 _FIRST = re.compile(_ATTRIBUTE.pattern, re.IGNORECASE)
 """What a listing may start with, but for a port or a device."""
 _SLURM = re.compile(r"(Switch|Block)Name=", re.IGNORECASE)
-_FENCE = "```"
 _HOW = "give the output of `ibnetdiscover` as it is"
 
 
@@ -105,7 +104,7 @@ def _lines(
     Raises:
         InputError: where a tool gave up, or the listing is one without links.
     """
-    begun = closed = False
+    begun = False
     for number, line in lines:
         line = line.strip()
         if not line:
@@ -121,9 +120,8 @@ def _lines(
         if _LISTS.match(line):
             message = "this is a list of nodes (-l, -S, -H or -R), without links"
             raise fault(builder.file, number, message, "run `ibnetdiscover` without these options")
-        closed = closed or (begun and line.startswith(_FENCE))  # behind a listing in Markdown comes prose
         begun = begun or bool(first.match(line))
-        if not begun or _NOISE.match(line) or (closed and not first.match(line)):
+        if not begun or _NOISE.match(line):
             builder.skip(line, number)
             continue
         yield number, line, None

@@ -6,12 +6,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import listed, plural
+from ffplan.interop.asbuilt.cable_lists import (
+    interfaces_of,
+    is_cable_json,
+    read_cable_json,
+    read_cable_table,
+    read_lab,
+)
 from ffplan.interop.asbuilt.declared import is_config_db, read_config_db, read_dot, read_minigraph
 from ffplan.interop.asbuilt.ethernet import EthernetDevice, EthernetLink, built_of
 from ffplan.interop.asbuilt.forms import (
+    CABLES,
     DB_CSV,
     DOT,
     JSON,
+    LAB,
     LINKINFO,
     LISTING,
     LLDP_TABLE,
@@ -21,17 +30,18 @@ from ffplan.interop.asbuilt.forms import (
     REPORT,
     TOPO,
     XML,
-    cleaned,
     form_of,
     lines_of,
     refuse_long_lines,
-    unprefixed,
 )
 from ffplan.interop.asbuilt.ibnetdiscover import read_listing, read_node_list, read_report
 from ffplan.interop.asbuilt.linkinfo import read_linkinfo
-from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp, read_lldp_table
+from ffplan.interop.asbuilt.lldp import is_lldp, parsed, read_lldp
+from ffplan.interop.asbuilt.lldp_tables import read_lldp_table
 from ffplan.interop.asbuilt.model import MOST_BYTES, fault
 from ffplan.interop.asbuilt.tables import read_db_csv, read_lst, read_ndt, read_topo
+from ffplan.interop.pasted import cleaned, unfenced, unprefixed
+from ffplan.interop.recognised import recognised
 from ffplan.interop.xml_tree import parse
 
 if TYPE_CHECKING:
@@ -55,7 +65,7 @@ _WHOLE: dict[str, Callable[[str, str], AsBuilt]] = {
     **_BY_LINE,
 }
 """Readers of forms that tell of a whole fabric in one file."""
-_DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, JSON, XML))
+_DEVICES = tuple(form.name for form in (DOT, LLDP_TABLE, CABLES, LAB, JSON, XML))
 """Forms of Ethernet: a fabric may have one file per device."""
 
 
@@ -106,11 +116,25 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     Raises:
         InputError: located, where a file cannot be read, or several are not of single devices.
     """
-    files = [(name, cleaned(content)) for name, content in files]
+    bare = [(name, *unfenced(unprefixed(cleaned(content)))) for name, content in files]
+    built = _read_bare([(name, content) for name, content, _ in bare], partial=partial)
+    around = sum(count for _, _, count in bare)
+    remark = f"skipped {plural(around, 'line')} around the blocks of code"
+    return replace(built, remarks=(*built.remarks, remark)) if around else built
+
+
+def _read_bare(files: Sequence[tuple[str, str]], *, partial: bool) -> AsBuilt:
+    """Return a fabric as built, from texts without prefixes.
+
+    Raises:
+        InputError: located, where a file cannot be read, or several are not of single devices.
+    """
     first, text = files[0]
     if len(files) == 1:
-        text = unprefixed(text)
-        form = form_of(text, first) or LISTING  # whose reader says what is wrong with a text of no form
+        form = form_of(text, first)
+        if form is None and (known := recognised(text, "fabric")) is not None:
+            raise fault(first, 1, *known)
+        form = form or LISTING  # whose reader says what is wrong with a text of no form
         if form.name not in _DEVICES:
             refuse_long_lines(text, first)
             if form is NODE_LIST and not partial:
@@ -120,8 +144,12 @@ def _read(files: Sequence[tuple[str, str]], *, partial: bool = False) -> AsBuilt
     links: list[EthernetLink] = []
     devices: list[EthernetDevice] = []
     forwarding: set[str] = set()
-    for name, content in files:
-        device_links, here, seen = _device_file(name, content)
+    interfaces: dict[str, tuple[str, str]] = {}
+    tables = [(name, content) for name, content in files if "device__name" in content[:1000]]
+    for name, content in tables:
+        interfaces |= interfaces_of(content, name)
+    for name, content in files if len(tables) == len(files) else [file for file in files if file not in tables]:
+        device_links, here, seen = _device_file(name, content, interfaces)
         links += device_links
         devices += here
         forwarding |= seen
@@ -151,8 +179,13 @@ def _several(links: list[EthernetLink]) -> list[str]:
     return [f"{count} several neighbours and the last one counts, first `{device}` {port}: {', '.join(peers)}"]
 
 
-def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
+def _device_file(
+    name: str, text: str, interfaces: dict[str, tuple[str, str]]
+) -> tuple[list[EthernetLink], list[EthernetDevice], set[str]]:
     """Return the links of a file, the devices whose own links they are, and devices that forward.
+
+    Args:
+        interfaces: interfaces of Nautobot by their ids, which its cables name.
 
     Raises:
         InputError: located, if the form is unknown.
@@ -164,15 +197,20 @@ def _device_file(name: str, text: str) -> tuple[list[EthernetLink], list[Etherne
     if form is DOT:
         refuse_long_lines(text, name)
         return read_dot(text, name), [], set()
+    if form is CABLES:
+        return read_cable_table(text, name, interfaces), [], set()
+    if form is LAB:
+        return read_lab(text, name), [], set()
     if form is LLDP_TABLE:
         refuse_long_lines(text, name)
-        links, device, forwarding = read_lldp_table(text, name)
-        return links, [device], forwarding
+        return read_lldp_table(text, name)
     if form is XML:
         root = parse(text.encode(), name, rule="file-as-built", what="the minigraph of one switch")
         links, devices = read_minigraph(root, name)
         return links, devices, set()
     data = parsed(text, name)
+    if is_cable_json(data):
+        return read_cable_json(data, name), [], set()
     if is_lldp(data):
         links, device, forwarding = read_lldp(data, name)
         return links, [device], forwarding

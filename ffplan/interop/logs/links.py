@@ -1,4 +1,4 @@
-"""Output of `nvidia-smi -q -x` and of ibdiagnet: widths, generations and rates of links."""
+"""Output of `nvidia-smi -q -x`, ibstat and ibdiagnet: widths, generations and rates of links."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from xml.parsers import expat
 
 from ffplan.base.integers import integer
 from ffplan.interop.asbuilt.infiniband import active_rate, db_csv_tables, signalled
-from ffplan.interop.logs.measured import fault, refuse, stem
+from ffplan.interop.logs.measured import fault, number_of, refuse, stem
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
@@ -91,6 +91,47 @@ def _gpu(values: dict[str, str], name: str, line: int, file: str) -> list[Measur
             Measured(check="pcie-generation", value=float(min(known)), host=host, part=part, file=file, line=line)
         )
     return rows
+
+
+_DEVICE = re.compile(r"^(?:CA '([\w.-]{1,64})'|Infiniband device '([\w.-]{1,64})' port ([0-9]{1,3}) status:)")
+_FIELD = re.compile(r"^\s*(State|Rate|Link layer|Port [0-9]{1,3}|state|rate|link_layer)\s*:\s*(.{0,80}?)\s*$")
+
+
+def is_ibstat(text: str) -> bool:
+    """Return whether a text is output of ibstat or ibstatus."""
+    return any(_DEVICE.match(line) for line in text.splitlines())
+
+
+def read_ibstat(text: str, file: str) -> list[Measured]:
+    """Return the rates of the active ports that ibstat or ibstatus prints [GB/s]: of InfiniBand where a node has any.
+
+    Raises:
+        InputError: if no port is active, or a rate is none.
+    """
+    rows: list[tuple[str, Measured]] = []
+    device, port, active, line = "", "", False, 0
+    value = 0.0
+    for number, content in enumerate(text.splitlines(), 1):
+        if match := _DEVICE.match(content):
+            device, port, active = match[1] or match[2], match[3] or "", False
+        elif device and (field := _FIELD.match(content)):
+            name, said = field[1].lower().replace("_", " "), field[2]
+            if name.startswith("port "):
+                port, active = name.removeprefix("port "), False
+            elif name == "state":
+                active = "active" in said.lower()
+            elif name == "rate" and active:
+                value, line = number_of(said.partition(" ")[0], file, number, "rate") / _GBYTE, number
+            elif name == "link layer" and active and line:
+                part = f"{device} port {port}"
+                row = Measured(check="nic-link", value=value, host=stem(file), part=part, file=file, line=line)
+                rows.append((said.lower(), row))
+                active = False
+    kinds = {kind for kind, _ in rows}
+    rows = [row for row in rows if row[0] == "infiniband" or "infiniband" not in kinds]
+    if not rows:
+        refuse(file, 1, "no port is active", "run ibstat on a node whose links are up")
+    return [row for _, row in rows]
 
 
 def is_ibdiagnet_lst(text: str) -> bool:

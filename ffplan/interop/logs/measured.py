@@ -5,6 +5,20 @@ from __future__ import annotations
 from typing import NoReturn
 
 from ffplan.base.errors import InputError, located
+from ffplan.base.record import record
+
+
+@record
+class CollectiveHints:
+    """What the user says of a log of collectives that does not say it itself."""
+
+    operation: str | None = None
+    """Name of the operation; None if unsaid."""
+    ranks: int = 0
+    """Number of ranks; 0 if unsaid [1]."""
+
+
+NO_HINTS = CollectiveHints()
 
 
 def fault(file: str, line: int, message: str, remedy: str, column: int = 1) -> InputError:

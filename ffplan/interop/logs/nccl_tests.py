@@ -1,6 +1,7 @@
 """Output of nccl-tests and rccl-tests: text and JSON.
 
-The page of nccl-tests calls its times milliseconds; the header of the columns has microseconds, which is right.
+The page of nccl-tests calls its times milliseconds; the header of the columns has microseconds, which is right but for
+versions before 2.0.
 """
 
 from __future__ import annotations
@@ -9,119 +10,70 @@ import re
 from collections import Counter
 from dataclasses import replace
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.record import record
-from ffplan.interop.logs.measured import number_of, refuse, stem
+from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse, stem
+from ffplan.interop.logs.nccl_operations import (
+    CLOSE,
+    OPERATIONS,
+    agrees,
+    bus_factor,
+    count_of,
+    operation_named,
+    operation_of,
+    rates_of,
+)
+from ffplan.interop.logs.nccl_rows import COMMAND, WIDTHS, CutRowError, Rank, Row, Run, has_row, runs_of
 from ffplan.results.acceptance import Measured
 
-_OPERATIONS = {
-    "all_reduce": "allreduce",
-    "all_gather": "all-gather",
-    "reduce_scatter": "reduce-scatter",
-    "alltoall": "all-to-all",
-    "broadcast": "broadcast",
-    "reduce": "reduce",
-    "gather": "gather",
-    "scatter": "scatter",
-    "sendrecv": "sendrecv",
-}
-"""Operations by the names of the programs, `_perf` left out; others are not modelled."""
-_IN_PIECES = ("all-gather", "reduce-scatter", "all-to-all", "gather", "scatter")
-"""Operations whose message is a buffer of one piece for each rank."""
-_WIDTHS = {"int8": 1, "uint8": 1, "half": 2, "bfloat16": 2, "int32": 4, "uint32": 4, "float": 4, "int64": 8}
-_WIDTHS |= {"uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
-"""Bytes of an element by type [byte]."""
-_CLOSE = 0.05
-"""Largest difference between the printed bus bandwidth and the one computed from the time, as a part of it [1]."""
-_RANK = re.compile(
-    r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})(?:\s+\[[^\]]{0,40}\]\s*(.{0,80}))?"
-)
-_STARTING = re.compile(r"Collective test starting:[ \t]*(\w+?)_perf")
-_COMMAND = re.compile(r"\b(\w+?)_perf\b")
-_CALL = re.compile(r"(?:^|[\s/])(\w+?)_perf(?=\s|$)")
-"""A command line, which a log may begin with."""
+if TYPE_CHECKING:
+    from ffplan.interop.logs.measured import CollectiveHints
+
 _SINGLE = {"agg iters": 1, "graph": 0}
 """What the header has where calls are measured one by one."""
-_SHORTEST, _LONGEST = 9, 32
-"""Columns of a row: one half of four after five, and two halves with statistics and a time stamp [1]."""
 
 
 @record
-class _Rank:
-    """A line of the table of ranks."""
+class _Ranks:
+    """The ranks of a run."""
 
-    host: str
-    device: int
-    """Number of the accelerator on its node; -1 where the log does not say."""
-    accelerator: str
-    """Its name; empty where the log does not say."""
-
-
-@record
-class _Run:
-    operation: str | None
-    """As the log states it; None before it does."""
-    named: str | None
-    """As the name of the file has it."""
-    ranks: list[_Rank]
-
-    @property
-    def hosts(self) -> list[str]:
-        """Nodes that took part, each once."""
-        return list(dict.fromkeys(rank.host for rank in self.ranks))
-
-    @property
-    def devices(self) -> tuple[int, ...]:
-        """Numbers of the accelerators on each node; empty where nodes differ, or ranks see one each."""
-        by_host: dict[str, list[int]] = {}
-        for rank in self.ranks:
-            by_host.setdefault(rank.host, []).append(rank.device)
-        sets = {tuple(sorted(devices)) for devices in by_host.values()}
-        alike = sets.pop() if len(sets) == 1 else ()
-        return alike if -1 not in alike and len(set(alike)) == len(alike) else ()
+    count: int
+    accelerators: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    """Nodes that took part, each once; empty where the log does not list all ranks."""
+    fewest: int = 0
+    most: int = 0
+    """Fewest and most ranks of a node."""
+    devices: tuple[int, ...] = ()
+    """Numbers of the accelerators on each node; empty where nodes differ, or ranks see one each."""
 
 
-def _bus_factor(operation: str, ranks: int) -> float:
-    """Return bus bandwidth over algorithm bandwidth.
-
-    Args:
-        operation: name of the operation.
-        ranks: ranks of the run [1].
-
-    Equation:
-        2 (n - 1) / n for allreduce; (n - 1) / n for `_IN_PIECES`; 1 otherwise
-
-    Source:
-        NVIDIA/nccl-tests, doc/PERFORMANCE.md.
-    """
-    if operation == "allreduce":
-        return 2 * (ranks - 1) / ranks
-    return (ranks - 1) / ranks if operation in _IN_PIECES else 1.0
+def _ranks_of(ranks: dict[int, Rank]) -> _Ranks:
+    """Return the ranks that a log lists; of a list that is cut, the number alone."""
+    accelerators = tuple(dict.fromkeys(rank.accelerator for rank in ranks.values() if rank.accelerator))
+    if not ranks or sorted(ranks) != list(range(len(ranks))):
+        return _Ranks(count=max(ranks, default=-1) + 1, accelerators=accelerators)
+    per_host: dict[str, list[int]] = {}
+    for rank in ranks.values():
+        per_host.setdefault(rank.host, []).append(rank.device)
+    sets = {tuple(sorted(devices)) for devices in per_host.values()}
+    alike = sets.pop() if len(sets) == 1 else ()
+    known = -1 not in alike and len(set(alike)) == len(alike)
+    counts = Counter(rank.host for rank in ranks.values()).values()
+    return _Ranks(
+        count=len(ranks),
+        hosts=tuple(per_host),
+        fewest=min(counts),
+        most=max(counts),
+        devices=alike if known else (),
+        accelerators=accelerators,
+    )
 
 
 def is_nccl_tests(text: str) -> bool:
     """Return whether a text is output of nccl-tests or rccl-tests."""
-    return "#wrong" in text and "busbw" in text
-
-
-def _operation(name: str | None, file: str, line: int) -> str:
-    known = ", ".join(f"{operation}_perf" for operation in _OPERATIONS)
-    if name is None:
-        remedy = f"name the file after the program, such as all_reduce_perf.txt (known: {known})"
-        refuse(file, line, "nothing says which operation was measured", remedy)
-    if name not in _OPERATIONS:
-        refuse(file, line, f"`{name}_perf` measures an operation that is not modelled", f"known are {known}")
-    return _OPERATIONS[name]
-
-
-def _of_name(file: str) -> str | None:
-    """Return the operation in a file's name: the longest whose whole words the name holds."""
-    name = file.rpartition("/")[2].lower().replace("-", "_")
-    known = sorted(_OPERATIONS, key=len, reverse=True)
-    if (program := _COMMAND.search(name)) is not None:
-        return next((operation for operation in known if f"_{program[1]}".endswith(f"_{operation}")), program[1])
-    return next((operation for operation in known if re.search(rf"(?<![a-z]){operation}(?![a-z])", name)), None)
+    return has_row(text)
 
 
 def _other(text: str) -> str:
@@ -132,99 +84,100 @@ def _other(text: str) -> str:
     return ""
 
 
-def _halves(cells: list[str]) -> list[list[str]]:
-    """Return the columns of out-of-place and in-place: time, algbw, busbw, #wrong, and more with statistics."""
-    rest = cells[5:]
-    if len(rest) in (10, 18) and ":" in rest[-1]:  # a time stamp of two words
-        rest = rest[:-2]
-    width = 8 if len(rest) == 16 else 4
-    return [rest[start : start + width] for start in range(0, len(rest) - 3, width)]
+def _wrong(row: Row, run: Run) -> bool:
+    """Return whether a result was wrong: counted, or in old versions an error of a run with values out of bounds."""
+    for half in row.halves:
+        if half[3] == "N/A" or not float(half[3]):
+            continue
+        if half[3].isdigit() or run.out_of_bounds:
+            return True
+    return False
 
 
-def _row(cells: list[str], run: _Run, operation: str, file: str, line: int) -> Measured:
-    """Return a row of the table."""
-    size = number_of(cells[0], file, line, "size")
-    halves = _halves(cells)
-    wrong = [half[3] for half in halves if half[3] not in ("0", "N/A")]
-    usable = [half for half in halves if half[0] != "N/A"]
-    if not usable:
-        refuse(file, line, "the row has no time", "give the log as the program wrote it")
-    time, algbw, busbw = (number_of(text, file, line, "number") for text in usable[0][:3])
-    ranks = len(run.ranks)
-    factor = _bus_factor(operation, ranks)
-    expected = algbw * factor
-    # A rate below 1 GB/s is printed with two places: its last one may be half of it.
-    if abs(busbw - expected) > _CLOSE * max(expected, busbw) + 0.011 * (1 + factor):
-        message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {ranks} ranks has it"
-        refuse(file, line, message, "the operation or the number of ranks differs")
-    width = _WIDTHS.get(cells[2])
-    count = number_of(cells[1], file, line, "count")
-    if width and count and not any(abs(size - count * width * part) <= width * ranks for part in (1, ranks)):
-        message = f"{size:.0f} bytes are not {count:.0f} elements of {cells[2]}, nor of {ranks} ranks"
-        refuse(file, line, message, "give the log as the program wrote it")
-    hosts, ranks_per_host = run.hosts, Counter(rank.host for rank in run.ranks).values()
-    host = hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}"
+def _measured(row: Row, run: Run, ranks: _Ranks, operation: str, file: str) -> Measured:
+    """Return a row of the table.
+
+    Raises:
+        InputError: where the row is not of the operation and its ranks.
+    """
+    count, hosts = ranks.count, ranks.hosts
+    time, algbw, busbw = rates_of(row, file)
+    factor = bus_factor(operation, count)
+    modelled = operation in OPERATIONS.values()
+    if modelled and not agrees(row, operation, count, file, CLOSE):
+        message = f"busbw {busbw:g} is not algbw {algbw:g} x {factor:.4g}, as {operation} on {count} ranks has it"
+        refuse(file, row.line, message, "the operation or the number of ranks differs")
+    width = WIDTHS.get(row.kind)
+    if (
+        width
+        and row.count
+        and not any(abs(row.size - row.count * width * part) <= width * count for part in (1, count))
+    ):
+        message = f"{row.size:.0f} bytes are not {row.count:.0f} elements of {row.kind}, nor of {count} ranks"
+        refuse(file, row.line, message, "give the log as the program wrote it")
+    doubt = "wrong results" if _wrong(row, run) else _other(run.head)
     return Measured(
         check=operation,
         value=busbw
         if busbw or not time
-        else size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
-        host=host,
+        else row.size / time / 1e3 * factor,  # byte/us to GB/s; 0.00 is printed below 5 MB/s
+        host=stem(file) if not hosts else hosts[0] if len(hosts) == 1 else f"{len(hosts)} nodes from {hosts[0]}",
         part="",
         file=file,
-        line=line,
-        gpus=ranks,
+        line=row.line,
+        gpus=count,
         nodes=len(hosts),
-        size_bytes=size,
-        doubt="wrong results" if wrong else "",
-        fewest_ranks=min(ranks_per_host),
-        most_ranks=max(ranks_per_host),
-        devices=run.devices,
-        accelerators=tuple(dict.fromkeys(rank.accelerator for rank in run.ranks if rank.accelerator)),
+        size_bytes=row.size,
+        doubt=doubt if modelled else "an operation that is not modelled",
+        fewest_ranks=ranks.fewest,
+        most_ranks=ranks.most,
+        devices=ranks.devices,
+        accelerators=ranks.accelerators,
     )
 
 
-def read_nccl_tests(text: str, file: str) -> list[Measured]:
+def _of_runs(runs: list[Run], file: str, said: CollectiveHints) -> list[Measured]:
+    """Return what runs measured; of a size that repeats, the mean.
+
+    Raises:
+        InputError: where a run does not say what it measured, or none measured anything that is modelled.
+    """
+    measured, named = [], list[str]()
+    for run in runs:
+        ranks = _ranks_of(run.ranks)
+        named = run.named or named  # a script may name the programs of all runs ahead of the first
+        operation = operation_of(run, named, ranks.count or said.ranks, file, said)
+        named = [name for name in named if operation_named(name) != operation] or named
+        ranks = replace(ranks, count=count_of(run, ranks.count, operation, file, said))
+        measured += [_measured(row, run, ranks, operation, file) for row in run.rows]
+    if measured and not any(row.check in OPERATIONS.values() for row in measured):
+        known = ", ".join(f"{operation}_perf" for operation in OPERATIONS)
+        message = f"`{measured[0].check}` measures an operation that is not modelled"
+        refuse(file, measured[0].line, message, f"known are {known}")
+    return _merged(measured)
+
+
+def read_nccl_tests(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests or rccl-tests; of a size that repeats, the mean.
+
+    Args:
+        said: what the user says where the log does not.
 
     Raises:
         InputError: at a line that cannot be.
     """
-    run = _Run(None, _of_name(file), [])
-    doubt = _other(text)
-    measured: list[Measured] = []
-    for line, content in enumerate(text.splitlines(), 1):
-        stripped = content.strip()
-        starting = _STARTING.search(stripped)
-        if starting:
-            run = _Run(starting[1], None, [])
-        elif stripped.startswith("#"):
-            if rank := _RANK.match(stripped):
-                run.ranks.append(_Rank(rank[2], int(rank[3]), (rank[4] or "").strip()))
-            elif run.operation is None and (command := _COMMAND.search(stripped)):
-                run = _Run(command[1], run.named, run.ranks)
-        elif stripped and stripped[0].isdigit():
-            cells = stripped.split()
-            if not _SHORTEST <= len(cells) <= _LONGEST or not cells[1].isdigit():
-                if len(cells) > 2 and cells[1].isdigit() and cells[2] in _WIDTHS:
-                    remedy = "give the log as the program wrote it"
-                    refuse(file, line, f"a row of {len(cells)} columns; 9 or more are expected", remedy)
-                continue
-            operation = _operation(run.operation or run.named, file, line)
-            if len(run.ranks) < 2:
-                refuse(
-                    file,
-                    line,
-                    "the log lists fewer than two ranks",
-                    "keep its lines `#  Rank ...`: they count the ranks",
-                )
-            row = _row(cells, run, operation, file, line)
-            measured.append(replace(row, doubt=row.doubt or doubt))
-        elif run.operation is None and (call := _CALL.search(stripped)):
-            run = _Run(call[1], run.named, run.ranks)
-    if not measured:
-        refuse(file, 1, "the log has no result rows", "give the whole output of the program")
-    return _merged(measured)
+    try:
+        runs = list(runs_of(text))
+    except CutRowError as cut:
+        message = f"a row of {cut.columns} columns; 9 or more are expected"
+        refuse(file, cut.line, message, "give the log as the program wrote it")
+    if not runs:
+        average = "# Avg bus bandwidth" in text
+        message = (
+            "the mean over all sizes alone, which compares with nothing" if average else "the log has no result rows"
+        )
+        refuse(file, 1, message, "give the rows of the table, one for each size")
+    return _of_runs(runs, file, said)
 
 
 def _merged(rows: list[Measured]) -> list[Measured]:
@@ -243,32 +196,51 @@ def _merged(rows: list[Measured]) -> list[Measured]:
     ]
 
 
-def read_nccl_tests_json(loaded: dict[str, Any], file: str) -> list[Measured]:
+def _nwrong(half: dict[str, Any]) -> str:
+    """Return the wrong results of a half, as the table has them."""
+    return "N/A" if half.get("nwrong") is None else str(half["nwrong"])
+
+
+def read_nccl_tests_json(loaded: dict[str, Any], file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Return the rows of nccl-tests' JSON (`-J`); its environment and arguments are not kept.
+
+    Args:
+        said: what the user says where the file does not.
 
     Raises:
         InputError: if the content is no JSON from nccl-tests.
     """
-    devices = loaded.get("devices") or []
-    ranks = [_Rank(str(device.get("hostname", stem(file))), -1, "") for device in devices if isinstance(device, dict)]
-    command = _COMMAND.search(" ".join(map(str, loaded.get("args") or []))) if loaded.get("args") else None
-    operation = _operation(command[1] if command else _of_name(file), file, 1)
-    if len(ranks) < 2:
+    run = Run()
+    devices = [device for device in loaded.get("devices") or [] if isinstance(device, dict)]
+    run.ranks = {n: Rank(str(device.get("hostname", stem(file))), -1, "") for n, device in enumerate(devices)}
+    run.named = COMMAND.findall(" ".join(map(str, loaded.get("args") or [])))
+    if len(devices) < 2 and not said.ranks:
         refuse(file, 1, "the file lists fewer than two devices", "keep its `devices`: they count the ranks")
-    run, measured = _Run(operation, None, ranks), []
     for result in loaded.get("results") or []:
         try:
-            half = result.get("out_of_place") or result["in_place"]
-            wrong = half.get("nwrong")
-            texts = (half["time"], half["alg_bw"], half["bus_bw"], 0 if wrong in (None, "N/A") else wrong)
-            first = (result["size"], result["count"], result["type"], result.get("redop"), result.get("root"))
+            halves = [
+                [str(half["time"]), str(half["alg_bw"]), str(half["bus_bw"]), _nwrong(half)]
+                for half in (result.get("out_of_place"), result.get("in_place"))
+                if half is not None
+            ]
+            root = result.get("root")
+            if not halves:
+                raise KeyError("in_place")
+            row = Row(
+                line=1,
+                size=number_of(str(result["size"]), file, 1, "size"),
+                count=number_of(str(result["count"]), file, 1, "count"),
+                kind=str(result["type"]),
+                redop=str(result.get("redop") or ""),
+                root=None if root is None else int(root),
+                halves=halves,
+            )
         except (KeyError, TypeError, AttributeError):
             refuse(file, 1, "a result lacks size, count, type or its times", "give the file as the program wrote it")
-        cells = [str(cell) for cell in (*first, *texts)]
-        measured.append(_row(cells, run, operation, file, 1))
-    if not measured:
+        run.rows.append(row)
+    if not run.rows:
         refuse(file, 1, "the file has no `results`", "give the file of a finished run")
-    return _merged(measured)
+    return _of_runs([run], file, said)
 
 
 def is_nccl_tests_json(loaded: Any) -> bool:

@@ -8,12 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from ffplan.inputs.emit import scalar
-from ffplan.interop.logs import benchmarks, links, nccl_tests
-from ffplan.interop.logs.measured import number_of, refuse
+from ffplan.interop.logs import benchmarks, links, nccl_tests, storage
+from ffplan.interop.logs.measured import NO_HINTS, number_of, refuse
+from ffplan.interop.pasted import as_pasted
+from ffplan.interop.recognised import recognised
 from ffplan.results.acceptance import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from ffplan.interop.logs.measured import CollectiveHints
 
 
 def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str) -> str | None:
@@ -58,15 +62,14 @@ def cases_text(measured: tuple[Measured, ...], server: str, name: str, date: str
 
 
 _PROGRAMS = (
-    "nccl-tests, rccl-tests, nvbandwidth -j, fio --output-format=json, IOR, STREAM, nvidia-smi -q -x, ibdiagnet2.lst, "
+    "nccl-tests, rccl-tests, nvbandwidth, fio, IOR, STREAM, mlc, nvidia-smi -q -x, ibstat, ibdiagnet2.lst, "
     "ibdiagnet2.db_csv, ibdiagnet2.log, or the sheet as CSV with a column `measured`"
 )
-_BOM = "\ufeff"
 _MOST_ROWS = 1_000_000
 _REMEDY = "write the measured value alone, in the unit of its row"
 
 
-def _json(text: str, file: str) -> list[Measured] | None:
+def _json(text: str, file: str, said: CollectiveHints) -> list[Measured] | None:
     """Read a JSON document; return None if no known program wrote it."""
     start = text.find("{")
     if start < 0:
@@ -86,10 +89,10 @@ def _json(text: str, file: str) -> list[Measured] | None:
             break
         position = text.find("{", end)
     if nccl_tests.is_nccl_tests_json(loaded):
-        return nccl_tests.read_nccl_tests_json(loaded, file)
+        return nccl_tests.read_nccl_tests_json(loaded, file, said)
     if benchmarks.is_nvbandwidth(loaded):
         return benchmarks.read_nvbandwidth(loaded, file)
-    return benchmarks.read_fio(loaded, file) if benchmarks.is_fio(loaded) else None
+    return storage.read_fio(loaded, file) if storage.is_fio(loaded) else None
 
 
 def _sheet(text: str, file: str) -> list[Measured]:
@@ -121,16 +124,19 @@ def _sheet(text: str, file: str) -> list[Measured]:
     return measured
 
 
-def read_log(text: str, file: str) -> list[Measured]:
+def read_log(text: str, file: str, said: CollectiveHints = NO_HINTS) -> list[Measured]:
     """Read a log of any known program.
 
     A document of the right program in the wrong shape is refused, whatever is wrong in it.
+
+    Args:
+        said: what the user says of collectives whose log does not.
 
     Raises:
         InputError: where no known program wrote it, or a line cannot be.
     """
     try:
-        return _read_one(text.removeprefix(_BOM), file)
+        return _read_one(as_pasted(text), file, said)
     except (TypeError, AttributeError, ValueError, KeyError, IndexError, OverflowError, csv.Error) as error:
         message = f"the log does not follow its program's format: {str(error)[:100]}"
         refuse(file, 1, message, "give the log as the program wrote it")
@@ -142,20 +148,25 @@ def _is_sheet(text: str) -> bool:
     return "check" in head and "measured" in head
 
 
+_COLLECTIVES = "nccl-tests"
 _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
-    "nccl-tests": (nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests),
+    _COLLECTIVES: (nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests),
     "nvidia-smi": (links.is_smi, links.read_smi),
     "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
     "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),
     "ibdiagnet's .lst": (links.is_ibdiagnet_lst, links.read_ibdiagnet_lst),
-    "IOR": (benchmarks.is_ior, benchmarks.read_ior),
+    "ibstat": (links.is_ibstat, links.read_ibstat),
+    "IOR": (storage.is_ior, storage.read_ior),
+    "fio": (storage.is_fio_text, storage.read_fio_text),
+    "nvbandwidth": (benchmarks.is_nvbandwidth_text, benchmarks.read_nvbandwidth_text),
+    "mlc": (benchmarks.is_mlc, benchmarks.read_mlc),
     "STREAM": (benchmarks.is_stream, benchmarks.read_stream),
     "the acceptance sheet": (_is_sheet, _sheet),
 }
 """Programs that write text or XML: what tells their output, and its reader."""
 
 
-def _read_one(text: str, file: str) -> list[Measured]:
+def _read_one(text: str, file: str, said: CollectiveHints) -> list[Measured]:
     """Read a log of one program; refuse several, since all values but one program's would be lost.
 
     Raises:
@@ -164,9 +175,12 @@ def _read_one(text: str, file: str) -> list[Measured]:
     wrote = [name for name, (tells, _) in _TEXTS.items() if tells(text)]
     if len(wrote) > 1:
         refuse(file, 1, f"the log mixes output of {' and '.join(wrote)}", "give one file for each program")
+    if wrote == [_COLLECTIVES]:
+        return nccl_tests.read_nccl_tests(text, file, said)
     if wrote:
         return _TEXTS[wrote[0]][1](text, file)
-    measured = _json(text, file)
+    measured = _json(text, file, said)
     if measured is None:
-        refuse(file, 1, "not output of a supported program", f"supported: {_PROGRAMS}")
+        known = recognised(text, "log") or ("not output of a supported program", f"supported: {_PROGRAMS}")
+        refuse(file, 1, *known)
     return measured

@@ -6,7 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
+from ffplan.base.files import text_of
 from ffplan.base.formatting import first_few, plural
+from ffplan.interop.pasted import as_pasted, cleaned, unprefixed
+from ffplan.interop.recognised import recognised
 from ffplan.interop.topology.devices import place_of
 from ffplan.interop.topology.scale_up import place
 from ffplan.interop.xml_tree import fault, parse
@@ -50,7 +53,7 @@ def _cut_out(data: bytes) -> tuple[bytes, tuple[str, ...]] | None:
     except UnicodeDecodeError:
         text = data.decode("latin-1")
         remarks.append("the file is not UTF-8; it is read as Latin-1")
-    text = _without_comments(text)
+    text = _without_comments(unprefixed(cleaned(text)))
     match = _OPEN.search(text)
     end = text.find(_CLOSE, match.end()) if match else -1
     if match is None or end < 0:
@@ -94,6 +97,9 @@ def system_of(data: bytes, file: str) -> tuple[Element, tuple[str, ...]]:
     except InputError:
         cut_out = _cut_out(data)
         if cut_out is None:
+            known = recognised(as_pasted(text_of(data) or ""), "server")
+            if known is not None:
+                raise fault(file, (1, 1), *known) from None
             raise
         cut, remarks = cut_out
         root = parse(cut, file)

@@ -51,6 +51,7 @@ _SPREAD = (
     "Where a log lists its ranks, they are expected on as many nodes as it has, and to send by the NICs nearest to the "
     "accelerators that it names."
 )
+_UNLISTED = "Ranks of a log that does not list them are expected to fill nodes one after the other."
 
 
 _TESTS = {"nccl": "nccl-tests", "rccl": "rccl-tests"}
@@ -323,6 +324,7 @@ def study_acceptance(
             *(_gaps(design.compute.accelerator) if design.compute.accelerator else ()),
             *([_RECALLED] if ERRORS in seen else []),
             "Collectives have the fabric for themselves, with ranks in the order of leaves.",
+            *([_UNLISTED] if any(value.gpus and not value.nodes for value in measured) else []),
             *([_SPREAD] if any(placement_of(value, host) for value in measured) else []),
             *announced(catalog),
         ),

@@ -16,7 +16,8 @@ from ffplan.interop.audit.sides import designed
 from ffplan.interop.canvas import RackKind, rack_drawing
 from ffplan.interop.inventory import _ETHERNET
 from ffplan.interop.logs.benchmarks import read_stream
-from ffplan.interop.logs.nccl_tests import _CLOSE, _WIDTHS, _halves
+from ffplan.interop.logs.nccl_operations import CLOSE
+from ffplan.interop.logs.nccl_rows import WIDTHS, _halves, _numbers
 from ffplan.interop.logs.read import read_log
 from ffplan.interop.topology.devices import _CODING
 from ffplan.interop.workloads import read_jobs
@@ -68,10 +69,12 @@ def test_the_wanted_rate_of_a_link_is_in_bits() -> None:
 
 
 def test_two_halves_with_statistics() -> None:
-    """Sixteen columns are two halves of eight; eight are two of four."""
-    assert [len(half) for half in _halves([""] * 5 + ["1"] * 16)] == [8, 8]
-    assert [len(half) for half in _halves([""] * 5 + ["1"] * 8)] == [4, 4]
-    assert [len(half) for half in _halves([""] * 5 + ["1"] * 4)] == [4]
+    """Sixteen columns are two halves of eight, of which the first four count; eight are two of four."""
+    numbers = [str(number) for number in range(16)]
+    assert [half[0] for half in _halves(numbers)] == ["0", "8"]
+    assert [half[0] for half in _halves(numbers[:8])] == ["0", "4"]
+    assert [len(half) for half in _halves(numbers)] == [4, 4]
+    assert [len(half) for half in _halves(numbers[:4])] == [4]
 
 
 def test_the_line_of_broken_json() -> None:
@@ -116,7 +119,8 @@ def test_bytes_of_the_types_of_nccl_tests() -> None:
     """Names as the program prints them, with the bytes of the C types and of 8-bit floats."""
     one = dict.fromkeys(("int8", "uint8", "fp8_e4m3", "fp8_e5m2", "f8e4m3", "f8e5m2"), 1)
     two, four = dict.fromkeys(("half", "bfloat16"), 2), dict.fromkeys(("int32", "uint32", "float"), 4)
-    assert {**one, **two, **four, **dict.fromkeys(("int64", "uint64", "double"), 8)} == _WIDTHS
+    one["char"], four["int"] = 1, 4  # names of version 1
+    assert {**one, **two, **four, **dict.fromkeys(("int64", "uint64", "double"), 8)} == WIDTHS
 
 
 def test_coding_of_pcie_by_generation() -> None:
@@ -139,7 +143,7 @@ def test_the_line_of_a_gpu_s_stream() -> None:
 def test_a_printed_bus_bandwidth_may_be_off_by_its_last_digit(over: float, refused: bool) -> None:
     """Eight ranks: 0.50 GB/s of algbw are 0.875 of busbw; both are printed with two places, 0.011 (1 + 1.75) in all."""
     ranks = "".join(f"#  Rank {n:2} Group 0 Pid {n} on a device {n} [0x0{n}] H100\n" for n in range(8))
-    busbw = 0.875 * (1 + _CLOSE) + over
+    busbw = 0.875 * (1 + CLOSE) + over
     row = f"1024 256 float sum -1 2.05 0.50 {busbw:.6f} 0 2.05 0.50 {busbw:.6f} 0\n"
     head = "# nccl-tests all_reduce_perf\n# size count type redop root time algbw busbw #wrong\n"
     if refused:
@@ -201,9 +205,8 @@ def test_rows_that_are_no_job(row: str) -> None:
 
 def test_time_stamps_of_two_words_are_no_figures() -> None:
     """Eight or sixteen figures, each perhaps with a date and a time behind."""
-    stamp = ["2026-11-22", "10:00:00"]
     for count, halves in ((8, 2), (16, 2)):
-        for more in ([], stamp):
-            found = _halves([""] * 5 + [str(n) for n in range(count)] + more)
+        for more in ("", " 2026-11-22 10:00:00"):
+            found = _halves(_numbers(" ".join(str(n) for n in range(count)) + more))
             assert [half[0] for half in found] == ["0", str(count // 2)]
             assert len(found) == halves

@@ -59,8 +59,8 @@ def names(built: AsBuilt) -> list[tuple[str, str]]:
         ("[root@head ~]# ibnetdiscover\n" + LISTING + "[root@head ~]# \n", 2),
         ("$ sudo ibnetdiscover\n" + LISTING, 1),
         ("Last login: Mon\n\n" + LISTING, 1),
-        (f"```\n{LISTING}```\n", 2),
-        (f"# Our fabric\n\nAs it was found:\n\n```\n{LISTING}```\n\nIt has one leaf.\n", 4),
+        (f"```\n{LISTING}```\n", 0),
+        (f"# Our fabric\n\nAs it was found:\n\n```\n{LISTING}```\n\nIt has one leaf.\n", 3),
         (LISTING.replace("Switch\t", "\x1b[1;32mSwitch\x1b[0m\t") + "\0\0", 0),
         (LISTING.replace("\nCa", "\nibwarn: [3] _do_madrpc: recv failed\nWARNING: slow\nCa", 1), 2),
         ("libibverbs: Warning: no userspace driver\n" + LISTING, 1),
@@ -77,7 +77,7 @@ def test_text_around_a_listing_is_passed_over(text: str, passed: int) -> None:
     assert names(built) == [("switch", "leaf-01:Quantum-2"), ("host", "node01 mlx5_0")]
     assert built.gbit_s.tolist() == [400.0]
     said = [words for words in built.remarks if words.startswith("skipped")]
-    count = f"skipped {passed} line{'s' if passed > 1 else ''} of"
+    count = f"skipped {passed} line{'s' if passed > 1 else ''} "
     assert said[0].startswith(count) if passed else said == [], said
 
 

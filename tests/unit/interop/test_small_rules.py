@@ -165,6 +165,7 @@ def test_racks_stand_beside_each_other_by_the_longer_of_box_and_name(server: str
 def test_a_row_of_eight_columns_is_short_of_one() -> None:
     """Size, count, type, operation and root, and one half of four."""
     text = "# all_reduce_perf\n# out-of-place busbw #wrong\n 1024 256 float sum -1 10.0 0.10 0.15\n"
+    text += " 2048 512 float sum -1 10.0 0.20 0.30 0\n"
     with pytest.raises(InputError, match="a row of 8 columns; 9 or more are expected"):
         read_log(text, "all_reduce_perf.txt")
 

@@ -42,12 +42,19 @@ def test_without_groups_every_node_may_be_reached() -> None:
     assert found == pytest.approx(float(expected_hits(16, 128, 8, 1)))
 
 
-def test_within_a_node_nothing_is_saved() -> None:
-    """On two nodes of four groups each a token's four groups lie on one node in 2 of 70 cases."""
-    assert list(np.asarray(network_copies(run("deepseek-v3", "", "deepep"), np.array([1.0, 2.0])))) == [
-        1.0,
+def test_within_a_node_a_token_goes_once_to_each_rank() -> None:
+    """Eight ranks of a group each are eight nodes of one; on two nodes of four groups a token's four lie on one node
+    in 2 of 70 cases."""
+    there = run("deepseek-v3", "", "deepep")
+    there = replace(there, plans=replace(there.plans, expert=8.0))
+    missed = np.prod([(96 - at) / (128 - at) for at in range(8)])
+    assert list(np.asarray(network_copies(there, np.array([1.0, 2.0])))) == [
+        pytest.approx(4 * (1 - missed) / 8),
         pytest.approx(1.9258 / 8, abs=1e-5),
     ]
+    # 256 ranks hold an expert each: every copy goes by itself
+    wide = replace(there, plans=replace(there.plans, expert=256.0))
+    assert float(network_copies(wide, 1.0)) == pytest.approx(1.0)
 
 
 def test_neighbours_lie_on_one_node_or_two() -> None:

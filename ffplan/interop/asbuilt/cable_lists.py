@@ -1,0 +1,171 @@
+"""Lists of cables from port to port: tables of ffplan, NetBox and Nautobot, their JSON, and labs of containerlab."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from ffplan.interop.asbuilt.ethernet import EthernetLink, plain_name
+from ffplan.interop.asbuilt.model import fault, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ffplan.base.errors import InputError
+
+_HEADS = (
+    ("from_device", "from_port", "to_device", "to_port"),
+    ("side_a_device", "side_a_name", "side_b_device", "side_b_name"),
+    ("device_a", "termination_a", "device_b", "termination_b"),
+    ("termination_a_device", "termination_a_name", "termination_b_device", "termination_b_name"),
+)
+"""Columns of both ends by whose table it is: ffplan's list, an import of NetBox, what NetBox shows, its older form."""
+_BY_ID = ("termination_a_id", "termination_b_id")
+_INTERFACES = ("id", "device__name", "name")
+"""Columns of Nautobot, whose cables name interfaces by their ids."""
+_BARE = re.compile(r"([0-9]{1,4})(?:/([0-9]{1,2}))?")
+"""A port of a switch as printed on it, with the part of a split one."""
+_LAB = re.compile(r"""endpoints:\s*\[\s*["']?([\w.-]+):([\w./-]+)["']?\s*,\s*["']?([\w.-]+):([\w./-]+)["']?\s*\]""")
+_LAB_PORT = re.compile(r"eth([0-9]{1,4})")
+
+
+def _columns(line: str) -> list[str]:
+    """Return the names of the columns of a heading, written alike."""
+    return [re.sub(r"[^a-z0-9]+", "_", cell.strip().strip('"').lower()).strip("_") for cell in line.split(",")]
+
+
+def is_cable_table_line(line: str) -> bool:
+    """Return whether a line is the heading of a list of cables, or of Nautobot's interfaces."""
+    columns = [cell.strip() for cell in line.split(",")] if "device__name" in line else _columns(line)
+    return len(columns) > 2 and any(set(head) <= set(columns) for head in (*_HEADS, _BY_ID, _INTERFACES))
+
+
+def is_lab_line(line: str) -> bool:
+    """Return whether a line is a link of a lab."""
+    return _LAB.search(line) is not None
+
+
+def _link(ends: tuple[str, str, str, str], line: int) -> EthernetLink:
+    """Return a cable; a bare number is a port of a switch, whose parts count from 1."""
+
+    def port(name: str) -> str:
+        if (bare := _BARE.fullmatch(name)) is None:
+            return name
+        return f"swp{bare[1]}" + (f"s{int(bare[2]) - 1}" if bare[2] else "")
+
+    device, near, peer, far = (end.strip() for end in ends)
+    return EthernetLink(
+        device=plain_name(device), port=port(near), peer=plain_name(peer), peer_port=port(far), line=line
+    )
+
+
+def _nothing(file: str, remedy: str = "give the list with its rows") -> InputError:
+    return fault(file, 1, "no cable between two ports is listed", remedy)
+
+
+def interfaces_of(text: str, file: str) -> dict[str, tuple[str, str]]:
+    """Return device and name of the interfaces of a table of Nautobot, by their ids; empty of other tables."""
+    rows = rows_of(text.lstrip(), file)
+    _, head = next(rows, (1, []))
+    if not set(_INTERFACES) <= set(head):
+        return {}
+    places = [head.index(name) for name in _INTERFACES]
+    found = ([row[place] for place in places] for _, row in rows if len(row) == len(head))
+    return {key: (device, name) for key, device, name in found}
+
+
+def read_cable_table(text: str, file: str, interfaces: dict[str, tuple[str, str]]) -> list[EthernetLink]:
+    """Return the cables of a table.
+
+    Args:
+        interfaces: interfaces by id, which the cables of Nautobot name.
+
+    Raises:
+        InputError: located, where a row lacks an end, or an id is unknown.
+    """
+    lines = text.split("\n")
+    first = next(number for number, line in enumerate(lines) if is_cable_table_line(line))
+    rows = rows_of("\n".join(lines[first:]), file, first + 1)
+    _, head = next(rows)
+    columns = _columns(",".join(head))
+    named = next((names for names in _HEADS if set(names) <= set(columns)), _BY_ID)
+    places = [columns.index(name) for name in named]
+    links = []
+    for line, row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        cells = [row[place].strip() if place < len(row) else "" for place in places]
+        if named is _BY_ID:
+            unknown = next((cell for cell in cells if cell not in interfaces), None)
+            if unknown is not None:
+                remedy = "give Nautobot's table of interfaces (id, device__name, name) beside its cables"
+                raise fault(file, line, f"the interface `{unknown[:40]}` is unknown", remedy)
+            cells = [part for cell in cells for part in interfaces[cell]]
+        if not all(cells):
+            raise fault(file, line, "a cable without a device or a port at one of its ends", "complete the row")
+        a, a_port, b, b_port = cells
+        links.append(_link((a, a_port, b, b_port), line))
+    if not links:
+        raise _nothing(file)
+    return links
+
+
+def read_lab(text: str, file: str) -> list[EthernetLink]:
+    """Return the links of a lab of containerlab; a device that stands first in one is a switch, as ffplan writes them.
+
+    Raises:
+        InputError: if there is no link.
+    """
+    found = [(line, match) for line, row in enumerate(text.split("\n"), 1) if (match := _LAB.search(row))]
+    if not found:
+        raise _nothing(file)
+    switches = {match[1] for _, match in found}
+
+    def end(device: str, port: str) -> tuple[str, str]:
+        number = _LAB_PORT.fullmatch(port)
+        return device, number[1] if number and device in switches else port
+
+    return [_link((*end(match[1], match[2]), *end(match[3], match[4])), line) for line, match in found]
+
+
+def _end(value: Any) -> tuple[str, str] | None:
+    """Return device and port of an end of a cable, plain, in a list or under `object`; None if it is no interface."""
+    inside = value[0] if isinstance(value, list) and value else value
+    inside = inside.get("object", inside) if isinstance(inside, dict) else None
+    device = inside.get("device") if isinstance(inside, dict) else None
+    name = device.get("name") or device.get("display") if isinstance(device, dict) else None
+    return (str(name), str(inside.get("name", ""))) if inside and name else None
+
+
+def _results(data: Any) -> list[dict[str, Any]]:
+    """Return the objects of a page of REST, or of a list."""
+    results = data.get("results") if isinstance(data, dict) else data
+    return [entry for entry in results if isinstance(entry, dict)] if isinstance(results, list) else []
+
+
+def is_cable_json(data: Any) -> bool:
+    """Return whether JSON is a page of cables of NetBox or Nautobot."""
+    marks = ("a_terminations", "termination_a", "termination_a_id")
+    return any(mark in entry for entry in _results(data)[:1] for mark in marks)
+
+
+def _ends_of(data: Any) -> Iterator[tuple[tuple[str, str] | None, tuple[str, str] | None]]:
+    for entry in _results(data):
+        yield (
+            _end(entry.get("a_terminations") or entry.get("termination_a")),
+            _end(entry.get("b_terminations") or entry.get("termination_b")),
+        )
+
+
+def read_cable_json(data: Any, file: str) -> list[EthernetLink]:
+    """Return the cables between interfaces of a page of NetBox's or Nautobot's REST.
+
+    Raises:
+        InputError: where more pages follow, or no end has a device.
+    """
+    if isinstance(data, dict) and data.get("next"):
+        raise fault(file, 1, "this is one page of several", "ask for all of them: ?limit=0")
+    links = [_link((*a, *b), 1) for a, b in _ends_of(data) if a is not None and b is not None]
+    if not links:
+        raise _nothing(file, "give /api/dcim/cables/?limit=0, of Nautobot with depth=1")
+    return links

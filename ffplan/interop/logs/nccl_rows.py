@@ -1,0 +1,243 @@
+"""Text of nccl-tests and rccl-tests taken apart: runs with their ranks, command lines and rows of numbers.
+
+Rows are told by what they hold, not by where they stand: a log may have lost its head or its tail, and lines of NCCL
+may stand inside a row. Versions differ in their columns: those without `root` or `redop`, `error` or `res` in place of
+`#wrong`, one half or two, statistics and time stamps behind.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WIDTHS = {"int8": 1, "uint8": 1, "char": 1, "half": 2, "bfloat16": 2, "int32": 4, "int": 4, "uint32": 4, "float": 4}
+WIDTHS |= {"int64": 8, "uint64": 8, "double": 8, "fp8_e4m3": 1, "fp8_e5m2": 1, "f8e4m3": 1, "f8e5m2": 1}
+"""Bytes of an element by type [byte]."""
+_RANK = re.compile(
+    r"#\s+Rank\s+([0-9]{1,7})\b.{0,400}?\bon\s+(\S+)\s+device\s+([0-9]{1,4})(?:\s+\[[^\]]{0,40}\]\s*(.{0,80}))?"
+)
+COMMAND = re.compile(r"(?<![\w$}])(\w+?)_perf(?:_mpi)?(?!\w)")
+"""A program of nccl-tests, wherever a command line names it."""
+_HEAD = re.compile(r"#\s*nThread\s+[0-9]")
+_COLUMNS = re.compile(r"#\s*(?:size\s+count\s+type|bytes\s+N\s+type)\b")
+_AVERAGE = re.compile(r"#\s*Avg bus bandwidth\s*:")
+_OUT_OF_BOUNDS = re.compile(r"#\s*Out of bounds values\s*:\s*([0-9]{1,12})")
+_ROW = re.compile(
+    r"(?:^|(?<=[\s:|>]))([0-9][0-9,]{0,24})\s+([0-9][0-9,]{0,24})\s+([a-z][a-z0-9_]{2,15})"
+    r"(?:\s+(sum|prod|max|min|avg|mulsum|none|all)(?![a-z]))?(?:\s+(-?[0-9]{1,7})(?=[A-Za-z]|\s|$))?(.*)"
+)
+_NUMBER = re.compile(r"N/A|-?[0-9]{1,18}(?:[.,][0-9]{1,9})?(?:e[+-][0-9]{1,3})?", re.IGNORECASE)
+_GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
+_HALF = 4
+"""Columns of a half: time, algbw, busbw and #wrong [1]."""
+_WITH_STATISTICS = 16
+"""Columns of two halves with the statistics of rccl-tests [1]."""
+
+
+@record
+class Rank:
+    """A line of the table of ranks."""
+
+    host: str
+    device: int
+    """Number of the accelerator on its node; -1 where the log does not say."""
+    accelerator: str
+    """Its name; empty where the log does not say."""
+
+
+@record
+class Row:
+    """A row of the table: a size, and what was measured of it."""
+
+    line: int
+    size: float
+    count: float
+    kind: str
+    """Type of an element."""
+    redop: str
+    """Reduction; empty where the row has none."""
+    root: int | None
+    halves: list[list[str]]
+    """Time, algbw, busbw and #wrong out of place, then in place, as written but for decimal commas."""
+
+
+class Run:
+    """A test of one operation."""
+
+    def __init__(self) -> None:
+        self.named: list[str] = []
+        """Programs that command lines named since the run before."""
+        self.head = ""
+        self.ranks: dict[int, Rank] = {}
+        self.rows: list[Row] = []
+        self.averaged = False
+        self.out_of_bounds = 0
+
+    @property
+    def begun(self) -> bool:
+        """Whether a line of the program itself was seen."""
+        return bool(self.head or self.ranks or self.rows)
+
+
+class CutRowError(Exception):
+    """A row inside the log that lacks numbers."""
+
+    def __init__(self, line: int, columns: int) -> None:
+        super().__init__(line, columns)
+        self.line, self.columns = line, columns
+
+
+def has_row(text: str) -> bool:
+    """Return whether a text has a row, or what stands around rows."""
+    marks = ("Avg bus bandwidth", "busbw")
+    return any(mark in text for mark in marks) or any(
+        (match := _ROW.search(line)) is not None and match[3] in WIDTHS and _numbers(match[6])
+        for line in text.splitlines()
+    )
+
+
+def _numbers(text: str) -> list[str]:
+    """Return the numbers at the start of a text, with a point for a decimal comma."""
+    numbers = []
+    for cell in text.split():
+        if not _NUMBER.fullmatch(cell):
+            break
+        numbers.append(cell.replace(",", "."))
+    return numbers
+
+
+def _whole(text: str) -> float:
+    """Return a whole number, which a table may have written in groups of three digits."""
+    return float(text.replace(",", "")) if _GROUPED.fullmatch(text) or text.isdigit() else -1.0
+
+
+def _halves(numbers: list[str]) -> list[list[str]]:
+    """Return the halves of a row without what statistics stand behind each."""
+    width = 2 * _HALF if len(numbers) == _WITH_STATISTICS else _HALF
+    return [numbers[start : start + _HALF] for start in range(0, len(numbers) - _HALF + 1, width)]
+
+
+def _started(match: re.Match[str], line: int) -> Row | None:
+    """Return the row that a line begins, perhaps without all of its numbers; None if it begins none."""
+    size, count, kind, redop, root, rest = match.groups()
+    numbers = _numbers(rest)
+    if root and (len(numbers) + 1) % _HALF == 0 and not root.startswith("-"):
+        numbers, root = [root, *numbers], ""  # versions without a root: the number is the time
+    if kind not in WIDTHS and len(numbers) < _HALF:
+        return None
+    if min(_whole(size), _whole(count)) < 0:
+        return None
+    return Row(
+        line=line,
+        size=_whole(size),
+        count=_whole(count),
+        kind=kind,
+        redop=redop or "",
+        root=int(root) if root else None,
+        halves=[numbers],
+    )
+
+
+def _completed(row: Row) -> Row:
+    """Return a row with its numbers as halves.
+
+    Raises:
+        CutRowError: if the numbers are fewer than a half has.
+    """
+    (numbers,) = row.halves
+    if not (halves := _halves(numbers)):
+        columns = 3 + bool(row.redop) + (row.root is not None) + len(numbers)
+        raise CutRowError(row.line, columns)
+    return Row(
+        line=row.line,
+        size=row.size,
+        count=row.count,
+        kind=row.kind,
+        redop=row.redop,
+        root=row.root,
+        halves=halves,
+    )
+
+
+class _Reader:
+    """Takes lines one after the other."""
+
+    def __init__(self) -> None:
+        self.runs = [Run()]
+        self.open: Row | None = None
+        """A row whose numbers may stand in lines to come: lines of NCCL can come between."""
+
+    @property
+    def run(self) -> Run:
+        return self.runs[-1]
+
+    def next_run(self, named: list[str]) -> None:
+        self.close()
+        self.runs.append(Run())
+        self.run.named = named
+
+    def close(self, *, last: bool = False) -> None:
+        """End the row that is open; one without numbers was not measured, and the last of a log may be cut off."""
+        row, self.open = self.open, None
+        if row is None or not row.halves[0]:
+            return
+        try:
+            self.run.rows.append(_completed(row))
+        except CutRowError:
+            if not last:
+                raise
+
+    def line(self, number: int, content: str) -> None:
+        """Take a line."""
+        match = None if content.startswith("#") else _ROW.search(content)
+        row = _started(match, number) if match is not None else None
+        if row is None and "#" in content:
+            self.comment(content)
+        if row is not None:
+            self.close()
+            if self.run.averaged:
+                self.next_run([])
+            self.open = row
+        elif self.open is not None and (cells := content.split()) and len(_numbers(content)) == len(cells):
+            self.open.halves[0].extend(_numbers(content))
+        elif (commands := COMMAND.findall(content)) and "NCCL " not in content:
+            if self.run.rows or self.open is not None:
+                self.next_run([])
+            self.run.named += commands
+
+    def comment(self, content: str) -> None:
+        """Take a line of the program itself that is no row."""
+        if _HEAD.search(content):
+            if self.run.begun or self.open is not None:
+                self.next_run([])
+            self.run.head = content
+        elif rank := _RANK.search(content):
+            if self.run.rows:
+                self.next_run([])
+            self.run.ranks[int(rank[1])] = Rank(rank[2], int(rank[3]), (rank[4] or "").strip())
+        elif _COLUMNS.search(content):
+            if self.run.rows and self.run.averaged:
+                self.next_run([])
+        elif _AVERAGE.search(content):
+            self.close()
+            self.run.averaged = True
+        elif out := _OUT_OF_BOUNDS.search(content):
+            self.run.out_of_bounds = int(out[1])
+
+
+def runs_of(text: str) -> Iterator[Run]:
+    """Yield the runs of a log that have rows.
+
+    Raises:
+        CutRowError: at a row inside the log that lacks numbers.
+    """
+    reader = _Reader()
+    for number, line in enumerate(text.splitlines(), 1):
+        reader.line(number, line.strip())
+    reader.close(last=True)
+    yield from (run for run in reader.runs if run.rows)

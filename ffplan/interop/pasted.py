@@ -1,0 +1,179 @@
+"""Text as people paste it: what launchers, loggers, chats and terminals put in front of the lines of a program.
+
+Lines keep their numbers: what is removed leaves an empty line, or the rest of it, behind.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from ffplan.base.record import record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+_COLOUR = re.compile("\x1b(?:\\[[0-9;?]{0,20}[A-Za-z]|\\][^\x07\x1b]{0,200}(?:\x07|\x1b\\\\))")
+"""Codes for colours, cursors and titles, which a recorded terminal holds."""
+_FENCE = re.compile(r"^[ \t]{0,8}(?:```|~~~)[^`\n]{0,80}$")
+"""A line that opens or closes a block of code in Markdown; chats put the first line of the text behind it."""
+_SAMPLE = 2_000
+"""Lines that are asked for their prefixes [1]."""
+_ROUNDS = 6
+"""Most prefixes that stand one behind the other, such as a time behind the tag of a pod behind a quotation mark [1]."""
+_FEWEST = 2
+"""Fewest lines that prove a prefix which a line may have of its own [1]."""
+_ANYWHERE, _HALF, _MOST = 0.0, 0.5, 0.9
+_CLOCK = r"[0-9]{1,2}:[0-9]{2}:[0-9]{2}(?:[.,][0-9]{1,9})?"
+_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+
+
+@record
+class _Kind:
+    """A kind of prefix."""
+
+    pattern: str
+    share: float
+    """Part of the lines that must have it; 0 for one that no program begins a line of its own with [1]."""
+    mark: str = ""
+    """What stands in front of the pattern, such as the name of a host: the same on all lines."""
+
+
+_KINDS = (
+    # mpirun --tag-output and --timestamp-output: [1,0]<stdout>:
+    _Kind(
+        rf"(?:(?:\w{{3}} )?{_MONTH} [ 0-9]?[0-9] {_CLOCK} [0-9]{{4}})?"
+        r"(?:\[[\w.@-]{0,80}[0-9]{1,9},[0-9]{1,9}\](?:\[[^\]\n]{0,80}\])?)?<std(?:out|err|diag)>:",
+        _ANYWHERE,
+    ),
+    # kubectl logs --prefix
+    _Kind(r"\[(?:pod|container)/[^\]\s]{1,300}\]", _ANYWHERE),
+    # kubectl, docker and journalctl -o short-iso: a date with its time
+    _Kind(rf"\[?[0-9]{{4}}[-/][0-9]{{2}}[-/][0-9]{{2}}[T ]{_CLOCK} ?(?:Z|UTC|[+-][0-9]{{2}}:?[0-9]{{2}})?\]?:?", _HALF),
+    # container runtimes: stdout F
+    _Kind(r"std(?:out|err) [FP](?= |$)", _HALF),
+    # syslog and journalctl: a day with its time, a host and a program
+    _Kind(rf"\[?(?:\w{{3}} )?{_MONTH} [ 0-9]?[0-9] {_CLOCK}(?: [0-9]{{4}})?\]?", _HALF),
+    _Kind(r"[\w.-]{1,64} [\w./@()-]{1,80}\[[0-9]{1,9}\]:", _HALF),
+    # a time alone, and the seconds since the start of a kernel
+    _Kind(rf"\[?{_CLOCK}\]?(?= |$)", _HALF),
+    _Kind(r"\[ {0,8}[0-9]{1,9}\.[0-9]{3,6}\]", _HALF),
+    # quotations of mail and chats
+    _Kind(r"(?:>|&gt;)", _HALF),
+    # ranks: [0], [rank0]:, and srun -l; a port of a listing is followed by a name in quotes or a number in brackets
+    _Kind(r"\[(?:rank ?|default|node|host)?[0-9]{1,7}\]:?(?!\s*[\"(\[=]|\s*$)", _HALF),
+    _Kind(r" {0,7}[0-9]{1,7}:(?= |$)", _HALF),
+    # Ray
+    _Kind(r"\([\w .:-]{0,80}\bpid=[0-9]{1,9}[^)\n]{0,80}\)", _HALF),
+    # docker compose, and loggers of Python
+    _Kind(r" {0,60}\|(?= |$)", _MOST, r"[\w.-]{1,128}"),
+    _Kind(r"(?:- )?\[?(?:INFO|DEBUG|WARNING|ERROR)\]?(?:[: ]-| ?:[\w.]{0,60}:| ?:)?(?= |$)", _MOST),
+    # hosts: pdsh, clush; files: grep
+    _Kind(r":(?= |$)", _MOST, r"[A-Za-z_][\w.-]{0,63}"),
+    _Kind(r" {0,9}[0-9]{1,7}[\t:]", _MOST),
+)
+
+
+@record
+class Prefix:
+    """What stands in front of the lines of a text."""
+
+    pattern: re.Pattern[str]
+
+    def removed(self, line: str) -> str:
+        """Return a line without it; a line that lacks it stays."""
+        match = self.pattern.match(line)
+        return line[match.end() :] if match else line
+
+
+def _found(kind: _Kind, lines: Sequence[str]) -> Prefix | None:
+    """Return a kind of prefix as lines have it, with the blank behind it if all have one; None if too few have it.
+
+    Args:
+        lines: lines that hold something.
+    """
+    known = re.compile(f"({kind.mark}){kind.pattern}")
+    matches = [match for line in lines if (match := known.match(line))]
+    marks = {match[1] for match in matches}
+    if len(marks) != 1 or len(matches) < max(1.0, kind.share * len(lines)) or (kind.share and len(matches) < _FEWEST):
+        return None
+    behind = [match.string[match.end() : match.end() + 1] for match in matches]
+    blank = "[ \t]?" if all(sign in (" ", "\t", "\n", "") for sign in behind) else ""
+    return Prefix(re.compile(re.escape(marks.pop()) + kind.pattern + blank))
+
+
+def prefixes_of(text: str) -> tuple[Prefix, ...]:
+    """Return the prefixes that the lines of a text share, in the order in which they stand.
+
+    Args:
+        text: the text, or the start of one that is too large to hold.
+    """
+    lines = [line for line in text.split("\n") if line.strip()]
+    if len(lines) > _SAMPLE:
+        lines = lines[: _SAMPLE // 2] + lines[_SAMPLE // 2 :: len(lines) // (_SAMPLE // 2)]
+    found: list[Prefix] = []
+    for _ in range(_ROUNDS):
+        prefix = next((prefix for kind in _KINDS if (prefix := _found(kind, lines)) is not None), None)
+        if prefix is None:
+            break
+        found.append(prefix)
+        lines = [rest for line in lines if (rest := prefix.removed(line)).strip()]
+    return tuple(found)
+
+
+def without(prefixes: Sequence[Prefix], lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines without their prefixes."""
+    for line in lines:
+        rest = line
+        for prefix in prefixes:
+            rest = prefix.removed(rest)
+        yield rest
+
+
+def cleaned(text: str) -> str:
+    """Remove the byte-order mark, terminal codes, NUL and carriage returns.
+
+    Args:
+        text: content of a file, or a part of it.
+    """
+    text = text.removeprefix("\ufeff")
+    if "\x1b" in text:
+        text = _COLOUR.sub("", text)
+    text = text.replace("\0", "")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def unprefixed(text: str) -> str:
+    """Remove what stands in front of the lines of a text that is clean."""
+    prefixes = prefixes_of(text)
+    return "\n".join(without(prefixes, text.split("\n"))) if prefixes else text
+
+
+def _marks(lines: list[str]) -> list[int]:
+    """Return the places of the lines that open or close a block of code."""
+    return [number for number, line in enumerate(lines) if _FENCE.match(line)]
+
+
+def unfenced(text: str) -> tuple[str, int]:
+    """Blank what stands outside the blocks of code of Markdown, such as the prose of an issue; count its lines [1].
+
+    With one mark alone, since the paste was cut, the longer side is the block.
+    """
+    lines = text.split("\n")
+    if not (marks := _marks(lines)):
+        return text, 0
+    bounds = [-1, *marks, len(lines)]
+    sides = list(pairwise(bounds))
+    inside = sides[1::2] if len(marks) > 1 else [max(sides, key=lambda side: side[1] - side[0])]
+    kept = {number for start, end in inside for number in range(start + 1, end)}
+    around = sum(bool(line.strip()) for number, line in enumerate(lines) if number not in kept) - len(marks)
+    return "\n".join(line if number in kept else "" for number, line in enumerate(lines)), around
+
+
+def as_pasted(text: str) -> str:
+    """Return a text as its program wrote it, without prefixes and marks of Markdown; prose around it stays."""
+    lines = unprefixed(cleaned(text)).split("\n")
+    for number in _marks(lines):
+        lines[number] = ""
+    return "\n".join(lines)

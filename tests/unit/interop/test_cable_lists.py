@@ -1,0 +1,225 @@
+"""Lists of cables and tables of neighbours, through the commands that read them."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.base.errors import InputError
+from ffplan.interop.asbuilt.model import as_built_report
+from ffplan.interop.asbuilt.read import read_as_built
+from tests.support import examples, ffplan
+from tests.unit.interop.test_pasted import PREFIXES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+FABRIC, FOUR = "superpod-h100-4su", "h100-1k-four-networks"
+
+
+@pytest.mark.parametrize("target", ["cables", "containerlab", "ptm", "ibsim", "netbox", "nautobot"])
+def test_the_audit_reads_what_ffplan_exports(target: str, tmp_path: Path) -> None:
+    """As designed, and with two cables swapped; networks beside the compute fabric are left out and counted."""
+    design = FOUR if target in ("cables", "netbox") else FABRIC
+    tables = {"netbox": ["cables"], "nautobot": ["interfaces", "cables"]}.get(target, [""])
+    files = []
+    for table in tables:
+        run = ffplan(f"fabric export {design} --to {target}", *(["--table", table] if table else []))
+        assert run.code == 0, run.err
+        files.append(tmp_path / f"{target}-{table}.txt")
+        files[-1].write_text(run.out)
+    run = ffplan(f"fabric audit {design} -f json", *map(str, files))
+    assert run.code == 0, run.err
+    report = json.loads(run.out)
+    assert (report["same"], report["causes"]) == (2040, [])
+    assert any("left out" in remark for remark in report["remarks"]) == (design == FOUR)
+    if target in ("cables", "netbox"):
+        text = files[0].read_text()
+        files[0].write_text(
+            text.replace("leaf-01,1,", "X", 1).replace("leaf-01,2,", "leaf-01,1,", 1).replace("X", "leaf-01,2,", 1)
+            if target == "cables"
+            else text.replace("leaf-01,dcim.interface,1,", "X", 1)
+            .replace("leaf-01,dcim.interface,2,", "leaf-01,dcim.interface,1,", 1)
+            .replace("X", "leaf-01,dcim.interface,2,", 1)
+        )
+        run = ffplan(f"fabric audit {design} -f json", *map(str, files))
+        assert run.code == 1
+        assert json.loads(run.out)["same"] == 2038
+
+
+def end(device: str, port: str, *, old: bool) -> object:
+    inside = {"id": 3, "name": port, "device": {"id": 7, "name": device}}
+    return inside if old else [{"object_type": "dcim.interface", "object_id": 3, "object": inside}]
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_pages_of_rest(old: bool, tmp_path: Path) -> None:
+    """NetBox from 3.3 lists terminations; before it, and in Nautobot, a cable has one at each end."""
+    a, b = ("termination_a", "termination_b") if old else ("a_terminations", "b_terminations")
+    rows = [{"id": n, a: end(f"node0{n}", "nic0", old=old), b: end("leaf-01", str(n), old=old)} for n in (1, 2)]
+    rows.append({"id": 9, a: None, b: end("leaf-01", "9", old=old)})  # a cable that ends at a panel of another kind
+    page = {"count": 3, "next": None, "results": rows}
+    file = tmp_path / "cables.json"
+    file.write_text(json.dumps(page, indent=2))
+    run = ffplan("fabric import ibnetdiscover", str(file))
+    assert run.code == 0, run.err
+    assert [(link["a"], link["b"]) for link in json.loads(run.out)["links"]] == [
+        ("leaf-01/p1", "node01 nic0/p1"),
+        ("leaf-01/p2", "node02 nic0/p1"),
+    ]
+    file.write_text(json.dumps({**page, "next": "http://netbox/api/dcim/cables/?offset=50"}))
+    assert "one page of several" in ffplan("fabric import ibnetdiscover", str(file)).err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("from_device,from_port,to_device,to_port\n", "no cable between two ports"),
+        ("from_device,from_port,to_device,to_port\nnode01,nic0,,1\n", "2:1: error: a cable without"),
+        ("termination_a_id,termination_b_id,type\nx,y,aoc\n", "the interface `x` is unknown"),
+        ('{"count": 0, "next": null, "results": []}', "."),
+    ],
+)
+def test_lists_that_say_nothing_are_errors(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_as_built([("cables.csv", text)])
+
+
+EOS = """leaf-01#show lldp neighbors
+Last table change time   : 0:12:33 ago
+Number of table inserts  : 66
+
+Port          Neighbor Device ID       Neighbor Port ID    TTL
+---------- ------------------------ ---------------------- ---
+Et1/1         node01                   eth0                120
+Et2/1         node02                   eth0                120
+Et33/1        spine-01.dc1             Ethernet7/1         120
+Ma1           oob-01                   Ethernet9           120
+"""
+NXOS = """leaf-01# show lldp neighbors
+Capability codes:
+  (R) Router, (B) Bridge, (T) Telephone, (C) DOCSIS Cable Device
+  (W) WLAN Access Point, (P) Repeater, (S) Station, (O) Other
+Device ID            Local Intf      Hold-time  Capability  Port ID
+node01               Eth1/1          120                    eth0
+node02               Eth1/2          120                    eth0
+spine-01-of-a-very-long-name.example.com
+                     Eth1/33         120        BR          Ethernet1/7
+Total entries displayed: 3
+"""
+CUMULUS = """cumulus@leaf-01:mgmt:~$ net show lldp
+
+LocalPort  Speed  Mode          RemoteHost   RemotePort
+---------  -----  ------------  -----------  ----------
+eth0       1G     Mgmt          oob-01       swp9
+swp1       400G   Default       node01       eth0
+swp2       400G   Default       node02       eth0
+swp33      400G   Default       spine-01     swp7
+"""
+NVUE = (
+    CUMULUS.replace("net show lldp", "nv show interface lldp")
+    .replace("LocalPort  Speed  Mode        ", "Interface  Speed  Type        ")
+    .replace("RemoteHost   RemotePort", "Remote Host  Remote Port")
+)
+SONIC = """admin@leaf-01:~$ show lldp table
+Capability codes: (R) Router, (B) Bridge, (O) Other
+LocalPort    RemoteDevice    RemotePortID       Capability    RemotePortDescr
+-----------  --------------  -----------------  ------------  ---------------
+Ethernet0    node01          0c:42:a1:03:00:b9  O             eth0
+Ethernet8    node02          0c:42:a1:03:00:ba  O             eth0
+Ethernet256  spine-01        Ethernet48         BR            Ethernet48
+Ethernet264  spine-01        Ethernet56         BR            Ethernet56
+--------------------------------------------------
+Total entries displayed:  4
+"""
+JUNOS = """user@leaf-01> show lldp neighbors
+Local Interface    Parent Interface    Chassis Id          Port info          System Name
+et-0/0/0           -                   2c:6b:f5:00:00:01   eth0               node01
+et-0/0/1           -                   2c:6b:f5:00:00:02   eth0               node02
+et-0/0/32          -                   2c:6b:f5:00:00:03   et-0/0/6           spine-01
+"""
+LLDPCTL = """root@leaf-01:~# lldpctl
+-------------------------------------------------------------------------------
+LLDP neighbors:
+-------------------------------------------------------------------------------
+""" + "".join(
+    f"""Interface:    {port}, via: LLDP, RID: {n}, Time: 0 day, 00:12:33
+  Chassis:
+    ChassisID:    mac 44:38:39:00:00:0{n}
+    SysName:      {peer}
+    SysDescr:     Linux
+    Capability:   Bridge, {"on" if "spine" in peer else "off"}
+    Capability:   Router, {"on" if "spine" in peer else "off"}
+  Port:
+    PortID:       {kind}
+    PortDescr:    {there}
+    TTL:          120
+-------------------------------------------------------------------------------
+"""
+    for n, (port, peer, kind, there) in enumerate(
+        (
+            ("swp1", "node01", "mac 0c:42:a1:03:00:b9", "eth0"),
+            ("swp2", "node02", "ifname eth0", "port of a NIC"),
+            ("swp33", "spine-01", "ifname swp7", "to leaves"),
+        )
+    )
+)
+TABLES = {
+    "EOS": EOS,
+    "NX-OS": NXOS,
+    "Cumulus": CUMULUS,
+    "NVUE": NVUE,
+    "SONiC": SONIC,
+    "Junos": JUNOS,
+    "lldpctl": LLDPCTL,
+}
+WIRED = [("leaf-01/p1", "node01 eth0/p1"), ("leaf-01/p2", "node02 eth0/p1"), ("leaf-01/p33", "spine-01/p7")]
+
+
+def wired(text: str, file: str = "x.txt") -> list[tuple[str, str]]:
+    """Return the links of a table between nodes, the leaf and the spine."""
+    links = as_built_report(read_as_built([(file, text)]), file).links
+    return [
+        (link.a, link.b.replace("spine-01-of-a-very-long-name", "spine-01"))
+        for link in links
+        if "oob" not in link.a + link.b
+    ]
+
+
+@pytest.mark.parametrize("system", TABLES)
+@pytest.mark.parametrize(
+    "form", ["as written", "Markdown", "Slack", "kubectl --timestamps", "CRLF", "colours", "cat -n"]
+)
+def test_tables_of_neighbours(system: str, form: str) -> None:
+    """Two nodes at ports 1 and 2, a spine's port 7 at port 33, of the switch that the prompt names."""
+    expected = [*WIRED, ("leaf-01/p34", "spine-01/p8")] if system == "SONiC" else WIRED
+    assert wired(PREFIXES[form](TABLES[system])) == expected
+
+
+def test_prompts_name_the_switches_of_a_file() -> None:
+    """Several switches in one paste; without a prompt the name of the file is the switch's."""
+    both = CUMULUS + CUMULUS.replace("leaf-01", "leaf-02").replace("swp7", "swp8").replace("node0", "node1")
+    assert {link[0] for link in wired(both)} == {f"leaf-0{n}/p{port}" for n in (1, 2) for port in (1, 2, 33)}
+    bare = CUMULUS.partition("\n")[2]
+    assert wired(bare, "leaf-01.txt") == WIRED
+    tabs = "\n".join("\t".join(line.split()) for line in bare.splitlines())
+    assert wired(tabs, "leaf-01.txt") == WIRED  # a spreadsheet's blanks
+
+
+@examples(60)
+@given(st.data())
+def test_cut_and_joined_tables_give_their_links_or_an_error(data: st.DataObject) -> None:
+    """Wherever they are cut: never a link that is not there, never an empty fabric."""
+    one, two = (TABLES[data.draw(st.sampled_from(sorted(set(TABLES) - {"SONiC", "NX-OS"})))] for _ in "ab")
+    text = PREFIXES[data.draw(st.sampled_from(["as written", "Slack", "mixed line ends", "ts"]))](one + two)
+    lines = text.splitlines(keepends=True)
+    start = data.draw(st.integers(0, len(lines)))
+    try:
+        links = wired("".join(lines[start : data.draw(st.integers(start, len(lines)))]), "leaf-01.txt")
+    except InputError:
+        return
+    assert set(links) <= set(WIRED)

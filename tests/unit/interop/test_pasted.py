@@ -1,0 +1,439 @@
+"""Logs as people paste them: with what launchers, loggers, chats and terminals put in front of every line."""
+
+# ruff: noqa: E501 - lines as programs print them
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffplan.base.errors import InputError
+from ffplan.interop.logs.read import read_log
+from ffplan.interop.pasted import as_pasted, unfenced
+from tests.support import examples, ffplan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from ffplan.results.acceptance import Measured
+
+DESIGN = "superpod-h100-4su"
+HEAD = "# nThread 1 nGpus 1 minBytes 8 maxBytes 17179869184 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 graph: 0\n"
+RANKS = "".join(
+    f"#  Rank {n:2} Group  0 Pid {1000 + n:6} on host{'ab'[n // 8]} device {n % 8:2} [0000:1{n % 8}:00] NVIDIA H100 80GB HBM3\n"
+    for n in range(16)
+)
+COLUMNS = (
+    "#                                                              out-of-place                       in-place\n"
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)\n"
+)
+ROWS = (
+    "  1073741824     268435456     float     sum      -1     4571  234.90  440.44      0     4575  234.70  440.06      0\n"
+    "  4294967296    1073741824     float     sum      -1    17301  248.25  465.47      0    17310  248.12  465.22      0\n"
+)
+TAIL = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 452.797\n#\n"
+LOG = HEAD + "#\n# Using devices\n" + RANKS + "NCCL version 2.26.2+cuda12.8\n#\n" + COLUMNS + ROWS + TAIL
+"""Sixteen ranks of an allreduce: 440.44 and 465.47 GB/s at 1 and 4 GiB, 2 x 15/16 of the algorithm's rate."""
+COMMAND = "mpirun --allow-run-as-root -np 16 -H hosta:8,hostb:8 ./build/all_reduce_perf -b 8 -e 4G -f 2 -g 1\n"
+
+
+def told(rows: list[Measured]) -> list[tuple[str, int, float, float]]:
+    """Return what rows say: operation, ranks, size and bus bandwidth."""
+    return [(row.check, row.gpus, row.size_bytes, row.value) for row in rows]
+
+
+WHOLE = [("allreduce", 16, 2.0**30, 440.44), ("allreduce", 16, 2.0**32, 465.47)]
+
+
+def each(before: str, behind: str = "") -> Callable[[str], str]:
+    """Return what puts a text around every line; `N` in it is the number of the line."""
+    return lambda text: "".join(
+        f"{before.replace('N', str(number))}{line}{behind}\n" for number, line in enumerate(text.splitlines(), 1)
+    )
+
+
+def by_rank(form: str) -> Callable[[str], str]:
+    """Return what puts a tag of a rank in front of every line; two ranks write, and one of them nothing but notes."""
+    return lambda text: "".join(
+        f"{form.format(0)}{line}\n"
+        + (f"{form.format(9)}hostb:9:9 [1] NCCL INFO comm {number}\n" if number % 3 == 0 else "")
+        for number, line in enumerate(text.splitlines())
+    )
+
+
+PREFIXES: dict[str, Callable[[str], str]] = {
+    "as written": lambda text: text,
+    "mpirun --tag-output": by_rank("[1,{}]<stdout>:"),
+    "mpirun 5 --output tag": by_rank("[mpirun-node01-4711@1,{}]<stdout>: "),
+    "mpirun --timestamp-output": each("Wed Jun 11 10:00:01 2025[1,0]<stdout>:"),
+    "mpirun --timestamp-output alone": each("Wed Jun 11 10:00:01 2025<stdout>:"),
+    "mpirun -l of Hydra": by_rank("[{}] "),
+    "srun -l": by_rank("{}: "),
+    "srun -l of many": by_rank("{:>3}: "),
+    "torchrun": by_rank("[rank{}]: "),
+    "kubectl --timestamps": each("2025-06-11T10:00:01.123456N9Z "),
+    "kubectl --prefix": each("[pod/nccl-test-launcher-x7k2p/launcher] "),
+    "kubectl --prefix --timestamps": each("[pod/nccl-test-launcher-x7k2p/launcher] 2025-06-11T10:00:01.123456789Z "),
+    "CRI": each("2025-06-11T10:00:01.123456789+02:00 stdout F "),
+    "journalctl": each("Jun 11 10:00:01 node01 mpirun[4711]: "),
+    "journalctl -o short-iso": each("2025-06-11T10:00:01+0200 node01 nccl-test.sh[4711]: "),
+    "syslog, one digit of the day": each("Jun  1 10:00:01 node01 slurmstepd[4711]: "),
+    "ts": each("Jun 11 10:00:01 "),
+    "ts -i": each("[10:00:01.123456] "),
+    "docker compose": each("nccl-test-1  | "),
+    "pdsh": each("hosta: "),
+    "Ray": each("(train_fn pid=4711, ip=10.0.0.1) "),
+    "logging of Python": each("2025-06-11 10:00:01,123 - INFO - "),
+    "logging of Python, plain": each("INFO:root:"),
+    "grep -n": each("N:"),
+    "cat -n": each("    N\t"),
+    "Slack": each("> "),
+    "mail, twice": each("> > "),
+    "HTML of a chat": each("&gt; "),
+    "Markdown": lambda text: f"We see this on two nodes:\n\n```\n{text}```\n\nIs 465 GB/s fine?\n",
+    "Markdown with a language": lambda text: f"```console\n{text}```\n",
+    "Markdown, quoted": lambda text: each("> ")(f"```\n{text}```\n"),
+    "colours": each("\x1b[32m", "\x1b[0m"),
+    "CRLF": lambda text: text.replace("\n", "\r\n"),
+    "mixed line ends": lambda text: "".join(
+        line + ("\r\n", "\n", "\r")[number % 3] for number, line in enumerate(text.splitlines())
+    ),
+    "byte-order mark": lambda text: "\ufeff" + text,
+    "an unknown logger": each("stern-pod launcher › "),
+    "comma decimals": lambda text: text.replace(ROWS, ROWS.replace(".", ",")),
+    "tabs of a spreadsheet": lambda text: "\n".join("\t".join(line.split()) for line in text.splitlines()),
+    "notes of NCCL in front": lambda text: (
+        "hosta:5425:5439 [0] NCCL INFO Channel 00/0 : 1[0] -> 0[0] via NET/IB/0\n" * 99 + text
+    ),
+    "notes of NCCL inside a row": lambda text: text.replace(
+        "-1     4571",
+        "-1hosta:5425:5439 [0] NCCL INFO Connected all rings\nhosta:5425:5439 [0] NCCL INFO 24 channels\n 4571",
+    ),
+    "notes of NCCL between the halves": lambda text: text.replace(
+        "0    17310", "0 \nhosta:5425:5439 [0] NCCL INFO Connected all trees\n   17310"
+    ),
+}
+
+
+@pytest.mark.parametrize("form", PREFIXES)
+def test_a_log_as_it_is_pasted(form: str) -> None:
+    for text in (LOG, COMMAND + LOG):
+        assert told(read_log(PREFIXES[form](text), "pasted.txt")) == WHOLE
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "latin-1"])
+def test_the_command_takes_every_encoding(encoding: str, tmp_path: Path) -> None:
+    """Through the door that users take; PowerShell writes UTF-16, with a mark or without."""
+    file = tmp_path / "log.txt"
+    file.write_bytes(PREFIXES["kubectl --timestamps"](COMMAND + LOG).encode(encoding))
+    run = ffplan(f"fabric accept {DESIGN} --measured", str(file), "-f", "json")
+    assert run.code == 0, run.err
+    judged = json.loads(run.out)["judged"]
+    assert [(row["verdict"], row["measured"]["value"]) for row in judged] == [("pass", 440.44), ("pass", 465.47)]
+
+
+@examples(60)
+@given(st.lists(st.sampled_from(sorted(PREFIXES)), max_size=3))
+def test_prefixes_stand_one_behind_the_other(forms: list[str]) -> None:
+    text = COMMAND + LOG
+    for form in forms:
+        text = PREFIXES[form](text)
+    assert told(read_log(text, "pasted.txt")) == WHOLE
+
+
+@examples(80)
+@given(st.data())
+def test_a_cut_log_gives_its_whole_rows_or_an_error(data: st.DataObject) -> None:
+    """Wherever it is cut, in front or behind: rows so far, with the figures that they have; never other figures."""
+    text = PREFIXES[data.draw(st.sampled_from(sorted(PREFIXES)))](COMMAND + LOG)
+    start = data.draw(st.integers(0, len(text)))
+    cut = text[start : data.draw(st.integers(start, len(text)))]
+    try:
+        rows = told(read_log(cut, "cut.txt"))
+    except InputError:
+        pass
+    else:
+        assert rows
+        assert set(rows) <= set(WHOLE)
+
+
+def test_without_its_head_the_rates_count_the_ranks() -> None:
+    """Busbw over algbw is 1.875 = 2 x 15/16; the columns are those of an allreduce."""
+    rows = read_log(ROWS + TAIL, "tail.txt")
+    assert told(rows) == WHOLE
+    assert {(row.nodes, row.host, row.accelerators) for row in rows} == {(0, "tail", ())}
+
+
+def test_without_its_tail_a_log_has_the_rows_so_far() -> None:
+    for end in ("", "  8589934592    21474", "  8589934592    2147483648     float     sum      -1    34500  248.9"):
+        assert told(read_log(HEAD + RANKS + COLUMNS + ROWS + end, "head.txt")) == WHOLE
+
+
+def test_old_columns() -> None:
+    """Before 2.11: no root, `error` for `#wrong`; before 2.0: `res`, and times in milliseconds."""
+    old = (
+        HEAD
+        + RANKS
+        + "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+        "  1073741824     268435456   float     sum     4571  234.90  440.44  2e-07     4575  234.70  440.06  2e-07\n"
+    )
+    assert told(read_log(old + TAIL, "a.txt")) == WHOLE[:1]
+    assert read_log(old + TAIL, "a.txt")[0].doubt == ""  # a float's rounding is no wrong result
+    assert read_log(old + "# Out of bounds values : 3 FAILED\n", "a.txt")[0].doubt == "wrong results"
+    first = RANKS.replace("Group  0 Pid", "Pid") + (
+        "#      bytes             N    type      op     time  algbw  busbw      res     time  algbw  busbw      res\n"
+        "  1073741824     268435456   float     sum    4.571  234.90  440.44    2e-07    4.575  234.70  440.06    2e-07\n"
+    )
+    assert told(read_log(first, "a.txt")) == WHOLE[:1]
+    gather = (
+        "$ ./build/all_gather_perf -g 8\n"
+        + RANKS
+        + "#       size         count    type     time   algbw   busbw  error     time   algbw   busbw  error\n"
+        "  1073741824      16777216   float     2300  466.84  437.66  0e+00     2300  466.84  437.66  0e+00\n"
+    )
+    assert told(read_log(gather, "a.txt")) == [("all-gather", 16, 2.0**30, 437.66)]
+
+
+def one_test(operation: str, ratio: float, redop: str = "none", root: int = -1, inside: str = "0") -> str:
+    """Return a log of one test of 16 ranks at 1 GiB and 200 GB/s by the algorithm."""
+    busbw = f"{200 * ratio:.2f}"
+    row = f"  1073741824      16777216     float {redop:>7} {root:>7}     5369  200.00 {busbw:>7}      0     5369  200.00 {busbw:>7} {inside:>6}\n"
+    command = f"+ srun --mpi=pmix /opt/{operation}_perf -b 1G -e 1G\n" if operation else ""
+    return command + HEAD + RANKS + COLUMNS + row + TAIL
+
+
+PIECES = 15 / 16
+KINDS = {
+    "all_reduce": ("allreduce", 2 * PIECES, "sum", -1, "0"),
+    "all_gather": ("all-gather", PIECES, "none", -1, "0"),
+    "reduce_scatter": ("reduce-scatter", PIECES, "sum", -1, "0"),
+    "alltoall": ("all-to-all", PIECES, "none", -1, "N/A"),
+    "broadcast": ("broadcast", 1.0, "none", 0, "0"),
+    "reduce": ("reduce", 1.0, "sum", 0, "0"),
+    "sendrecv": ("sendrecv", 1.0, "none", -1, "N/A"),
+}
+
+
+@pytest.mark.parametrize("program", KINDS)
+def test_columns_tell_the_operation(program: str) -> None:
+    """Reduction, root, ratio of the rates, and what is checked in place: all-to-all alone is not."""
+    operation, *columns = KINDS[program]
+    (row,) = read_log(one_test("", *columns), "log.txt")  # type: ignore[arg-type]
+    assert row.check == operation
+    assert row.value == pytest.approx(200 * KINDS[program][1], abs=0.005)
+
+
+def test_several_tests_stand_in_one_file() -> None:
+    """Each with its own operation, by its own command, by a script ahead of all, or by its columns."""
+    own = "".join(one_test(program, *columns) for program, (_, *columns) in KINDS.items())  # type: ignore[arg-type]
+    bare = "".join(one_test("", *columns) for _, *columns in KINDS.values())  # type: ignore[arg-type]
+    script = "".join(f"mpirun -np 16 ./{program}_perf -b 1G\n" for program in KINDS)
+    for text in (own, bare, script + bare, PREFIXES["srun -l"](script + bare)):
+        assert [row.check for row in read_log(text, "all.txt")] == [operation for operation, *_ in KINDS.values()]
+    both = own + one_test("hypercube", 1.0)
+    assert read_log(both, "all.txt")[-1].doubt == "an operation that is not modelled"
+
+
+def test_where_columns_fit_several_operations_the_user_says_which(tmp_path: Path) -> None:
+    """Gather and scatter print the same; so does an all-gather that checked nothing."""
+    file = tmp_path / "log.txt"
+    file.write_text(one_test("", PIECES, "none", 0))
+    run = ffplan(f"fabric accept {DESIGN} --measured", str(file))
+    assert run.code == 2
+    assert "nothing says which operation was measured: the columns fit gather and scatter" in run.err
+    assert "--op gather" in run.err
+    file.write_text(one_test("", PIECES, "none", -1, "N/A").replace("      0     5369", "    N/A     5369"))
+    assert ffplan(f"fabric accept {DESIGN} --measured", str(file)).code == 2
+    for name in ("all-gather", "all_gather", "all_gather_perf"):
+        run = ffplan(f"fabric accept {DESIGN} --op {name} -f json --measured", str(file))
+        assert json.loads(run.out)["judged"][0]["measured"]["check"] == "all-gather"
+    assert "unknown operation" in ffplan(f"fabric accept {DESIGN} --op hypercube --measured", str(file)).err
+    assert "with --measured only" in ffplan(f"fabric accept {DESIGN} --op allreduce").err
+
+
+def test_ranks_that_rates_leave_open_are_asked_for(tmp_path: Path) -> None:
+    """Of 1,024 ranks the ratio is 1.998, and printed digits fit many numbers."""
+    row = "  1073741824     268435456     float     sum      -1     4571  234.90  469.34      0\n"
+    file = tmp_path / "log.txt"
+    file.write_text(row)
+    run = ffplan(f"fabric accept {DESIGN} --measured", str(file))
+    assert run.code == 2
+    assert "its rates fit 953 to 1,100" in run.err
+    run = ffplan(f"fabric accept {DESIGN} --ranks 1016 -f json --measured", str(file))
+    assert json.loads(run.out)["judged"][0]["measured"]["gpus"] == 1016
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("# Avg bus bandwidth    : 452.797\n", "the mean over all sizes alone"),
+        (HEAD + RANKS + COLUMNS, "the log has no result rows"),
+        (HEAD + RANKS + COLUMNS + "node01:4:4 [0] transport.cc:12 NCCL WARN Cuda failure\n", "no result rows"),
+    ],
+)
+def test_a_log_without_rows_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_log(text, "log.txt")
+
+
+def test_a_table_of_one_rank_beside_others_keeps_its_blanks() -> None:
+    """Lines keep their columns where every line has the prefix; a listing's ports are no ranks."""
+    table = "a   b\n-   -\nx\n  2 y\n"
+    assert as_pasted(each("0: ")(table)) == table
+    ports = '[1]\t"S-1"[2]\n[2]\t"S-2"[2]\n[3]\t"S-3"[2]\n'
+    assert as_pasted(ports) == ports
+    assert unfenced("a\nb\n```\nc\n") == ("a\nb\n\n\n", 1)  # a paste whose opening mark was lost
+
+
+NVBANDWIDTH = """nvbandwidth Version: v0.8
+Device 0: NVIDIA H100 80GB HBM3 (00000000:18:00)
+
+Running host_to_device_memcpy_ce.
+memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1
+ 0     55.63     55.64
+
+SUM host_to_device_memcpy_ce 111.27
+
+Running device_to_device_memcpy_read_ce.
+memcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)
+           0         1         2
+ 0       N/A    368.91    360.10
+ 1    368.93       N/A    367.00
+ 2    368.00    368.50       N/A
+
+Running host_device_latency_sm.
+memory latency SM CPU(row) <-> GPU(column) (ns)
+           0         1
+ 0    772.58    772.26
+"""
+FIO = """fio --name=read --rw=read --bs=1M --direct=1 --numjobs=8 --runtime=60 --group_reporting
+read: (g=0): rw=read, bs=(R) 1024KiB-1024KiB, (W) 1024KiB-1024KiB, (T) 1024KiB-1024KiB, ioengine=libaio, iodepth=32
+fio-3.28
+  read: IOPS=5000, BW=5000MiB/s (5243MB/s)(293GiB/60001msec)
+
+Run status group 0 (all jobs):
+   READ: bw=5000MiB/s (5243MB/s), 5000MiB/s-5000MiB/s (5243MB/s-5243MB/s), io=293GiB (315GB), run=60001-60001msec
+"""
+OLD_FIO = """Run status group 0 (all jobs):
+  WRITE: io=30720MB, aggrb=1024000KB/s, minb=1024000KB/s, maxb=1024000KB/s, mint=30720msec, maxt=30720msec
+"""
+MLC = """Intel(R) Memory Latency Checker - v3.11
+Measuring Peak Injection Memory Bandwidths for the system
+Bandwidths are in MB/sec (1 MB/sec = 1,000,000 Bytes/sec)
+ALL Reads        :\t455233.2
+3:1 Reads-Writes :\t421000.1
+Stream-triad like:\t412345.6
+"""
+IBSTAT = """CA 'mlx5_0'
+\tCA type: MT4129
+\tNumber of ports: 1
+\tPort 1:
+\t\tState: Active
+\t\tPhysical state: LinkUp
+\t\tRate: 400
+\t\tLink layer: InfiniBand
+CA 'mlx5_1'
+\tPort 1:
+\t\tState: Down
+\t\tPhysical state: Polling
+\t\tRate: 10
+\t\tLink layer: InfiniBand
+CA 'mlx5_2'
+\tPort 1:
+\t\tState: Active
+\t\tPhysical state: LinkUp
+\t\tRate: 25
+\t\tLink layer: Ethernet
+"""
+IBSTATUS = """Infiniband device 'mlx5_0' port 1 status:
+\tdefault gid:\t fe80:0000:0000:0000:0c42:a103:0000:b95a
+\tbase lid:\t 0x1
+\tstate:\t\t 4: ACTIVE
+\tphys state:\t 5: LinkUp
+\trate:\t\t 200 Gb/sec (4X HDR)
+\tlink_layer:\t InfiniBand
+"""
+OTHERS = {
+    "nvbandwidth": (
+        NVBANDWIDTH,
+        [
+            ("copy-to-device", "GPU 0", 55.63),
+            ("copy-to-device", "GPU 1", 55.64),
+            ("nvlink-copy", "GPU 0", 360.1),
+            ("nvlink-copy", "GPU 1", 367.0),
+            ("nvlink-copy", "GPU 2", 368.0),
+        ],
+    ),
+    "fio": (FIO, [("storage-read", "", 5.243)]),
+    "old fio": (OLD_FIO, [("storage-write", "", 1.048576)]),
+    "mlc": (MLC, [("memory", "", 412.3456)]),
+    "ibstat": (IBSTAT, [("nic-link", "mlx5_0 port 1", 50.0)]),
+    "ibstatus": (IBSTATUS, [("nic-link", "mlx5_0 port 1", 25.0)]),
+}
+
+
+@pytest.mark.parametrize("program", OTHERS)
+@pytest.mark.parametrize(
+    "form", ["as written", "kubectl --timestamps", "srun -l", "Slack", "Markdown", "mixed line ends", "docker compose"]
+)
+def test_other_programs_as_they_are_pasted(program: str, form: str) -> None:
+    text, figures = OTHERS[program]
+    rows = read_log(PREFIXES[form](text), "logs/node07.txt")
+    assert [(row.check, row.part, round(row.value, 6)) for row in rows] == figures
+    assert {row.host for row in rows} == {"node07"}
+
+
+def test_what_a_text_of_fio_leaves_open_is_doubted() -> None:
+    assert read_log(FIO, "a.txt")[0].doubt == ""
+    assert "direct=1" in read_log(FIO.replace("--direct=1", ""), "a.txt")[0].doubt
+    assert read_log(FIO.replace("run=60001-60001", "run=9001-9001"), "a.txt")[0].doubt == "shorter than 30 s"
+
+
+TOPO_M = """\t\x1b[4mGPU0\tGPU1\tNIC0\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID\x1b[0m
+GPU0\t X \tNV18\tPIX\t0-47,96-143\t0\t\tN/A
+GPU1\tNV18\t X \tSYS\t48-95\t1\t\tN/A
+NIC0\tPIX\tSYS\t X
+
+Legend:
+
+  X    = Self
+"""
+ROCM = "======================= ROCm System Management Interface =======================\n=== Weight between two GPUs ===\n"
+NOWHERE = {
+    "`nvidia-smi topo -m`": TOPO_M,
+    "`rocm-smi`": ROCM,
+    "perftest (ib_write_bw)": " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n 65536      5000             392.10             392.08             0.747\n",
+    "the OSU benchmarks": "# OSU MPI-CUDA Allreduce Latency Test v7.3\n# Size       Avg Latency(us)\n4                      21.03\n",
+    "the benchmark of oneCCL": "#bytes #repetitions t_min[usec] t_max[usec] t_avg[usec] stddev[%]\n4 16 10.0 11.0 10.5 1.0\n",
+    "DCGM": "Successfully ran diagnostic for group.\n+---------------------------+------------------------------------------------+\n",
+    "MLPerf Storage": '{"metric": {"train_au_mean_percentage": 96.5, "train_io_mean_MB_per_second": 11234.5}}\n',
+    "`mst status`": "MST modules:\n------------\n    MST PCI module is not loaded\n",
+    "NCCL itself (NCCL_DEBUG)": "node01:1:9 [0] NCCL INFO Channel 00/24 :    0   1   2   3\nnode01:1:9 [0] NCCL INFO Trees [0] 1/-1/-1->0->-1\n",
+}
+
+
+@pytest.mark.parametrize("program", NOWHERE)
+def test_what_goes_nowhere_is_named(program: str, tmp_path: Path) -> None:
+    """One line says what the text is, another what to give in its place, for what is being read."""
+    file = tmp_path / "pasted.txt"
+    for form in ("as written", "srun -l", "Slack", "CRLF"):
+        file.write_text(PREFIXES[form](NOWHERE[program]))
+        for command, remedy in (
+            (f"fabric accept {DESIGN} --measured", "nccl-tests|nvidia-smi -q -x|ibstat|rccl-tests|fio or IOR"),
+            ("fabric import nccl", "NCCL_TOPO_DUMP_FILE"),
+            ("fabric import ibnetdiscover", "ibnetdiscover"),
+            (f"fabric audit {DESIGN}", "ibnetdiscover|lldpcli"),
+        ):
+            run = ffplan(command, str(file))
+            assert run.code == 2, (command, run.out)
+            if "DCGM" in program or "MLPerf" in program or command.startswith("fabric audit"):
+                continue
+            assert f"this is output of {program}" in run.err, (command, form)
+            assert any(words in run.err for words in remedy.split("|"))
