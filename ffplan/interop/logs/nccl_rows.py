@@ -31,7 +31,8 @@ _ROW = re.compile(
     r"(?:^|(?<=[\s:|>]))([0-9][0-9,]{0,24})\s+([0-9][0-9,]{0,24})\s+([a-z][a-z0-9_]{2,15})"
     r"(?:\s+(sum|prod|max|min|avg|mulsum|none|all)(?![a-z]))?(?:\s+(-?[0-9]{1,7})(?=[A-Za-z]|\s|$))?(.*)"
 )
-_NUMBER = re.compile(r"N/A|-?[0-9]{1,18}(?:[.,][0-9]{1,9})?(?:e[+-][0-9]{1,3})?", re.IGNORECASE)
+_NUMBER = re.compile(r"N/A|-?[0-9][0-9A-Za-z]{0,20}(?:[.,][0-9A-Za-z]{1,12})?(?:e[+-][0-9]{1,3})?", re.IGNORECASE)
+"""A number, or what a damaged one looks like: it is refused where it is read."""
 _GROUPED = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})+")
 _HALF = 4
 """Columns of a half: time, algbw, busbw and #wrong [1]."""

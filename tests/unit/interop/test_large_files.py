@@ -14,6 +14,7 @@ from ffplan.base.large_text import LargeText, TooLargeError
 from ffplan.cli.audit import read_files
 from ffplan.interop.asbuilt import forms, model
 from ffplan.interop.asbuilt.read import read_as_built
+from ffplan.interop.pasted import cleaned
 from tests.unit.interop.test_as_built_forms import pod
 from tests.unit.interop.test_forms_of_files import TEXTS
 from tests.unit.interop.test_ibnetdiscover_variants import LISTING
@@ -119,4 +120,4 @@ def test_a_line_that_is_longer_than_a_part_comes_in_pieces(monkeypatch: pytest.M
     parts = list(text.parts())
     assert "".join(parts) == "a\n" + "x" * 1000 + "y\nz"
     assert max(map(len, parts)) <= 2 * 100
-    assert forms.cleaned("\ufeffa\x1b[1mb\0") == "ab"
+    assert cleaned("\ufeffa\x1b[1mb\0") == "ab"
