@@ -47,7 +47,7 @@ _REQUESTS = 10
 """Requests of a benchmark for each that is under way, as InferenceX runs."""
 _MOST_REQUESTS = 3000
 """Most requests of a replayed run; its latencies are steady long before."""
-_MOST_APART = 2000
+_MOST_APART = 1000
 """The same with prefill and decoding apart."""
 UNITS = {
     "ttft_ms": "ttft_ms",

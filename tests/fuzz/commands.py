@@ -85,6 +85,9 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--nic-rate": ("200 Gb/s", "400 Gb/s", "50 GB/s", "0"),
     "--nodes": ("2", "3", "10", "50", "1", "100000"),
     "--only": ("matrix", "matrix,memory", "kernel", "attention", "pcie", "x"),
+    "--prefill": ("1xTP4", "2xDEP8", "4xTEP8", "x"),
+    "--decode": ("1xTP8", "1xDEP32", "3xTP2PP2", "0xTP1"),
+    "--ranks": ("2", "16", "1", "x"),
     "--op": ("allreduce", "all-gather", "reduce-scatter", "all-to-all", "send-recv", "broadcast", "x"),
     "--operation": ("allreduce", "all-to-all", "x"),
     "--optimizer-dtype": ("fp32", "bf16"),
@@ -170,6 +173,7 @@ LEFT_OUT = {"--update-baseline", "--output", "--catalog", "--write", "--save", "
 LEFT_OUT |= {"--points", "--cluster", "--tls"}
 """Options that write files, drive programs of others, or ask for minutes of work."""
 NOT_RUN = {"fabric verify", "init", "explain", "operate jobs", "recommend", "model measure run"}
+NOT_RUN |= {"model accuracy serving"}
 """Commands that drive other programs, write files into the working folder, time a design hundreds of times, simulate
 for long, or load a GPU for minutes."""
 USUAL = {

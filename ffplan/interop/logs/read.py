@@ -150,7 +150,7 @@ def _is_sheet(text: str) -> bool:
 
 _COLLECTIVES = "nccl-tests"
 _TEXTS: dict[str, tuple[Callable[[str], bool], Callable[[str, str], list[Measured]]]] = {
-    _COLLECTIVES: (nccl_tests.is_nccl_tests, nccl_tests.read_nccl_tests),
+    _COLLECTIVES: (lambda text: nccl_tests.is_nccl_tests(text) and not _is_sheet(text), nccl_tests.read_nccl_tests),
     "nvidia-smi": (links.is_smi, links.read_smi),
     "ibdiagnet's .db_csv": (links.is_ibdiagnet_csv, links.read_ibdiagnet_csv),
     "ibdiagnet's .log": (links.is_ibdiagnet_log, links.read_ibdiagnet_log),

@@ -51,8 +51,8 @@ def overlay(folder: Path, *changes: tuple[str, str]) -> Path:
 @pytest.mark.parametrize(
     "change",
     [
-        ("  matrix: {value: 75.63 %, source: calibration}", "  matrix: {value: 75 %, source: recalled}"),
-        ("  memory: {value: 33.12 %, source: calibration}", "  memory: {value: 40 %, source: recalled}"),
+        ("  matrix: {value: 75.58 %, source: calibration}", "  matrix: {value: 75 %, source: recalled}"),
+        ("  memory: {value: 33.43 %, source: calibration}", "  memory: {value: 40 %, source: recalled}"),
         ("memory_bandwidth: {value: 3350 GB/s", "memory_bandwidth: {value: 5000 GB/s"),  # another chip
     ],
 )

@@ -21,9 +21,10 @@ from ffplan.serving.simulate import Arrivals, Pace, Room, simulate
 from ffplan.studies.fleet.capacity import Copy, stretch_of
 from ffplan.studies.fleet.recommend import recommend_fleet
 from ffplan.studies.fleet.target import FleetTarget
-from ffplan.studies.serve.links import Fleet
+from ffplan.studies.serve.links import Fleet, ServeError, fleet_of
 from ffplan.studies.serve.loads import Load
-from ffplan.studies.serve.setup import PlanRequest, engine_of, serve_setup
+from ffplan.studies.serve.search import plans_of
+from ffplan.studies.serve.setup import PlanRequest, default_precision, engine_of, serve_setup
 from tests.support import ffplan, valid
 
 if TYPE_CHECKING:
@@ -160,6 +161,35 @@ def test_more_load_takes_no_less_and_looser_targets_no_more() -> None:
     assert cost(rate=900.0) > 2 * plain
     assert cost(rate=300.0, targets=replace(TARGETS, tpot_s=0.01)) > plain
     assert cost(rate=300.0, chance=0.5) <= plain
+
+
+@pytest.mark.parametrize(
+    ("model", "accelerator", "rate", "tpot_s"),
+    [("llama3.1-70b", "h200-sxm", 60.0, 0.05), ("llama3.1-70b", "b200", 100.0, 0.025)],
+)
+def test_no_plan_is_cheaper(model: str, accelerator: str, rate: float, tpot_s: float) -> None:
+    """Brute force: every plan of a node is run and built."""
+    catalog = Catalog()
+    part = part_of(catalog, Model, model, "--model")
+    asked = target(catalog, model=part, rate=rate, allowed=(accelerator,), targets=replace(TARGETS, tpot_s=tpot_s))
+    found = recommend_fleet(asked, catalog, quiet).fleets[0]
+    assert part.transformer is not None
+    node = replace(fleet_of(found.built.design), gpus=8)
+    request = PlanRequest(precision=default_precision(part))
+    stretch = stretch_of(found.setup.speed.band, asked.chance)
+    costs = []
+    for plan in plans_of(part.transformer, asked.engine, node, request):
+        own = replace(request, tensor=plan.tensor, pipeline=plan.pipeline, chunk=plan.chunk)
+        load = replace(LOAD, requests=replace(LOAD.requests, chunk=plan.chunk))
+        try:
+            setup = serve_setup(catalog, part, asked.engine, node, request=own, requests=load.requests)
+        except ServeError:
+            continue  # no room
+        most = Copy(setup, load, asked.targets).largest_rate(stretch)
+        nodes = ceil(ceil(rate / most) / (8 // setup.gpus)) if most else 1e9
+        costs.append(nodes)
+    assert len(costs) > 20
+    assert found.built.assessment.nodes["compute"] - found.spares == min(costs)
 
 
 def test_the_report_adds_up(tmp_path: Path) -> None:
