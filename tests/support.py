@@ -371,6 +371,13 @@ def valid(text: str, schema: str) -> dict[str, object]:
     return report
 
 
+def reported(command: str, schema: str) -> dict[str, Any]:
+    """Return the report of a command that succeeds, which meets its schema."""
+    run = ffplan(f"{command} --format json")
+    assert run.code == 0, run.err
+    return dict(valid(run.out, schema))
+
+
 def exactly(value: Any) -> Any:
     """Return a number to compare with, to a part in a thousand million however small it is."""
     return pytest.approx(value, rel=1e-9, abs=0)

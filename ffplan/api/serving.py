@@ -73,10 +73,9 @@ def serve(design: str | Path | Design | None = None, model: str = "", **options:
         raise UsageError(f"{_WHO}: {error}") from None
 
 
-_OF_SECTION = {"prompt": "isl", "output": "osl", "tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
-_OF_SECTION |= {name: name for name in ("engine", "precision", "kv", "chunk", "rate", "concurrency")}
-_OF_SECTION |= {name: name for name in ("prefill", "decode")}
-"""Keywords, each with its field of a design's section `serving`."""
+_FIELDS = {"prompt": "isl", "output": "osl", "tensor": "tp", "pipeline": "pp", "expert": "ep", "data": "dp"}
+"""Keywords whose field of a design's section `serving` has another name."""
+_KEYWORDS = {field: name for name, field in _FIELDS.items()}
 
 
 def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[str, ServeKeywords]:
@@ -85,17 +84,16 @@ def _stated(owner: Design | None, model: str, options: ServeKeywords) -> tuple[s
     Raises:
         UsageError: if neither names a model.
     """
+    from ffplan.studies.serve.stated import stated_fields
+
     section = owner.resolved.serving if owner is not None else None
     if section is None:
         if not model:
             raise UsageError(f"{_WHO}: name a model, or add `serving` to the design")
         return model, options
-    own = {name: getattr(section, field) for name, field in _OF_SECTION.items()}
-    if options.keys() & {"rate", "concurrency", "ttft", "tpot"}:
-        del own["rate"], own["concurrency"]  # another load
-    own |= {name: str(own[name]) for name in ("prefill", "decode") if own[name] is not None}
-    stated = {name: value for name, value in own.items() if value is not None}
-    return model or section.model, cast("ServeKeywords", stated | options)
+    fields = stated_fields(section, {_FIELDS.get(name, name) for name in options} | {"model"})
+    own = {_KEYWORDS.get(field, field): value for field, value in fields.items() if value is not None}
+    return model or section.model, cast("ServeKeywords", own | options)
 
 
 def _pools(prefill: str | None, decode: str | None) -> tuple[PoolPlan, PoolPlan] | None:

@@ -118,9 +118,8 @@ def compare(
     if len(designs) < 2:
         raise UsageError("compare: name at least two designs")
     assessments = tuple(assess(design) for design in designs)
-    labels = study.labels_of(assessments)
-    files = [str(design) for design in designs]
-    base = study.baseline_of(assessments, labels, files, baseline)
+    infos = [assessment.design for assessment in assessments]
+    labels, base = study.labelled(infos, [str(design) for design in designs], baseline)
     if model is None:
         return study.compare(assessments, labels, base)
     if batch is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer  # noqa: TC002 - the parser of options reads annotations
 
@@ -20,7 +20,7 @@ from ffplan.cli.compare_options import (
     SearchOption,
     ServeOption,
 )
-from ffplan.cli.compare_serve import ServedModel, ServedOutput, compare_served, refuse_others
+from ffplan.cli.compare_serve import ServedOutput, compare_served, refuse_others
 from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import examined_design, resolved_design
@@ -39,28 +39,33 @@ from ffplan.cli.serve_options import (
     PrecisionOption,
     PromptOption,
 )
+from ffplan.cli.served_model import ServedModel
 from ffplan.cli.train_options import StackOption
 from ffplan.studies.cost.request import CostRequest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from ffplan.base.errors import Finding
     from ffplan.design.resolved import ResolvedDesign
     from ffplan.results.comparison import MoneyComparison, TrainingComparison
     from ffplan.results.design import Assessment
 
+T = TypeVar("T")
 
-def _examine_all(files: list[str], catalogs: list[str] | None, profile: str | None) -> tuple[Assessment, ...]:
-    """Assess every design, to report the faults of all together."""
-    assessments: list[Assessment] = []
+
+def _each(files: list[str], read: Callable[[str], T]) -> tuple[T, ...]:
+    """Read every design, to report the faults of all together."""
+    found: list[T] = []
     faults: list[Finding] = []
     for file in files:
         try:
-            assessments.append(examined_design(file, catalogs, profile))
+            found.append(read(file))
         except InputError as error:
             faults.extend(error.findings)
     if faults:
         raise InputError(*faults)
-    return tuple(assessments)
+    return tuple(found)
 
 
 @record
@@ -198,16 +203,18 @@ def compare(
         raise UsageError("ffplan compare: name at least two designs")
     refuse_others(context, serve=serve)
     from ffplan.report.compare import compare_document
+    from ffplan.studies.basis.provenance import design_info
     from ffplan.studies.compare import compare as study
     from ffplan.studies.cost.request import DRAWS, CostRequest
 
-    designs = _examine_all(files, catalog, profile)
-    labels = study.labels_of(designs)
-    base = study.baseline_of(designs, labels, files, baseline)
     if serve:
         asked = ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv))
-        compare_served(files, labels, base, (model, asked), ServedOutput(form, output, catalog=catalog))
+        resolved = _each(files, lambda file: resolved_design(file, catalog, profile))
+        labels, base = study.labelled([design_info(design) for design, _ in resolved], files, baseline)
+        compare_served(resolved, labels, base, (model, asked), ServedOutput(files, form, output, catalog=catalog))
         return
+    designs = _each(files, lambda file: examined_design(file, catalog, profile))
+    labels, base = study.labelled([design.design for design in designs], files, baseline)
     if tokens is None and (years is not None or draws is not None or seed):
         raise UsageError("ffplan compare: --years, --draws and --seed have an effect with --tokens only")
     _refuse_without_model(model, batch or gpus or plan or stack or search)

@@ -53,6 +53,7 @@ from ffplan.cli.serve_options import (
     PrecisionOption,
     PromptOption,
 )
+from ffplan.cli.served_model import ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.store import Catalog
@@ -244,7 +245,7 @@ def recommend(
     chosen = _parts(parts, accelerator, switch, exclude)
     shared = {"book": book.id, "pue": pue, "aim": aim.value, "slack": slack, "chance": chance, **chosen, **space}
     if serve is not None or within is not None:
-        asked = ServedLoad((serve, peak), (isl, osl), (ttft, tpot, at), (engine, precision, kv))
+        asked = ServedLoad((serve, peak), ServedModel((isl, osl), (ttft, tpot, at), (engine, precision, kv)))
         recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return
     target = _training_target(parts, model, (tokens, days, sustained), later, shared)

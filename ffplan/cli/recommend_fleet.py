@@ -19,6 +19,7 @@ from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
 from ffplan.cli.recommend_folder import written
+from ffplan.cli.served_model import SERVING, ServedModel
 
 if TYPE_CHECKING:
     from ffplan.catalog.prices import PriceBook
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 WHO = "ffplan recommend"
 TRAINING = ("tokens", "days", "sustained", "tco", "later", "slack")
 """Options that size a cluster for training."""
-SERVING = ("isl", "osl", "ttft", "tpot", "at", "peak", "engine", "precision", "kv")
-"""Options that size one for serving."""
 _MOST_PEAK = 100.0
 _RACKS = re.compile(r"(\d{1,6}) ?racks?")
 
@@ -41,12 +40,8 @@ class ServedLoad:
 
     rate: tuple[str | None, str]
     """Rate, and peak over it; no rate for as many requests as the limits allow."""
-    lengths: tuple[int, int]
-    """Tokens of a prompt and of an answer."""
-    targets: tuple[str | None, str | None, str]
-    """Most time to the first token and of each further one, and their statistic."""
-    plan: tuple[str, str | None, str | None]
-    """Engine, and precision of weights and of keys and values."""
+    model: ServedModel
+    """Lengths, targets, engine and precision."""
 
 
 @record
@@ -71,7 +66,7 @@ def refuse_others(context: typer.Context, serve: str | None, within: str | None)
     written_out, serves = given_options(context), serve is not None or within is not None
     if serve is not None and within is not None:
         raise UsageError(f"{WHO}: --within sizes the load by a limit; bound a load with --power, --capex or --racks")
-    given = [name for name in (TRAINING if serves else SERVING) if name in written_out]
+    given = [name for name in (TRAINING if serves else (*SERVING, "peak")) if name in written_out]
     if given and serves:
         load = "serve" if serve is not None else "within"
         raise UsageError(f"{WHO}: --{given[0]} sizes for training, and --{load} for a load; write one of the two")
@@ -149,33 +144,19 @@ def _limits(fixed: dict[str, Any]) -> tuple[tuple[str, float], ...]:
 
 def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]) -> FleetTarget:
     """Return what a fleet is to serve."""
-    from ffplan.cli.serve import rate_of, seconds_of
+    from ffplan.cli.serve import rate_of
     from ffplan.serving.load import Requests
     from ffplan.studies.fleet.target import AIMS, FleetTarget
-    from ffplan.studies.serve.answer import refuse_precisions
-    from ffplan.studies.serve.links import ServeError
     from ffplan.studies.serve.loads import Load
-    from ffplan.studies.serve.serve import targets_of
-    from ffplan.studies.serve.setup import PlanRequest, engine_of
+    from ffplan.studies.serve.setup import PlanRequest
 
-    (rate, peak), (isl, osl), (ttft, tpot, at), (software, precision, kv) = (
-        asked.rate,
-        asked.lengths,
-        asked.targets,
-        asked.plan,
-    )
+    (rate, peak), (isl, osl), (_, precision, kv) = asked.rate, asked.model.lengths, asked.model.plan
     over = _factor(peak)
     if fixed["aim"] not in AIMS:
         raise UsageError(f"{WHO}: --aim {fixed['aim']} is for training; with --serve write {', '.join(AIMS)}")
     if rate is None and fixed["aim"] != AIMS[0]:
         raise UsageError(f"{WHO}: --aim: --within serves most requests; leave it out")
-    request = PlanRequest(precision=precision, kv=kv)
-    try:
-        refuse_precisions(request)
-        engine = engine_of(parts, software)
-        targets = targets_of(seconds_of(ttft, "--ttft", WHO), seconds_of(tpot, "--tpot", WHO), at)
-    except ServeError as error:
-        raise UsageError(f"{WHO}: {error}") from None
+    engine, targets = asked.model.engine_and_targets(parts, WHO)
     if targets is None:
         raise UsageError(f"{WHO}: serving needs latency targets, such as --ttft 2s --tpot 50ms")
     kept = ("book", "pue", "aim", "allowed", "switches", "excluded", "chance", "rack_area")
@@ -186,7 +167,7 @@ def _target(parts: Catalog, model: str, asked: ServedLoad, fixed: dict[str, Any]
         rate=None if rate is None else rate_of(rate, "--serve", "recommend") * over,
         peak=over,
         targets=targets,
-        request=request,
+        request=PlanRequest(precision=precision, kv=kv),
         limits=_limits(fixed),
         **{name: fixed[name] for name in kept},
     )

@@ -273,7 +273,7 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
     Raises:
         UsageError: if neither names a model.
     """
-    from ffplan.studies.serve.stated import stated_parts
+    from ffplan.studies.serve.stated import stated_fields, stated_parts
 
     given = given_options(context)
     section = fleet.design.serving if fleet.design is not None else None
@@ -283,13 +283,9 @@ def _stated(context: typer.Context, options: dict[str, Any], fleet: Fleet, parts
         return options
     if fleet.design is not None and not given & {"model", "engine"}:
         stated_parts(fleet.design, parts)  # a wrong one is located in the design
-    own = {name: getattr(section, name) for name in type(section).model_fields}
-    own |= {name: None if own[name] is None else repr(own[name]) for name in ("rate", "concurrency")}
-    if given & {"rate", "concurrency", "trace", "ttft", "tpot"}:
-        own |= {"rate": None, "concurrency": None}  # another load
-    if given & {"trace", "lengths"}:
-        own = {name: value for name, value in own.items() if name not in ("isl", "osl")}
-    return options | {name: value for name, value in own.items() if name not in given}
+    own = stated_fields(section, given)
+    own |= {name: repr(own[name]) for name in ("rate", "concurrency") if own.get(name) is not None}
+    return options | own
 
 
 def _question(parts: Catalog, options: dict[str, Any], trace: Trace | None) -> ServeQuestion:

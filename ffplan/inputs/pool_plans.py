@@ -39,13 +39,20 @@ class PoolPlan:
         """Accelerators of all copies [1]."""
         return self.copies * self.tensor * self.pipeline * self.data
 
+    def ways(self, joint: str = "") -> str:
+        """Return the parallelism of a copy, such as DEP32 or TP2PP4.
+
+        Args:
+            joint: what stands between two ways.
+        """
+        shared = self.pipeline == 1 and self.expert == self.tensor * self.data > 1
+        if shared and self.expert in (self.data, self.tensor):
+            return f"{'DEP' if self.expert == self.data else 'TEP'}{self.expert}"
+        sizes = (("TP", self.tensor), ("PP", self.pipeline), ("DP", self.data), ("EP", self.expert))
+        return joint.join(f"{name}{size}" for name, size in sizes if size > 1) or "TP1"
+
     def __str__(self) -> str:
-        ways = (("TP", self.tensor), ("PP", self.pipeline), ("DP", self.data), ("EP", self.expert))
-        said = "".join(f"{name}{size}" for name, size in ways if size > 1)
-        if self.pipeline == 1 and self.expert == self.gpus // self.copies > 1:
-            both = {self.data: "DEP", self.tensor: "TEP"}
-            said = f"{both[self.expert]}{self.expert}" if self.expert in both else said
-        return f"{self.copies}x{said or 'TP1'}"
+        return f"{self.copies}x{self.ways()}"
 
 
 def parse_pool(value: Any) -> PoolPlan:

@@ -10,13 +10,19 @@ Sources:
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
 from ffplan.serving.step import Served, StepTime, prompt_seconds, step_time
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 ROUNDS = 50
 """Rounds of the bisection; the logarithm of the interval halves in each."""
+_HALVINGS = 40
+"""Halvings of an interval of requests under way."""
 
 
 @record
@@ -237,6 +243,51 @@ class Loop:
         """Tokens of an answer after the first [1]; never 0, so that those that decode determine the rate."""
         return maximum(self.requests.output - 1, 1e-6)
 
+    @property
+    def stage(self) -> Number:
+        """Time of a prompt in one stage [s]: a pipeline computes prompts of others in its other stages."""
+        return self.prompt / self.served.deployment.pipeline
+
+    @property
+    def share(self) -> Number:
+        """Steps that carry a prompt if each is full [1]."""
+        return self.requests.computed / self.requests.chunk
+
+    def service(self, step: Number) -> Number:
+        """Return the time of a prompt with the steps that carry it [s], of the time of one."""
+        return self.prompt + maximum(self.share, 1.0) * step
+
+    def most(self, step: Number) -> Number:
+        """Return the prompts a second that a group has time for [1/s], beside full steps of some time [s]."""
+        return 1 / (self.stage + self.share * step)
+
+    def wait(self, rate: Number, most: Number, service: Number) -> Number:
+        """Return the mean wait of a prompt for others [s].
+
+        Args:
+            rate: prompts a second of a group [1/s].
+            most: the same as they leave time for [1/s].
+            service: time of a prompt with the steps that carry it [s].
+        """
+        serial = queue_wait(minimum(rate * service, 0.99), service, self.others, self.variation)
+        # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
+        shared = self.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * self.stage)
+        crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, self.others, self.variation)
+        return maximum(minimum(serial, shared), crowded)
+
+    def first(self, rate: Number, most: Number, step: Number, decoding: Number = 0.0) -> Number:
+        """Return the time from arrival to the first token [s].
+
+        Args:
+            rate: prompts a second of a group [1/s].
+            most: the same as they leave time for [1/s].
+            step: time of a step that carries prompts [s].
+            decoding: sequences that decode beside them [1].
+        """
+        service = self.service(step)
+        step_wait = self.residual * minimum(rate * service + decoding, 1.0) * step
+        return self.served.rates.first + self.wait(rate, most, service) + step_wait + service
+
 
 @record
 class _Balance:
@@ -253,41 +304,14 @@ class _Balance:
 
 def _balance(loop: Loop, decoding: Number) -> _Balance:
     """Return rates and times with a number of sequences that decode."""
-    served, requests, later = loop.served, loop.requests, loop.later
-    step = middle_step(served, requests, maximum(decoding, 1.0))
-    token = token_seconds(step, requests)
-    # a pipeline computes prompts of others in its other stages
-    stage = loop.prompt / served.deployment.pipeline
-    share = requests.computed / requests.chunk
+    later, stage = loop.later, loop.stage
+    step = middle_step(loop.served, loop.requests, maximum(decoding, 1.0))
+    token = token_seconds(step, loop.requests)
     # each decodes for output x T, T = step / (1 - X P), or a step and a full chunk
-    rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / share))
-    service = loop.prompt + maximum(share, 1.0) * step.total
-    most = 1 / (stage + share * token)
-    step_wait = loop.residual * minimum(rate * service + decoding, 1.0) * step.total
-    return _Balance(
-        step=step,
-        token=token,
-        rate=rate,
-        most=most,
-        first=served.rates.first + prompt_wait(loop, rate, most, service) + step_wait + service,
-    )
-
-
-def prompt_wait(loop: Loop, rate: Number, most: Number, service: Number) -> Number:
-    """Return the mean wait of a prompt for others [s].
-
-    Args:
-        loop: what stays.
-        rate: prompts a second of a group [1/s].
-        most: the same as they leave time for [1/s].
-        service: time of a prompt with the steps that carry it [s].
-    """
-    stage = loop.prompt / loop.served.deployment.pipeline
-    serial = queue_wait(minimum(rate * service, 0.99), service, loop.others, loop.variation)
-    # prompts that arrive during a step share the next: half of it to wait, and the others' work beside one's own
-    shared = loop.variation * (minimum(rate * service, 1.0) * service / 2 + rate * service * stage)
-    crowded = queue_wait(minimum(rate / most, 0.99), 1 / most, loop.others, loop.variation)
-    return maximum(minimum(serial, shared), crowded)
+    rate = decoding / minimum(later * token + decoding * stage * loop.seen, later * (token + stage / loop.share))
+    most = loop.most(token)
+    first = loop.first(rate, most, step.total, decoding)
+    return _Balance(step=step, token=token, rate=rate, most=most, first=first)
 
 
 def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:
@@ -309,6 +333,23 @@ def prompt_share(served: Served, requests: Requests, rate: Number) -> Number:
     return minimum(rate / served.deployment.data * prompt / served.deployment.pipeline, 1.0)
 
 
+def at_rate(loop: Callable[[Number], Steady], rate: Number, low: Number, high: Number) -> Steady:
+    """Return a closed loop with as many requests under way as it takes to run at a rate, by bisection.
+
+    Args:
+        loop: the loop with some requests under way.
+        rate: requests a second [1/s].
+        low: fewest requests [1].
+        high: most requests [1].
+    """
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        reached = loop(middle).rate >= rate
+        high = choose(reached, middle, high)
+        low = choose(reached, low, middle)
+    return loop(high)
+
+
 def open_loop(served: Served, requests: Requests, rate: Number, room: Number) -> Steady:
     """Return the mean of a load that arrives at a rate, below saturation.
 
@@ -325,14 +366,12 @@ def open_loop(served: Served, requests: Requests, rate: Number, room: Number) ->
     Source:
         [1]: requests under way are the rate times the time of each.
     """
-    low: Number = 0.0 * rate + served.deployment.data
-    high = maximum(room, 1.0) * served.deployment.data + 0.0 * rate
-    for _ in range(40):
-        middle = (low + high) / 2
-        reached = closed_loop(served, requests, middle, room, residual=0.5, random=True).rate >= rate
-        high = choose(reached, middle, high)
-        low = choose(reached, low, middle)
-    steady = closed_loop(served, requests, high, room, residual=0.5, random=True)
+
+    def loop(concurrency: Number) -> Steady:
+        return closed_loop(served, requests, concurrency, room, residual=0.5, random=True)
+
+    data = served.deployment.data
+    steady = at_rate(loop, rate, 0.0 * rate + data, maximum(room, 1.0) * data + 0.0 * rate)
     # at low rates fewer than one request is under way, and each is alone
     rate = minimum(steady.rate, rate)
     under_way = rate / served.deployment.data * steady.latency(requests.output)

@@ -14,7 +14,7 @@ from math import gcd
 
 from ffplan.base.array_math import Number, choose, maximum, minimum
 from ffplan.base.record import record
-from ffplan.serving.load import ROUNDS, Loop, Requests, Steady, middle_step, prompt_wait, token_seconds
+from ffplan.serving.load import ROUNDS, Loop, Requests, Steady, at_rate, middle_step, token_seconds
 from ffplan.serving.memory import cache_bytes, cache_share, cached_tokens
 from ffplan.serving.step import Served, StepTime, prompt_seconds, step_time
 
@@ -45,13 +45,6 @@ class Pools:
         return self.decodes * self.decode.deployment.data
 
 
-def _first(prompts: _Prefill, rate: Number) -> Number:
-    """Return the time from arrival to the end of a prompt's step [s], with prompts a second of a group."""
-    wait = prompt_wait(prompts.loop, rate, prompts.most, prompts.service)
-    late = prompts.loop.residual * minimum(rate * prompts.service, 1.0) * prompts.step
-    return prompts.loop.served.rates.first + wait + late + prompts.service
-
-
 def prompt_pace(served: Served, requests: Requests, busy: Number) -> tuple[Number, Number]:
     """Return how many prompts a group computes, and the time of one among others that arrive at random.
 
@@ -67,10 +60,10 @@ def prompt_pace(served: Served, requests: Requests, busy: Number) -> tuple[Numbe
         1 / (prompt + its part of a step), and wait + prompt + step
 
     Source:
-        As `ffplan.serving.load.prompt_wait`.
+        As `ffplan.serving.load.Loop`.
     """
     prompts = _prefill(served, requests, 1e9, residual=0.5, random=True)
-    return prompts.most, _first(prompts, busy * prompts.most)
+    return prompts.most, prompts.first(busy * prompts.most)
 
 
 def prefill_rate(pools: Pools, requests: Requests) -> Number:
@@ -89,8 +82,12 @@ def prefill_rate(pools: Pools, requests: Requests) -> Number:
     Source:
         [1]; every accelerator sends and receives at its own rate.
     """
-    prompts = _prefill(pools.prefill, requests, 0.0, residual=0.0, random=True)
-    sent, received = moved_bytes(pools, requests.computed)
+    return _most(pools, _prefill(pools.prefill, requests, 0.0, residual=0.0, random=True))
+
+
+def _most(pools: Pools, prompts: _Prefill) -> Number:
+    """Return the most prompts that a unit computes and sends [1/s]."""
+    sent, received = moved_bytes(pools, prompts.loop.requests.computed)
     computed = minimum(prompts.most, pools.rate / sent)
     return minimum(computed * pools.prompt_groups, pools.decode_groups * pools.rate / received)
 
@@ -146,48 +143,36 @@ def transfer_seconds(pools: Pools, requests: Requests) -> Number:
     return maximum(sent, received) / pools.rate
 
 
-def carrying_step(served: Served, requests: Requests) -> StepTime:
-    """Return the step that carries a prompt: weights and fixed times, with hardly a sequence that decodes.
-
-    Args:
-        served: a copy that computes prompts.
-        requests: lengths of the requests.
-    """
-    return step_time(served, 1.0, requests.prompt)
-
-
 @record
 class _Prefill:
     """Prompts of a unit."""
 
     loop: Loop
-    service: Number
-    """Time of a prompt with the steps that carry it [s]."""
-    most: Number
-    """Prompts a second of an attention group [1/s]."""
     step: Number
     """Time of the step that carries prompts [s]."""
 
+    @property
+    def most(self) -> Number:
+        """Prompts a second of an attention group [1/s]."""
+        return self.loop.most(self.step)
+
+    def first(self, rate: Number) -> Number:
+        """Return the time from arrival to the end of a prompt's step [s], with prompts a second of a group."""
+        return self.loop.first(rate, self.most, self.step)
+
 
 def _prefill(served: Served, requests: Requests, others: Number, *, residual: float, random: bool) -> _Prefill:
-    prompt = prompt_seconds(served, requests.computed, requests.shared)
-    step = carrying_step(served, requests).total
-    share = requests.computed / requests.chunk
     loop = Loop(
         served=served,
         requests=requests,
-        prompt=prompt,
+        prompt=prompt_seconds(served, requests.computed, requests.shared),
         seen=1.0,
         others=others,
         variation=1.0 if random else requests.variation,
         residual=residual,
     )
-    return _Prefill(
-        loop=loop,
-        service=prompt + maximum(share, 1.0) * step,
-        most=1 / (prompt / served.deployment.pipeline + share * step),
-        step=step,
-    )
+    # hardly a sequence decodes beside prompts
+    return _Prefill(loop, step_time(served, 1.0, requests.prompt).total)
 
 
 def pools_loop(
@@ -220,23 +205,22 @@ def pools_loop(
     Source:
         [1], section 3; Little, Operations Research 9 (1961).
     """
-    groups, prompt_groups = pools.decode_groups, pools.prompt_groups
-    prompts = _prefill(
-        pools.prefill, requests, maximum(concurrency / prompt_groups - 1, 0.0), residual=residual, random=random
-    )
-    transfer_seconds(pools, requests)
+    groups = pools.decode_groups
+    others = maximum(concurrency / pools.prompt_groups - 1, 0.0)
+    prompts = _prefill(pools.prefill, requests, others, residual=residual, random=random)
+    moved = transfer_seconds(pools, requests)
     top = minimum(maximum(concurrency / groups, 1e-9), maximum(room, 1.0))
 
-    most = prefill_rate(pools, requests)
+    most = _most(pools, prompts)
     low: Number = 1e-12 * top
     high: Number = top + 0.0
     for _ in range(ROUNDS):
         decoding = (low * high) ** 0.5
-        _, rate, first = _state(pools, prompts, decoding)
+        _, rate, first = _state(pools, prompts, moved, decoding)
         many = (rate * first + decoding * groups > concurrency) | (rate > most)
         high = choose(many, decoding, high)
         low = choose(many, low, decoding)
-    step, rate, first = _state(pools, prompts, high)
+    step, rate, first = _state(pools, prompts, moved, high)
     rate = minimum(rate, most)
     tpot = token_seconds(step, requests)
     first = maximum(first, concurrency / rate - prompts.loop.later * tpot)
@@ -253,17 +237,18 @@ def pools_loop(
     )
 
 
-def _state(pools: Pools, prompts: _Prefill, sequences: Number) -> tuple[StepTime, Number, Number]:
+def _state(pools: Pools, prompts: _Prefill, moved: Number, sequences: Number) -> tuple[StepTime, Number, Number]:
     """Return the step, the requests a second of the unit, and the time to the first token.
 
     Args:
+        moved: time in which keys and values of a prompt still move once it is computed [s].
         sequences: sequences of each group that decodes [1].
     """
     requests = prompts.loop.requests
     step = middle_step(pools.decode, requests, maximum(sequences, 1.0))
     rate = sequences * pools.decode_groups / (prompts.loop.later * token_seconds(step, requests))
     each = minimum(rate / pools.prompt_groups, prompts.most)
-    return step, rate, _first(prompts, each) + transfer_seconds(pools, requests)
+    return step, rate, prompts.first(each) + moved
 
 
 def pools_open_loop(pools: Pools, requests: Requests, rate: Number, room: Number) -> Steady:
@@ -281,15 +266,13 @@ def pools_open_loop(pools: Pools, requests: Requests, rate: Number, room: Number
     Source:
         Little, Operations Research 9 (1961).
     """
-    low: Number = 0.0 * rate + 1.0
+
+    def loop(concurrency: Number) -> Steady:
+        return pools_loop(pools, requests, concurrency, room, residual=0.5, random=True)
+
     # as many again may be at their prompts
-    high = 2 * maximum(room, 1.0) * pools.decode_groups + 4 * pools.prompt_groups + 0.0 * rate
-    for _ in range(40):
-        middle = (low + high) / 2
-        reached = pools_loop(pools, requests, middle, room, residual=0.5, random=True).rate >= rate
-        high = choose(reached, middle, high)
-        low = choose(reached, low, middle)
-    steady = pools_loop(pools, requests, high, room, residual=0.5, random=True)
+    most = 2 * maximum(room, 1.0) * pools.decode_groups + 4 * pools.prompt_groups
+    steady = at_rate(loop, rate, 0.0 * rate + 1.0, most + 0.0 * rate)
     rate = minimum(steady.rate, rate)
     under_way = rate * steady.latency(requests.output) / pools.decode_groups
     return replace(steady, rate=rate, running=minimum(steady.running, under_way))

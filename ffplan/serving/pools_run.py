@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from ffplan.base.array_math import Floats
 
 
-class _Prompts(Run):
-    """An attention group that computes prompts."""
+class _Group(Run):
+    """An attention group whose requests come from outside, and leave when they are done."""
 
     def __init__(self, pace: Pace, arrivals: Arrivals, room: Room, chunk: float) -> None:
         super().__init__(pace, arrivals, room, chunk)
@@ -25,6 +25,10 @@ class _Prompts(Run):
 
     def _complete(self, request: int) -> None:
         self.done.append(request)
+
+
+class _Prompts(_Group):
+    """An attention group that computes prompts."""
 
     def step(self, now: float) -> float:
         """Begin a step, and return the time of its end [s]."""
@@ -34,16 +38,11 @@ class _Prompts(Run):
         return self.now
 
 
-class _Answers(Run):
+class _Answers(_Group):
     """An attention group that decodes."""
 
-    def __init__(self, pace: Pace, arrivals: Arrivals, room: Room, chunk: float) -> None:
-        super().__init__(pace, arrivals, room, chunk)
-        self.done: list[int] = []
-        self.version = 0
-
-    def _complete(self, request: int) -> None:
-        self.done.append(request)
+    version = 0
+    """Times that its sequences changed, which makes an end that was planned before void."""
 
     def _enter(self, request: int, prompt: float) -> None:
         """Let a request decode whose keys and values are here; its first token came with its prompt."""

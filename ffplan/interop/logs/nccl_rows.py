@@ -8,6 +8,7 @@ may stand inside a row. Versions differ in their columns: those without `root` o
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.base.record import record
@@ -154,15 +155,7 @@ def _completed(row: Row) -> Row:
     if not (halves := _halves(numbers)):
         columns = 3 + bool(row.redop) + (row.root is not None) + len(numbers)
         raise CutRowError(row.line, columns)
-    return Row(
-        line=row.line,
-        size=row.size,
-        count=row.count,
-        kind=row.kind,
-        redop=row.redop,
-        root=row.root,
-        halves=halves,
-    )
+    return replace(row, halves=halves)
 
 
 class _Reader:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ffplan.base.formatting import listed, number, percent
 from ffplan.report.document import FirstScreen, recalled_count
 from ffplan.report.first.serve import limits_text, plan_text
+from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
     from ffplan.results.serve_comparison import ServeComparison, ServedSide
@@ -16,8 +17,6 @@ _ROWS = 8
 _SAME = 0.005
 _LEVEL = 0.05
 """Cost over the cheapest, less one, that is said to be level with it [1]."""
-_MOST_RECALLED = 0.5
-"""Part of a price from which its being recalled is said [1]."""
 HEADER = ("", "GPUs", "req/s", "tok/s/GPU", "TTFT s", "TPOT ms", "all/M out", "k tok/s/MW")
 
 
@@ -88,7 +87,7 @@ def serve_comparison_screen(comparison: ServeComparison) -> FirstScreen:
     guessed = ", ".join(
         f"{percent(side.recalled_share)} of {side.label}'s price"
         for side in sides
-        if side.recalled_share is not None and side.recalled_share > _MOST_RECALLED
+        if side.recalled_share is not None and side.recalled_share > MOST_RECALLED
     )
     doubts = [f"no run of the engine on {kin}"] * bool(kin) + [guessed] * bool(guessed)
     return FirstScreen(

@@ -8,6 +8,7 @@ from ffplan.base.formatting import amount, number, percent, plural, ranged
 from ffplan.report.document import FirstScreen
 from ffplan.report.first.serve import limits_text, plan_text
 from ffplan.report.recommended import left_out
+from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
     from ffplan.results.fleet import FleetDesign, FleetReport
@@ -85,7 +86,9 @@ def _copies(report: FleetReport) -> str:
 
 def _paper(design: FleetDesign) -> str:
     reasons = [] if design.calibrated else [f"no run of {design.engine} on it"]
-    reasons += [f"{percent(design.recalled_share)} of its price recalled"] if design.recalled_share > 0.5 else []
+    reasons += (
+        [f"{percent(design.recalled_share)} of its price recalled"] if design.recalled_share > MOST_RECALLED else []
+    )
     return f"{design.accelerators:,} {design.accelerator} at {amount(design.capex, 3)} ({', '.join(reasons)})"
 
 

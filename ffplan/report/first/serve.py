@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import number, percent, plural, power, ranged, stored
+from ffplan.inputs.pool_plans import PoolPlan
 from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
@@ -26,11 +27,8 @@ def plan_text(plan: ServePlan) -> str:
 def pool_text(pool: ServePool) -> str:
     """Return copies and plan of a pool, such as 4 x TP8."""
     plan = pool.plan
-    ways = (("TP", plan.tensor), ("PP", plan.pipeline), ("DP", plan.data), ("EP", plan.expert))
-    shared = plan.pipeline == 1 and plan.expert == plan.gpus > 1
-    both = "DEP" if plan.data == plan.expert else "TEP" if plan.tensor == plan.expert else ""
-    sizes = f"{both}{plan.expert}" if shared and both else " ".join(f"{name}{size}" for name, size in ways if size > 1)
-    return f"{pool.copies} x {sizes or 'TP1'}"
+    named = PoolPlan(tensor=plan.tensor, pipeline=plan.pipeline, data=plan.data, expert=plan.expert)
+    return f"{pool.copies} x {named.ways(' ')}"
 
 
 def deployed_text(report: ServeReport) -> str:

@@ -11,7 +11,7 @@ from ffplan.cost.value import cost_performance, relative_performance
 from ffplan.fabric.sizing.striping import policy_words
 from ffplan.figures.address import COMPARED, number_at_address
 from ffplan.results.comparison import Comparison, Ratios
-from ffplan.results.design import SCHEMA_VERSION, Assessment
+from ffplan.results.design import SCHEMA_VERSION, Assessment, DesignInfo
 from ffplan.studies.compare.verdicts import advantages, verdicts
 
 if TYPE_CHECKING:
@@ -184,24 +184,37 @@ def _notes(labels: tuple[str, ...], designs: tuple[Assessment, ...], baseline: i
     return tuple(notes)
 
 
-def labels_of(designs: tuple[Assessment, ...]) -> tuple[str, ...]:
+def labelled(designs: Sequence[DesignInfo], files: Sequence[str], baseline: str | None) -> tuple[tuple[str, ...], int]:
+    """Return the labels of designs, each once, and the position of the baseline.
+
+    Args:
+        designs: the designs.
+        files: what the user calls them.
+        baseline: name, label or file of the baseline; the first if omitted.
+
+    Raises:
+        UsageError: if two designs are one, or there is no such baseline.
+    """
+    labels = _labels_of(designs)
+    return labels, _baseline_of(designs, labels, files, baseline)
+
+
+def _labels_of(designs: Sequence[DesignInfo]) -> tuple[str, ...]:
     """Return the label of each design: its name, or its file where two have one name.
 
     Raises:
         UsageError: if two have one file too.
     """
-    names = [design.design.name for design in designs]
+    names = [design.name for design in designs]
     if len(set(names)) < len(names):
-        names = [design.design.file for design in designs]
+        names = [design.file for design in designs]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise UsageError(f"ffplan compare: `{repeated[0]}` is named twice")
     return tuple(names)
 
 
-def baseline_of(
-    designs: tuple[Assessment, ...], labels: tuple[str, ...], files: Sequence[str], name: str | None
-) -> int:
+def _baseline_of(designs: Sequence[DesignInfo], labels: tuple[str, ...], files: Sequence[str], name: str | None) -> int:
     """Return the position of the baseline, given by name or file; the first if omitted.
 
     Raises:
@@ -210,7 +223,7 @@ def baseline_of(
     if name is None:
         return 0
     for position, design in enumerate(designs):
-        if name in (labels[position], design.design.file, files[position]):
+        if name in (labels[position], design.file, files[position]):
             return position
     from ffplan.inputs.suggest import did_you_mean
 

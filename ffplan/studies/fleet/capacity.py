@@ -15,7 +15,6 @@ import numpy as np
 
 from ffplan.base.array_math import Floats
 from ffplan.base.record import record
-from ffplan.serving.load import closed_loop
 from ffplan.studies.serve.loads import MOST_REQUESTS, run_open
 from ffplan.studies.serve.search import mean_within
 from ffplan.studies.serve.serve import latency_of, scaled, within
@@ -77,9 +76,9 @@ class _Curve:
 
 def _curve(setup: ServeSetup, load: Load) -> _Curve:
     under_way = np.geomspace(1.0, max(setup.most(load.requests), 1.0), _POINTS)
-    steady = closed_loop(setup.served, load.requests, under_way, setup.room(load.requests))
+    steady = setup.means(load.requests, under_way)
     return _Curve(
-        under_way=under_way / float(setup.served.deployment.data),
+        under_way=under_way / setup.parts,
         rate=np.maximum.accumulate(np.asarray(steady.rate)),
         ttft=np.asarray(steady.ttft),
         tpot=np.asarray(steady.tpot),
@@ -107,14 +106,13 @@ class Copy:
             rate: requests a second on the copy [1/s].
             stretch: factor of all times [1].
         """
-        groups = float(self.setup.served.deployment.data)
         under_way = float(np.interp(rate * stretch, self._means.rate, self._means.under_way))
         # a run sees each place of the batch taken some times
         count = int(min(max(_TURNS * under_way, _LEAST_REQUESTS), MOST_REQUESTS // 2))
         times = run_open(self.setup, self.load, rate * stretch, count)
         kept = within(scaled(self.targets, 1 / stretch), latency_of(times.ttft), latency_of(times.tpot))
         # a queue that grows all along is beyond saturation, whatever its first requests took
-        arriving = count * groups / (rate * stretch)
+        arriving = count * self.setup.parts / (rate * stretch)
         return kept and times.end - float(times.e2e.max()) <= arriving * _LATE
 
     def largest_rate(self, stretch: float) -> float:

@@ -15,7 +15,6 @@ from ffplan.studies.cost.request import CostRequest
 from ffplan.studies.fleet.capacity import spread_of
 from ffplan.studies.serve.answer import answer
 from ffplan.studies.serve.links import ServeError, fleet_of
-from ffplan.studies.serve.money import tokens_per_megawatt
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -84,6 +83,7 @@ def _side(
     under_way = row.concurrency * report.copies
     accelerator = design.compute.accelerator
     assert accelerator is not None
+    assert row.output_tokens_s_mw is not None, "the accelerators are a design's"
     return ServedSide(
         label=label,
         accelerator=report.accelerator,
@@ -99,7 +99,7 @@ def _side(
         output_tokens_s=row.output_tokens_s,
         output_tokens_s_gpu=row.output_tokens_s_gpu,
         output_tokens_s_user=row.output_tokens_s_user,
-        output_tokens_s_mw=tokens_per_megawatt(row.output_tokens_s, costed.power.facility_peak_kw),
+        output_tokens_s_mw=row.output_tokens_s_mw,
         racks=costed.power.racks,
         users_rack=under_way / max(costed.power.racks, 1),
         facility_peak_kw=costed.power.facility_peak_kw,

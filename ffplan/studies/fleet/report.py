@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ffplan.cost.power import HOURS_PER_YEAR
+from ffplan.reliability.hazards import DAY_S
 from ffplan.results.design import SCHEMA_VERSION
 from ffplan.results.fleet import FleetDesign, FleetReport
 from ffplan.results.recommendation import UnsizedAccelerator
@@ -112,7 +113,7 @@ def _row(fleet: SizedFleet, target: FleetTarget, catalog: Catalog, files: dict[s
         rate_s=fleet.rate * fleet.copies,
         ttft_s=latency_of(times.ttft),
         tpot_s=latency_of(times.tpot),
-        requests_day=mean * 86_400,
+        requests_day=mean * DAY_S,
         concurrency=fleet.peak * float(times.e2e.mean()),
         output_tokens_s=peak_tokens,
         output_tokens_s_gpu=peak_tokens / assessment.accelerators,

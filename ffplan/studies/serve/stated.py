@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import InputError
 from ffplan.catalog.models import Model
@@ -14,10 +14,34 @@ from ffplan.studies.serve.serve import ServeTask
 from ffplan.studies.serve.setup import PlanRequest, engine_of
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ffplan.catalog.engines import Engine
     from ffplan.catalog.store import Catalog
     from ffplan.design.resolved import ResolvedDesign
+    from ffplan.design.serving_schema import Serving
     from ffplan.results.serving import ServeReport
+
+
+_OTHER_LOAD = frozenset({"rate", "concurrency", "trace", "ttft", "tpot"})
+"""Options that ask for another load than a section's."""
+_OTHER_LENGTHS = frozenset({"trace", "lengths"})
+"""Options that give other lengths."""
+
+
+def stated_fields(section: Serving, given: Collection[str]) -> dict[str, Any]:
+    """Return the fields of a section `serving` that options leave as they are.
+
+    Args:
+        section: the section.
+        given: options that are given, by the names of the section's fields.
+    """
+    replaced = set(given)
+    if _OTHER_LOAD & replaced:
+        replaced |= {"rate", "concurrency"}
+    if _OTHER_LENGTHS & replaced:
+        replaced |= {"isl", "osl"}
+    return {name: getattr(section, name) for name in type(section).model_fields if name not in replaced}
 
 
 def stated_parts(design: ResolvedDesign, catalog: Catalog) -> tuple[Model, Engine]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support import ffplan, valid
+from tests.support import ffplan, reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,11 +16,7 @@ H100 = "serve --accelerator h100-sxm-80gb --gpus 4 --model llama3.1-70b --precis
 
 
 def report(command: str) -> dict[str, Any]:
-    run = ffplan(f"{command} --format json")
-    assert run.code == 0, run.err
-    found = valid(run.out, "serve")
-    assert isinstance(found, dict)
-    return found
+    return reported(command, "serve")
 
 
 def test_a_load_on_accelerators_without_a_design() -> None:

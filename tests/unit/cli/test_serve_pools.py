@@ -8,7 +8,7 @@ import pytest
 
 import ffplan as api
 from ffplan.inputs.pool_plans import PoolPlan, parse_pool
-from tests.support import ROOT, ffplan, valid
+from tests.support import ROOT, ffplan, reported
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,11 +17,7 @@ LOAD = "serve superpod-h100-4su --model llama3.1-70b --precision fp8 --isl 8192 
 
 
 def report(command: str) -> dict[str, Any]:
-    run = ffplan(f"{command} --format json")
-    assert run.code == 0, run.err
-    found = valid(run.out, "serve")
-    assert isinstance(found, dict)
-    return found
+    return reported(command, "serve")
 
 
 @pytest.mark.parametrize(
