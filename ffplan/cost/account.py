@@ -218,6 +218,28 @@ def _housing_year(account: Account, v: Values, building: Number) -> dict[str, Nu
     return {}
 
 
+def _building(account: Account, v: Values) -> Number:
+    """Return the price of an own building [currency]; 0 without one."""
+    return v["building"] * account.rated_w if account.facility == "own" else 0.0
+
+
+def whole_purchase(account: Account, v: Values) -> Number:
+    """Return the purchase with an own building [currency].
+
+    Args:
+        v: inputs by name; those of `buys` are enough.
+    """
+    return sum(purchase(account, v).values()) + _building(account, v)
+
+
+def buys(name: str) -> bool:
+    """Return whether a purchase takes an input."""
+    return name.startswith("price.") or name in _BUYS
+
+
+_BUYS = {"discount", "freight", "installation", "cabling_labour", "rack", "rack_pdu", "liquid_cooling", "building"}
+
+
 def account_year(account: Account, v: Values) -> YearAccount:
     """Return the purchase and the yearly cost of a cluster.
 
@@ -242,8 +264,7 @@ def account_year(account: Account, v: Values) -> YearAccount:
     bought = {} if account.rented else purchase(account, v)
     capex: Number = sum(bought.values())
     used_hours = account.accelerators * HOURS_PER_YEAR * use
-    own_building = not account.rented and account.facility == "own"
-    building: Number = v["building"] * account.rated_w if own_building else 0.0
+    building: Number = 0.0 if account.rented else _building(account, v)
     if account.rented:
         yearly = _rented_year(account, v, used_hours)
     else:

@@ -26,6 +26,14 @@ def band_words(band: Band, unit: str = "") -> str:
     return ranged(band.likely, band.p10, band.p90, unit)
 
 
+def median_words(band: Band, unit: str = "") -> str:
+    """Return a purchase as every sentence and table shows it: the median with P10 to P90.
+
+    A price is often known from one side alone, so that the sum of likely prices may lie outside of its own range.
+    """
+    return ranged(band.p50, band.p10, band.p90, unit)
+
+
 @record
 class RunReport:
     """A training run on the cluster."""

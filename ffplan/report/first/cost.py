@@ -8,7 +8,7 @@ from ffplan.base.formatting import amount, kilowatts, listed, number, percent, p
 from ffplan.base.input_values import input_value
 from ffplan.report.document import FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
-from ffplan.results.run import band_words
+from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
     from ffplan.results.cost import CostStudy, Tco
@@ -81,7 +81,7 @@ def _owned(tco: Tco) -> list[tuple[str, str, str]]:
     rows = []
     if tco.facility != "rented":
         cash = f"{_money(tco.total, tco.currency)} over {number(tco.years)} years"
-        rows.append(("to commit", band_words(tco.purchase, tco.currency), cash))
+        rows.append(("to commit", median_words(tco.purchase, tco.currency), cash))
     rent = benchmark(tco.rents)
     against = f"{rent.term} rent {rent.hour:,.2f}" if rent else f"at {percent(tco.utilisation)} utilisation"
     rows.append(("GPU-hour in use", hour, against))

@@ -18,6 +18,7 @@ from ffplan.studies.cost.cost import ledger_for, study_cost
 from ffplan.studies.cost.ledger import Ledger
 from ffplan.studies.cost.parts import bom_report, power_report
 from ffplan.studies.cost.request import CostRequest
+from ffplan.studies.cost.site import purchase_band
 from ffplan.studies.design.design import study_design
 
 if TYPE_CHECKING:
@@ -146,7 +147,12 @@ class Draft:
     """The design file."""
     ledger: Ledger
     cost: float
-    """Its bill of materials [currency]."""
+    """Its bill of materials at likely prices [currency]."""
+
+    @property
+    def purchase(self) -> float:
+        """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
+        return purchase_band(self.ledger, CostRequest()).p50 if self.cost else 0.0
 
     @property
     def design(self) -> ResolvedDesign:
@@ -173,11 +179,8 @@ class Built:
     design: ResolvedDesign
     assessment: Assessment
     study: CostStudy
-
-    @property
-    def cost(self) -> float:
-        """Its bill of materials [currency]."""
-        return self.study.bom.total if self.study.bom else 0.0
+    purchase: float
+    """Median of its purchase, which reports print and limits hold [currency]; 0 without prices."""
 
     @property
     def watts(self) -> float:
@@ -220,6 +223,7 @@ def built_from(text: str, idea: Idea, catalog: Catalog, timed: TimedJob | None =
         design, used = _resolved(text, idea, catalog)
         assessment = study_design(design, used, all_scales=False, without=frozenset({"site"})).assessment
         study = study_cost(design, used, NO_DRAWS, timed)
+        purchase = purchase_band(ledger_for(design, used, NO_DRAWS), CostRequest()).p50 if study.bom else 0.0
     except InputError:
         return None
-    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study)
+    return Built(idea=idea, text=text, design=design, assessment=assessment, study=study, purchase=purchase)

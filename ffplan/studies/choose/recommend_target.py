@@ -33,7 +33,7 @@ USUAL_DAYS = 30.0
 
 BOUNDS: dict[str, str | None] = {
     "days": "run.days",
-    "capex": "site.purchase",
+    "capex": "site.purchase_p50",
     "tco": "tco.total",
     "power": "site.facility_peak_kw",
     "racks": "site.racks",
@@ -180,8 +180,8 @@ class SizedCluster:
 
     @property
     def capex(self) -> float:
-        """Its bill of materials [currency]."""
-        return self.built.cost
+        """Median of its purchase [currency]."""
+        return self.built.purchase
 
     @property
     def tco(self) -> float:

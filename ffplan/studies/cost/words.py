@@ -9,7 +9,7 @@ from ffplan.cost.inputs import SIZING
 from ffplan.cost.power import HOURS_PER_YEAR
 from ffplan.cost.site import rack_limit
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
-from ffplan.results.run import band_words
+from ffplan.results.run import band_words, median_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -169,7 +169,7 @@ def headline(study: CostStudy) -> tuple[str, ...]:
         base = f"The rented fleet costs {hour} for an accelerator-hour in use, {money(tco.year, currency)} a year."
     else:
         base = (
-            f"The cluster costs {band_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
+            f"The cluster costs {median_words(tco.purchase, currency)} to buy and {hour} for an accelerator-hour "
             f"in use, {money(tco.year, currency)} a year over {number(tco.years)} years."
         )
     drivers = _driver_words(study.uncertainty) if study.uncertainty else ""
