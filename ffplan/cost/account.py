@@ -320,7 +320,8 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
         Amounts in the shape of the inputs.
     """
     speed = v.get("speed", 1.0) * v.get("speed_own", 1.0)
-    seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"])
+    effort = v.get("effort", 1.0)
+    seconds = run_seconds(job.tokens, job.tokens_s * speed, v["effective"], effort)
     hours = accelerator_hours(job.gpus, seconds)
     # a run never idles
     training, _ = mean_power(account, v)
@@ -332,7 +333,7 @@ def account_run(account: Account, job: RunJob, year: YearAccount, v: Values) -> 
     embodied = embodied_carbon(embodied_kg(account, v) / account.accelerators, hours, life_hours)
     cost = run_cost(hours, year.hour)
     # petaFLOP/s of progress: what restarts repeat does not count
-    useful = job.tflops_gpu * speed * v["effective"] / 1e3
+    useful = job.tflops_gpu * speed * v["effective"] / effort / 1e3
     return RunOutcome(
         days=seconds / DAY,
         hours=hours,

@@ -68,6 +68,8 @@ class RunReport:
     """Model FLOP/s over the dense peak [1]."""
     effective: float
     """Progress over time: the job's goodput, unless the design states its effective training time [1]."""
+    effort: float
+    """Likely time of the run over that of its fastest plan, failures counted apart [1]."""
     days: Band
     """Days of the run."""
     accelerator_hours: Band

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import InputError
 from ffplan.base.record import record
+from ffplan.catalog.ownership import Effort
 from ffplan.cost.account import account_year
 from ffplan.cost.sensitivity import likely
 from ffplan.design.resolve import resolve
@@ -49,6 +50,8 @@ class Wishes:
     """Servers, switches and links that are not bought."""
     switches: tuple[str, ...] = ()
     """Switches to choose from; all with a price if empty."""
+    effort: Effort | None = None
+    """How well runs are tuned; as the ownership profile has it if None."""
     rack_area: float | None = None
     """Floor of a rack with its share of aisles; the ownership profile's if None [m2]."""
     tokens: float | None = None

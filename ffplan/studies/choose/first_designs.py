@@ -220,8 +220,12 @@ def _text(idea: Idea, parts: _Parts, nodes: int, tiers: int, site: _Site) -> str
     lines += ["", "communication:", "  libraries: [nccl]", f"  message_size: {_MESSAGE}", ""]
     lines += ["site:", f"  pue: {wishes.pue:g}  # facility over IT power"]
     lines += ["", "cost:", f"  price_book: {wishes.book}"]
+    if wishes.rack_area is not None or wishes.effort is not None:
+        lines += ["", "ownership:"]
     if wishes.rack_area is not None:
-        lines += ["", f"ownership: {{rack_area: {wishes.rack_area:g} m2}}  # a rack with its share of aisles"]
+        lines.append(f"  rack_area: {wishes.rack_area:g} m2  # a rack with its share of aisles")
+    if wishes.effort is not None:
+        lines.append(f"  effort: {wishes.effort}  # tuned as the fastest plan, typical, or a team's first-run")
     if wishes.model is not None:
         lines += ["", _workload(wishes)]
     lines += ["", "limits:", *limits] if limits else []

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.array_math import round_up
 from ffplan.base.errors import UsageError
+from ffplan.base.formatting import percent
 from ffplan.base.interrupts import heard
 from ffplan.base.record import record
 from ffplan.catalog.prices import PriceBook
@@ -226,7 +227,7 @@ class _Pool:
         for name in sorted(self.begun, key=lambda name: (self._expected(self.begun[name].trial), name)):
             now = self.begun[name]
             if now.trial is not None and self._dear(now.trial):
-                self.left_out[name] = f"the one size tried lies over {_NEAR - 1:.0%} above the {_RIVALS} best"
+                self.left_out[name] = f"the one size tried lies over {percent(_NEAR - 1)} above the {_RIVALS} best"
             else:
                 self._size(name, now)
             del self.begun[name]
