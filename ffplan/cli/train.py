@@ -281,7 +281,6 @@ def train(
     """Time training on a design: seconds per step and their parts, memory, limiting resource; or search plans.
 
     With --tokens, batch and plan default to a usual batch and the fastest plan, as in `ffplan cost`.
-
     Exit code 1 if a plan does not fit the machine, or runs on only some of the numbers of accelerators.
     """
     from ffplan.design.plan_file import plan_document, plan_of
