@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from ffplan.base.errors import UsageError
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
 
     from ffplan.design.training import PlanFields
     from ffplan.inputs.document import Document
+
+
+_KIND = re.compile(rb"(?m)^kind:")
 
 
 class PlanFieldsError(Exception):
@@ -27,11 +31,20 @@ class PlanFieldsError(Exception):
 
 
 def plan_document(file: str | None) -> Document | None:
-    """Return the document of a plan by path or shipped name, if given; a pipe is read once."""
-    from ffplan.inputs.design_files import find_plan
-    from ffplan.inputs.document import read_document
+    """Return the document of a plan by path or shipped name, if given; a pipe is read once.
 
-    return None if file is None else read_document(*find_plan(file))
+    Arguments of a training program are read as `ffplan fabric import model` reads them.
+    """
+    from ffplan.catalog.launch.read import read_launch
+    from ffplan.inputs.design_files import find_plan
+    from ffplan.inputs.document import parse_document, read_bytes
+
+    if file is None:
+        return None
+    path, label = find_plan(file)
+    raw = read_bytes(path, label)
+    launch = None if _KIND.search(raw) else read_launch(raw, label)
+    return parse_document(raw, label) if launch is None else launch.document()
 
 
 def read_plan(file: str | None, options: dict[str, Any]) -> PlanFields:

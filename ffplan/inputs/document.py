@@ -28,6 +28,8 @@ class Document:
     """The located values."""
     inside: tuple[str | int, ...] = ()
     """Path of the fabric in the file if it is not `fabric`; paths under `fabric` are moved there."""
+    remarks: tuple[str, ...] = ()
+    """What was assumed, and what is left out, where another program wrote the file."""
 
     @property
     def data(self) -> Any:
@@ -150,4 +152,4 @@ def parse_document(raw: bytes, file: str) -> Document:
             "save the file as UTF-8 text",
             place,
         ) from None
-    return Document(file, sha256(raw).hexdigest(), compose(text, file))
+    return Document(file=file, sha256=sha256(raw).hexdigest(), root=compose(text, file))
