@@ -129,7 +129,7 @@ def shape_named(name: str, **replaced: Number) -> Transformer:
 
 def document(text: str, file: str = "test.yaml") -> Document:
     """Return a document from text."""
-    return Document(file=file, sha256="0" * 64, root=compose(text, file))
+    return Document(file, "0" * 64, compose(text, file))
 
 
 DEEP = bool(os.environ.get("FFPLAN_DEEP"))

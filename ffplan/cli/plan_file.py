@@ -46,8 +46,8 @@ def told_plan(file: str | None, options: dict[str, Any], command: str) -> tuple[
     """
     from ffplan.design.plan_file import plan_document, plan_of
 
-    document = plan_document(file)
-    for remark in () if document is None else document.remarks:
+    document, remarks = plan_document(file)
+    for remark in remarks:
         print(f"ffplan {command}: plan: {remark}", file=sys.stderr)
     return document, plan_of(document, options)
 

@@ -28,8 +28,6 @@ class Document:
     """The located values."""
     inside: tuple[str | int, ...] = ()
     """Path of the fabric in the file if it is not `fabric`; paths under `fabric` are moved there."""
-    remarks: tuple[str, ...] = ()
-    """What was assumed, and what is left out, where another program wrote the file."""
 
     @property
     def data(self) -> Any:
@@ -152,4 +150,4 @@ def parse_document(raw: bytes, file: str) -> Document:
             "save the file as UTF-8 text",
             place,
         ) from None
-    return Document(file=file, sha256=sha256(raw).hexdigest(), root=compose(text, file))
+    return Document(file, sha256(raw).hexdigest(), compose(text, file))

@@ -49,7 +49,7 @@ class Argument:
     line: int
 
 
-class _UnknownError(Exception):
+class UnknownError(Exception):
     """A value that the file does not give."""
 
 
@@ -114,20 +114,20 @@ class Variables:
             inside: variables whose values it is part of.
 
         Raises:
-            _UnknownError: if one is not set, is set to several values, or runs a command.
+            UnknownError: if one is not set, is set to several values, or runs a command.
         """
         if len(text) > _MOST_LETTERS or len(inside) > _DEEPEST:
-            raise _UnknownError("its variables do not end")
+            raise UnknownError("its variables do not end")
         made = _USE.sub(lambda use: self._used(use, inside), text)
         if len(made) > _MOST_LETTERS:
-            raise _UnknownError("its variables do not end")
+            raise UnknownError("its variables do not end")
         return made
 
     def _used(self, use: re.Match[str], inside: tuple[str, ...]) -> str:
         if use["sum"] is not None:
             return str(self._sum(use["sum"], inside))
         if use["other"] is not None:
-            raise _UnknownError("the shell alone knows its value")
+            raise UnknownError("the shell alone knows its value")
         name, default = use["braced"] or use["bare"], use["default"]
         if name in self.known:
             return self.known[name]
@@ -135,9 +135,9 @@ class Variables:
         made = {self.expanded(value, (*inside, name)) for value in values}
         made = made or ({self.expanded(default, inside)} if default is not None else set())
         if not made:
-            raise _UnknownError(f"`{name}` is not set in this file")
+            raise UnknownError(f"`{name}` is not set in this file")
         if len(made) > 1:
-            raise _UnknownError(f"`{name}` is set to {' and to '.join(sorted(made)[:2])}")
+            raise UnknownError(f"`{name}` is set to {' and to '.join(sorted(made)[:2])}")
         if values:
             self.known[name] = made.pop()
             return self.known[name]
@@ -148,7 +148,7 @@ class Variables:
         try:
             return _value(ast.parse(self.expanded(named, inside).strip(), mode="eval").body)
         except (SyntaxError, ValueError, TypeError, ArithmeticError, RecursionError, MemoryError):
-            raise _UnknownError("its sum cannot be worked out") from None
+            raise UnknownError("its sum cannot be worked out") from None
 
 
 def _value(node: ast.expr) -> int:
@@ -181,7 +181,7 @@ def settings_of(rows: Iterable[Argument], variables: Variables) -> dict[str, Set
         if isinstance(value, str) and "$" in value:
             try:
                 value = _bare(variables.expanded(value))
-            except _UnknownError as error:
+            except UnknownError as error:
                 unknown = str(error)
         first = found.get(name)
         if first is None:

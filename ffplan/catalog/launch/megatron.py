@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from ffplan.catalog.launch.settings import shown
+
 if TYPE_CHECKING:
     from ffplan.catalog.launch.settings import Settings
 
@@ -82,8 +84,8 @@ def _attention(settings: Settings, hidden: int | None) -> dict[str, Any]:
             key: settings.whole(name) or _default(settings, name, value) for key, (name, value) in _LATENT.items()
         }
         return {**found, "latent": {key: value for key, value in latent.items() if value is not None}}
-    groups = settings.whole("num_query_groups")
-    grouped = settings.flag("group_query_attention") or not settings.prefix
+    groups = settings.whole("num_query_groups", "num_key_value_heads")
+    grouped = settings.flag("group_query_attention", "num_key_value_heads") or not settings.prefix
     if settings.off("group_query_attention"):
         grouped = False
     if groups is not None and grouped and groups != heads:
@@ -116,16 +118,20 @@ def vocabulary(settings: Settings) -> int | None:
     padded = settings.whole("padded_vocab_size")
     if padded is not None:
         return padded
+    kind = ""
     size = settings.whole("override_vocab_size", "vocab_size", "tokenizer_vocab_size")
     if size is None and not {"vocab_size", "override_vocab_size"} & settings.values.keys():
-        kind = settings.word("tokenizer_type")
+        kind = str(settings.stated("tokenizer_type") or "")
         if not kind and "merge_file" in settings.values:
-            kind = "gpt2bpetokenizer"
-        size = _TOKENIZERS.get(kind)
+            kind = "GPT2BPETokenizer"
+        size = _TOKENIZERS.get(kind.lower())
         if size is not None:
-            settings.remark(f"the vocabulary is that of {kind.removesuffix('tokenizer').upper()}: {size:,} entries")
+            settings.remark(f"the vocabulary is that of {kind}: {size:,} entries")
     if size is None:
-        settings.whole("vocab_size", needed=True)
+        if not {"vocab_size", "override_vocab_size"} & settings.values.keys():
+            why = f": `{shown(kind)}` does not tell its size" if kind else ""
+            message, name = f"the vocabulary is not stated{why}", settings.label("vocab_size")
+            settings.fault("config-field", "tokenizer_type", message, f"add `{name}` and its entries")
         return None
     if settings.off("should_pad_vocab"):
         return size

@@ -54,7 +54,7 @@ _NO_FIELD = {
 }
 """What a plan leaves out of settings that have no field in it."""
 IGNORED = re.compile(
-    r"lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
+    r"tiktoken|fp8_amax|calculate_per|deepspeed|lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
     r"|wandb|data|split|vocab|merge_file|tokenizer|num_workers|exit_|master|node|nproc|nnodes|rdzv|rank"
     r"|world_size|distributed_backend|distributed_timeout|override_opt|finetune|no_load|no_save"
     r"|use_checkpoint|norm_epsilon|layernorm_epsilon|normalization|rotary|make_vocab|dataloader"
@@ -69,6 +69,11 @@ IGNORED = re.compile(
     r"|gradient_accumulation_fusion|distributed_"
 )
 """Beginnings of names that change neither memory nor time of a step as a plan describes it."""
+
+
+def matters(name: str) -> bool:
+    """Return whether an argument may change memory or time of a step."""
+    return IGNORED.match(name.replace("-", "_")) is None
 
 
 def plan_of(settings: Settings, layers: int | None, *, experts: bool) -> dict[str, Any]:
@@ -115,7 +120,8 @@ def _batch(settings: Settings, plan: dict[str, Any]) -> None:
     gpus = world(settings)
     rest = plan.get("tensor", 1) * plan.get("pipeline", 1) * plan.get("context", 1)
     if gpus is not None:
-        settings.remark(f"it runs on {gpus:,} GPUs: give `--gpus {gpus}`")
+        few = f", fewer than the {rest:,} of one copy of the model" if gpus < rest else ""
+        settings.remark(f"it runs on {gpus:,} GPUs{few}: give `--gpus {gpus if gpus >= rest else 'N'}`")
     if "batch" in plan or "global_batch_size" in settings.values:
         return
     if gpus is None or gpus % rest:

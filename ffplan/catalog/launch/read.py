@@ -14,6 +14,7 @@ from ffplan.base.files import text_of
 from ffplan.base.record import record
 from ffplan.catalog.launch import deepspeed, megatron, megatron_plan, torchtitan
 from ffplan.catalog.launch.arguments import Variables, arguments, plain_lines, printed_arguments, settings_of
+from ffplan.catalog.launch.branches import Branches, without_branches
 from ffplan.catalog.launch.settings import Setting, Settings
 from ffplan.catalog.launch.tables import RENAMED, name_of, table_settings
 from ffplan.inputs.composer import Node
@@ -84,7 +85,7 @@ class Launch:
         places = {name: (self.lines.get(name, 1), 1) for name in data}
         children = {name: _node(value, *places[name]) for name, value in data.items()}
         root = Node(1, 1, data, children, places, size=1 + len(data), height=1)
-        return Document(file=self.file, sha256=self.sha256, root=root, remarks=self.of_plan)
+        return Document(self.file, self.sha256, root)
 
 
 def flowed(value: object) -> object:
@@ -177,17 +178,19 @@ def _names_nemo(raw: bytes) -> bool:
 
 
 def _arguments(text: str, raw: bytes, file: str, *, printed: bool) -> Launch:
-    plain = plain_lines(text)
-    rows = printed_arguments(text) if printed else arguments(plain)
+    script = Branches(text, frozenset()) if printed else without_branches(plain_lines(text))
+    rows = printed_arguments(text) if printed else arguments(script.text)
     values: dict[str, Setting] = {}
-    for name, setting in settings_of(rows, Variables(plain)).items():
+    for name, setting in settings_of(rows, Variables("" if printed else script.text)).items():
         steps = tuple(name.split("."))
         values.setdefault(name_of(steps) if len(steps) > 1 else RENAMED.get(name, name), setting)
     nemo = any("." in row.name for row in rows)
-    prefix = "" if printed or nemo else "--"
-    settings = Settings("NeMo" if nemo else "Megatron-LM", file, values, prefix)
+    settings = Settings("NeMo" if nemo else "Megatron-LM", file, values, "" if printed or nemo else "--")
     notes = []
-    if plain.rstrip(" \t\n").endswith("\\"):
+    maybe = [f"--{row.name}" for row in rows if row.line in script.open and megatron_plan.matters(row.name)]
+    if maybe:
+        notes.append(f"taken, though in a branch of the script: {', '.join(dict.fromkeys(maybe))}"[:1000])
+    if script.text.rstrip(" \t\n").endswith("\\"):
         notes.append("the file ends inside a command: it may be cut")
     if '"zero_optimization"' in text:
         notes.append("the configuration of DeepSpeed inside is not read: give it as a file of its own")

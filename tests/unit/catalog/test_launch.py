@@ -83,6 +83,37 @@ def test_values_of_variables() -> None:
             values.expanded(f"${{{name}}}")
 
 
+def test_branches_that_the_script_rules_out_do_not_count() -> None:
+    script = f"""
+SIZE=7
+FULL="false"
+if [[ $SIZE == 7 ]]; then
+  LAYERS=4
+elif [[ $SIZE == 13 ]]; then
+  LAYERS=8
+else
+  LAYERS=16
+fi
+case $SIZE in
+  7) HIDDEN=64 ;;
+  13|14) HIDDEN=128 ;;
+esac
+if [ "${{FULL}}" = "true" ]; then
+  ARGS="--recompute-granularity full"
+fi
+if [ -n "$OVERLAP" ]; then
+  ARGS="--overlap-grad-reduce"
+fi
+{SIZES.replace("-layers 4", "-layers $LAYERS").replace("-size 64", "-size $HIDDEN")}
+"""
+    found = launch(script)
+    assert found.dimensions is not None
+    assert (found.dimensions["layers"], found.dimensions["hidden"]) == (4, 64)
+    assert (found.plan["recompute"], found.plan["overlap"]) == ("none", ("gradients",))
+    assert "taken, though in a branch of the script: --overlap-grad-reduce" in found.of_plan
+    refused(script.replace("SIZE=7\n", "SIZE=$1\n"), "`LAYERS` is set to 16 and to 4")
+
+
 def test_an_unknown_dimension_is_refused_and_an_unknown_size_named() -> None:
     refused(SIZES.replace("--hidden-size 64", "--hidden-size $HIDDEN"), "`HIDDEN` is not set in this file")
     refused(SIZES.replace("--hidden-size 64", "--kv-channels 16"), "`--hidden-size` is missing")
@@ -109,8 +140,8 @@ def test_two_programs_in_one_file_are_refused() -> None:
 
 
 def test_a_missing_vocabulary_and_nothing_at_all() -> None:
-    refused(MODEL, "`--vocab-size` is missing")
-    refused(MODEL + "--tokenizer-type HuggingFaceTokenizer", "`--vocab-size` is missing")
+    refused(MODEL, "the vocabulary is not stated")
+    refused(MODEL + "--tokenizer-type HuggingFaceTokenizer", "`HuggingFaceTokenizer` does not tell its size")
     assert dimensions(MODEL + "--tokenizer-type Llama2Tokenizer")["vocabulary"] == 32000
     assert read_launch(b"echo --help\n", "run.sh") is None
     refused("x.py model.name=a", "nothing of NeMo that ffplan reads")
