@@ -106,8 +106,9 @@ def _default(settings: Settings, name: str, value: int | None) -> int | None:
 
 def _inner(settings: Settings, hidden: int | None, *, gated: bool) -> int | None:
     """Return the inner width: four times the model's by default, of gated networks two thirds of it, in steps of 64."""
+    faults = len(settings.faults)
     stated = settings.whole("ffn_hidden_size")
-    if stated is not None or hidden is None or "ffn_hidden_size" in settings.used & settings.values.keys():
+    if stated is not None or hidden is None or len(settings.faults) > faults:
         return stated
     width = hidden * 8 // 3 // 64 * 64 if gated and settings.program != "NeMo" else 4 * hidden
     return _default(settings, "ffn_hidden_size", width)

@@ -54,8 +54,8 @@ _NO_FIELD = {
 }
 """What a plan leaves out of settings that have no field in it."""
 IGNORED = re.compile(
-    r"tiktoken|fp8_amax|calculate_per|deepspeed|lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
-    r"|wandb|data|split|vocab|merge_file|tokenizer|num_workers|exit_|master|node|nproc|nnodes|rdzv|rank"
+    r"_|TEST|optimizer_lr|tiktoken|fp8_amax|calculate_per|deepspeed|lr|min_lr|weight_decay|adam_|clip_grad|init_method|seed|train_|eval_|save|load|log_|tensorboard"
+    r"|wandb|data(?!_parallel)|split|vocab|merge_file|tokenizer|num_workers|exit_|master|node|nproc|nnodes|rdzv|rank"
     r"|world_size|distributed_backend|distributed_timeout|override_opt|finetune|no_load|no_save"
     r"|use_checkpoint|norm_epsilon|layernorm_epsilon|normalization|rotary|make_vocab|dataloader"
     r"|num_dataset|print_|timing_|ckpt|dist_ckpt|async_save|manual_gc|profile|use_legacy|start_weight"

@@ -42,7 +42,7 @@ _SECTION = re.compile(
 _TITLE = re.compile(r"^[ \t]*\[([\w.]+)\]")
 _ROW_OF_TOML = re.compile(r"^[ \t]*([\w-]+)[ \t]*=")
 _NEMO = frozenset(
-    ["encoder_seq_length", "activations_checkpoint_granularity", "num_nodes", "virtual_pipeline_model_parallel_size"]
+    ["encoder_seq_length", "activations_checkpoint_granularity", "num_nodes", "share_embeddings_and_output_weights"]
 )
 """Names that NeMo alone has."""
 _MOST_BYTES = 4 * 2**20

@@ -256,6 +256,28 @@ def test_a_file_of_nemo_with_references_and_overrides() -> None:
     assert other.dimensions["hidden"] == 64
 
 
+def test_other_forms_of_yaml() -> None:
+    """Megatron-LM's own sections with nulls, arguments as keys of a test, and arguments of a container."""
+    own = """
+language_model: {num_layers: 4, hidden_size: 64, num_attention_heads: 4, ffn_hidden_size: null, add_bias_linear: false,
+  gated_linear_unit: true}
+model_parallel: {tensor_model_parallel_size: 2, virtual_pipeline_model_parallel_size: null, bf16: true, fp16: false}
+seq_length: 128
+position_embedding_type: rope
+padded_vocab_size: 512
+micro_batch_size: 2
+use_distributed_optimizer: true
+"""
+    found = launch(own.replace(",\n  gated", ", gated"), "gpt.yaml")
+    assert found.dimensions is not None
+    assert (found.dimensions["ffn"], found.plan["zero"], found.plan["tensor"], found.plan["chunks"]) == (128, 1, 2, 1)
+    words = SIZES.replace("x.py ", "").replace("--bf16", "--bf16 true").split()
+    keys = "".join(f"  {name}: {value}\n" for name, value in zip(words[::2], words[1::2], strict=True))
+    assert launch(f"MODEL_ARGS:\n{keys}", "test.yaml").dimensions == launch(SIZES).dimensions
+    container = "args:\n" + "".join(f'  - "{word}"\n' for word in words)
+    assert launch(container, "job.yaml").dimensions == launch(SIZES).dimensions
+
+
 def test_torchtitan_names_a_model_of_the_catalogue() -> None:
     found = launch(LAUNCHES[2], "train.toml")
     assert (found.part, found.dimensions) == ("llama3.1-8b", None)
