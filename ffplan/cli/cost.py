@@ -12,7 +12,15 @@ from ffplan.cli.cost_options import DrawsOption, TokensOption, YearsOption, toke
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption, ProfileOption, SeedOption, complete_part
+from ffplan.cli.options import (
+    CatalogOption,
+    DesignArgument,
+    EffortOption,
+    OutputOption,
+    ProfileOption,
+    SeedOption,
+    complete_part,
+)
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -153,6 +161,7 @@ def cost(
     draws: DrawsOption = None,
     seed: SeedOption = 0,
     profile: ProfileOption = None,
+    effort: EffortOption = None,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
     catalog: CatalogOption = None,
@@ -169,7 +178,7 @@ def cost(
     from ffplan.studies.cost.cost import study_cost
     from ffplan.studies.cost.request import DRAWS, CostRequest
 
-    design, parts = resolved_design(file, catalog, profile)
+    design, parts = resolved_design(file, catalog, profile, effort)
     if rent is not None:
         design = _rented(design, parts, rent)
     if model is None or tokens is None:

@@ -11,7 +11,7 @@ import typer
 from ffplan.base.errors import EXIT_FINDINGS, EXIT_STOPPED, UsageError
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed
-from ffplan.cli.options import CatalogOption, OutputOption, PricesOption
+from ffplan.cli.options import CatalogOption, EffortOption, OutputOption, PricesOption
 from ffplan.cli.output import emit
 from ffplan.cli.page import with_extras
 from ffplan.cli.progress import Progress
@@ -218,6 +218,7 @@ def recommend(
     later: LaterOption = None,
     slack: SlackOption = 0.1,
     chance: ChanceOption = 0.85,
+    effort: EffortOption = None,
     pue: PueOption = 1.25,
     best: BestOption = 5,
     folder: FolderOption = None,
@@ -249,7 +250,7 @@ def recommend(
         recommend_fleet(parts, model, asked, shared, Output(best, folder, form, output, catalog=catalog))
         return
     target = _training_target(parts, model, (tokens, days, sustained), later, shared)
-    target = replace(target, tco=money_of(tco, book, "--tco", "recommend"))
+    target = replace(target, tco=money_of(tco, book, "--tco", "recommend"), effort=effort)
     report, stopped, refused = _found(parts, target, book.currency, best, folder)
     emit(with_extras(recommendation_document(report), form, [], catalog, "recommendation"), form, output)
     _leave(report, stopped, refused)

@@ -14,7 +14,7 @@ from ffplan.cli.cost_options import TokensOption, tokens_of
 from ffplan.cli.formats import FormatOption, ReportFormat
 from ffplan.cli.loading import parsed, resolved_design
 from ffplan.cli.models import model_part
-from ffplan.cli.options import CatalogOption, DesignArgument, OutputOption
+from ffplan.cli.options import CatalogOption, DesignArgument, EffortOption, OutputOption
 from ffplan.cli.output import emit, refuse_target, write
 from ffplan.cli.page import with_extras
 from ffplan.cli.plan_file import overlap_names, plan_text, told_plan
@@ -271,6 +271,7 @@ def train(
     memory: MemoryOption = None,
     save: SaveOption = None,
     tokens: TokensOption = None,
+    effort: EffortOption = None,
     chart: ChartOption = False,
     form: FormatOption = ReportFormat.TABLE,
     output: OutputOption = None,
@@ -298,7 +299,7 @@ def train(
     fields = {name: value for name, value in options.items() if value is not None}
     document, plan_fields = told_plan(plan, fields, "train")
     limit = parsed(lambda: parse_quantity(memory, DATA), "--memory") if memory else None
-    read = resolved_design(file, catalog)
+    read = resolved_design(file, catalog, effort=effort)
     wished = None if tokens is None else tokens_of(tokens, "train")
     job = JobRequest(model=model or "", plan=plan_fields, gpus=gpus or None, tokens=wished, search=search)
     job = _as_cost(*read, document, job) if model else _own_job(*read, document, job)

@@ -48,6 +48,7 @@ VALUES: dict[str, tuple[str, ...]] = {
     "--hidden": ("4096", "7168"),
     "--serve": ("1e9", "x", "10M requests a day", "5/s"),
     "--peak": ("3x", "x", "0.5"),
+    "--effort": ("tuned", "typical", "first-run", "x"),
     "--profile": ("fire-flyer", "rsc-1", "x"),
     "--rent": ("aws-p5-h100-3-year", "market-h100-3-year", "x"),
     "--gpu-bus": ("0000:01:00.0", "01:00.0,x", ","),
