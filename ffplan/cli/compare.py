@@ -102,7 +102,7 @@ def _training(
         UsageError: if the batch is missing, or the model is unknown.
     """
     from ffplan.catalog.stacks import SoftwareStack
-    from ffplan.design.plan_file import read_plan
+    from ffplan.cli.plan_file import told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.basis.provenance import files_of
     from ffplan.studies.compare.compare import comparable
@@ -125,7 +125,7 @@ def _training(
         raise UsageError(f"ffplan compare: --gpus {job.gpus:,}: one job can span {most:,} on every design")
     gpus = job.gpus or most
     plan_fields = fields | {name: value for name, value in (("batch", job.batch), ("stack", job.stack)) if value}
-    plan = with_default_batch(read_plan(job.plan, plan_fields), part, gpus)
+    plan = with_default_batch(told_plan(job.plan, plan_fields, "compare")[1], part, gpus)
     assert plan.batch is not None
     if plan.stack is not None:
         part_of(resolved[0][1], SoftwareStack, plan.stack, f"ffplan compare: {'--stack' if job.stack else '--plan'}")

@@ -50,7 +50,7 @@ def _timed(
     Raises:
         UsageError: if the model is unknown, or the plan is invalid.
     """
-    from ffplan.design.plan_file import read_plan
+    from ffplan.cli.plan_file import told_plan
     from ffplan.studies.basis.job_layout import most_gpus
     from ffplan.studies.train.default_job import timed_on
 
@@ -60,7 +60,7 @@ def _timed(
     most = most_gpus(design)
     if gpus is not None and gpus > most:
         raise UsageError(f"ffplan cost: --gpus {gpus:,}: one job can span {most:,} of this design")
-    fields = read_plan(plan, options)
+    _, fields = told_plan(plan, options, "cost")
     searching = search or plan is None
     return _shown(lambda: timed_on(design, parts, part, fields, gpus, tokens, searching=searching), part.id)
 

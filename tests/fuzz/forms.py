@@ -66,6 +66,27 @@ SLURM = (
     "$ scontrol show topology\nSwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-2],\n",
 )
 """Topologies of Slurm."""
+LAUNCHES = (
+    "export TP=2 NODES=${NODES:-2}\nWORLD=$((8*$NODES))  # GPUs\nARGS=(\n  --num-layers 24 --hidden-size 1024 \\\n"
+    '  --num-attention-heads 16 --seq-length 1024 --max-position-embeddings 1024\n)\nDATA="--merge-file m.txt"\n'
+    "torchrun --nproc_per_node 8 --nnodes $NODES x.py ${ARGS[@]} --tensor-model-parallel-size $TP --micro-batch-size 4 "
+    "--bf16 --global-batch-size $(( WORLD * 8 )) --num-experts 8 --moe-layer-freq '([0]*2+[1]*22)'\n",
+    "trainer: {devices: 8, num_nodes: 2, precision: bf16}\nmodel:\n"
+    "  micro_batch_size: 1\n  tensor_model_parallel_size: 2\n"
+    "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 32\n"
+    "  hidden_size: 4096\n"
+    "  ffn_hidden_size: ${multiply:4, 4096}\n  num_attention_heads: 32\n  override_vocab_size: 32000\n",
+    '[model]\nname = "llama3"\nflavor = "8B"\n[training]\nlocal_batch_size = 2\nseq_len = 8192\n[parallelism]\n'
+    'data_parallel_shard_degree = -1\npipeline_parallel_degree = 2\n[activation_checkpoint]\nmode = "selective"\n',
+    '{"train_batch_size": 256, "gradient_accumulation_steps": "auto", "bf16": {"enabled": true}, '
+    '"zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}',
+    "".join(
+        f"  {name} {'.' * 20} {value}\n"
+        for name, value in {"num_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "seq_length": 128}.items()
+    )
+    + "  padded_vocab_size ....... 512\n  position_embedding_type ....... rope\n  fp16 ....... False\n",
+)
+"""Arguments and settings of each program that trains."""
 JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
 MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
 NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")
@@ -83,3 +104,16 @@ def damaged(text: str, chance: Random) -> str:
         place = chance.randrange(len(text) + 1)
         text = text[:place] + chance.choice(" [({\"'a.,\n") * chance.choice((3, 200, 5000)) + text[place:]
     return noise(text.encode(), chance).decode("utf-8", "replace") if chance.random() < 0.7 else text
+
+
+def pasted(text: str, others: tuple[str, ...], chance: Random) -> str:
+    """Return a text as people paste it: cut, behind prefixes, with mixed line ends, or with another behind it."""
+    how = chance.randrange(6)
+    lines = text.split("\n")
+    if how == 0:
+        return text[: chance.randrange(len(text) + 1)]
+    if how == 1:
+        return "\n".join(chance.choice(("[0]: ", "node1: ", "> ", "+ ")) + line for line in lines)
+    if how == 2:
+        return "".join(line + chance.choice(("\n", "\r\n", "\r")) for line in lines)
+    return f"{text}\n{chance.choice(others)}" if how == 3 else text
