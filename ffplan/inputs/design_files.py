@@ -25,6 +25,12 @@ def shipped_label(name: str) -> str:
     return f"{DESIGNS}/{name}.yaml"
 
 
+def as_argument(file: str) -> str:
+    """Return a design's file as a command takes it: the name of a shipped one, which the folder at work may lack."""
+    name = Path(file).stem
+    return name if file == shipped_label(name) and name in shipped_designs() and not Path(file).exists() else file
+
+
 def find_design(name: str) -> tuple[Path, str]:
     """Return the file of a design given by path or shipped name, and its name in messages."""
     return _find(name, DESIGNS, "design")

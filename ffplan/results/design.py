@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from ffplan.base.errors import Finding
 from ffplan.base.formatting import ranged
 from ffplan.base.outcomes import CostLine, MissingFigure, MissingPrice, NodePower
@@ -13,6 +15,9 @@ from ffplan.results.collective import CollectiveReport
 from ffplan.results.fabric_counts import FabricReport, NetworkReport
 from ffplan.results.result import Result
 from ffplan.results.summaries import ReliabilitySummary, StorageSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SCHEMA_VERSION = "4"
 
@@ -56,6 +61,17 @@ class CatalogFile:
     """File; shipped parts start with `catalogs/`, others with the folder the user named."""
     sha256: str
     """SHA-256 of the file."""
+
+
+def model_as_given(files: Sequence[CatalogFile], model: str) -> str:
+    """Return a model as an option takes it: the id of a shipped one, the file of any other.
+
+    Args:
+        files: the catalogue files that were read.
+        model: its id.
+    """
+    own = (file.path for file in files if file.kind == "model" and file.id == model)
+    return next((path for path in own if not path.startswith("catalogs/")), model)
 
 
 @record

@@ -159,6 +159,8 @@ class TrainReport(Result):
     """Version of ffplan."""
     design: str
     """Name of the design."""
+    design_file: str
+    """Its file, as ffplan takes it."""
     design_sha256: str
     """SHA-256 of its file."""
     catalog: tuple[CatalogFile, ...]

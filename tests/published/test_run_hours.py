@@ -43,9 +43,9 @@ TYPICAL: dict[str, tuple[Any, float, int, float]] = {  # model: machine, tokens,
     "llama3-70b": (H100, 15.0e12, 2048, 6.4e6),
     "llama3.1-405b": (H100, 15.6e12, 2048, 30.84e6),
 }
-FIRST: dict[str, tuple[Any, float, int, float]] = {  # GPT-3 has the shape of OPT 175B
+FIRST: dict[str, tuple[Any, float, int, float]] = {
     "bloom-176b": (A100 | {"nodes": 48, "tiers": 2}, 366e9, 2048, 1_082_880),
-    "gpt3-175b": (A100 | {"nodes": 124}, 180e9, 1024, 809_472),
+    "opt-175b": (A100 | {"nodes": 124}, 180e9, 1024, 809_472),
 }
 DEEPSEEK = 54.2 / 53.7
 """Days over those of `test_deepseek_v3_on_its_own_cluster`, with its own fabric, precision and schedule."""

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, listed, number, percent, plural, ranged
+from ffplan.inputs.design_files import as_argument
 from ffplan.report.changes import moves, relative, value_words
 from ffplan.report.document import FirstScreen
 from ffplan.report.plans import plan_words
 from ffplan.report.recommended import broken_limits, left_out, limit_name, short_name
+from ffplan.results.design import model_as_given
 from ffplan.results.recommendation import MOST_RECALLED
 
 if TYPE_CHECKING:
@@ -48,12 +50,17 @@ def train_screen(report: TrainReport) -> FirstScreen:
             ("Step", _step(first)),
             ("Memory", _memory(report, first)),
             ("Cannot run", "; ".join(f"{row.gpus:,} GPUs: {row.why}" for row in report.skipped[:1])),
-            ("Next", f"ffplan cost {report.design} --model {report.model} --tokens T"),
+            ("Next", _cost_of(report) if report.unit == "tokens" else ""),
         ),
         unverified=(
             f"speed estimated from {report.estimated_from}, no run of its own." if report.estimated_from else ""
         ),
     )
+
+
+def _cost_of(report: TrainReport) -> str:
+    model = model_as_given(report.catalog, report.model)
+    return f"ffplan cost {as_argument(report.design_file)} --model {model} --tokens T"
 
 
 def _plan_row(row: TrainRow) -> tuple[str, ...]:

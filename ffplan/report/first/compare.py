@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import first_few, listed, number, percent, plural
 from ffplan.base.input_values import input_value
+from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import FirstScreen
 from ffplan.report.first.side_rows import SideRow, job_size, side_rows
 from ffplan.results.comparison import SURE, cheaper_of, largest_gap, near_flips
 from ffplan.results.cost import recalled_drivers
+from ffplan.results.design import model_as_given
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -260,11 +262,12 @@ def _left_out(c: Comparison) -> str:
 
 
 def _next(c: Comparison) -> str:
-    files = " ".join(design.design.file for design in c.designs)
+    files = " ".join(as_argument(design.design.file) for design in c.designs)
     if c.training is None:
         return f"ffplan compare {files} --model ID --batch N --tokens T"
     if c.money is None:
-        return f"ffplan compare {files} --model {c.training.model} --tokens T"
+        model = model_as_given(c.training.catalog, c.training.model)
+        return f"ffplan compare {files} --model {model} --tokens T"
     return "the same with --format html -o page.html"
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, kilowatts, listed, number, percent, plural
 from ffplan.base.input_values import input_value
+from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import FirstScreen
 from ffplan.results.cost import benchmark, cheaper_index, owning_gap, recalled_drivers
 from ffplan.results.run import band_words, median_words
@@ -142,9 +143,10 @@ def _levels(study: CostStudy) -> str:
 
 
 def _next(study: CostStudy) -> str:
+    file = as_argument(study.design.file)
     if study.tco is not None and study.tco.facility == "rented":
-        return f"ffplan compare {study.design.file} OTHER"
-    return f"ffplan cost {study.design.file} --rent OFFER; ffplan catalog list rents"
+        return f"ffplan compare {file} OTHER"
+    return f"ffplan cost {file} --rent OFFER; ffplan catalog list rents"
 
 
 def _unverified(study: CostStudy) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from ffplan.base.errors import Severity
 from ffplan.base.formatting import amount, data_size, duration, kilowatts, listed, number, plural, span
+from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import FirstScreen, recalled_count
 from ffplan.results.design import purchase_words
 
@@ -27,7 +28,7 @@ def design_screen(a: Assessment) -> FirstScreen:
             ("Binds", _binding(a)),
             ("Left out", f"of the purchase: {listed(a.site.left_out)}" if a.site and a.site.left_out else ""),
             ("Look at", _worst(a)),
-            ("Next", f"ffplan cost {a.design.file}"),
+            ("Next", f"ffplan cost {as_argument(a.design.file)}"),
         ),
         unverified=recalled_count(a.unverified),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ffplan.base.formatting import amount, data_size, listed, number, percent, plural, span, stored
+from ffplan.inputs.design_files import as_argument
 from ffplan.report.document import FirstScreen, recalled_count
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def goodput_screen(report: GoodputReport) -> FirstScreen:
         figures=tuple(rows),
         advice=(
             ("Helps", "; ".join(_lever(row, job.currency) for row in job.levers[:_LEVERS] if row.tokens > 0)),
-            ("Next", f"ffplan operate goodput {report.design.file} --section sizes"),
+            ("Next", f"ffplan operate goodput {as_argument(report.design.file)} --section sizes"),
         ),
         unverified=recalled_count(report.unverified),
     )
@@ -83,7 +84,7 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         ("a node", f"{number(report.client_gbyte_s, 3)} GB/s read", node),
         ("an accelerator", *each),
     ]
-    burst, reads = report.burst, report.reads
+    burst, reads, file = report.burst, report.reads, as_argument(report.design.file)
     if burst is not None:
         rows.append(("a checkpoint", span(burst.save_s), f"{stored(burst.bytes)} of {burst.model}"))
     if reads is not None:
@@ -102,7 +103,12 @@ def storage_screen(report: StorageReport) -> FirstScreen:
         f"{listed(report.file_system)}",
         verdict=(f"{tier}{planned}",),
         figures=tuple(rows),
-        advice=(("Next", f"ffplan operate storage {report.design.file} --model ID" if report.burst is None else ""),),
+        advice=(
+            (
+                "Next",
+                f"ffplan operate storage {as_argument(report.design.file)} --model ID" if report.burst is None else "",
+            ),
+        ),
         unverified=recalled_count(report.unverified),
     )
 
@@ -135,6 +141,7 @@ def utilization_screen(report: UtilizationReport) -> FirstScreen:
 
 def acceptance_screen(report: AcceptanceReport) -> FirstScreen:
     """Return what failed; without logs, what a delivered part should measure."""
+    file = as_argument(report.design.file)
     rows: tuple[tuple[str, ...], ...]
     if report.judged:
         failed = [row for row in report.judged if row.verdict != "pass"][:_ROWS]
@@ -161,5 +168,10 @@ def acceptance_screen(report: AcceptanceReport) -> FirstScreen:
         verdict=report.headline,
         figures=rows,
         header=header if rows else (),
-        advice=(("Next", f"ffplan fabric accept {report.design.file} --measured LOGS" if not report.judged else ""),),
+        advice=(
+            (
+                "Next",
+                f"ffplan fabric accept {as_argument(report.design.file)} --measured LOGS" if not report.judged else "",
+            ),
+        ),
     )

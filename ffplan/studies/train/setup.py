@@ -339,6 +339,7 @@ def train_report(
         schema_version=SCHEMA_VERSION,
         tool_version=__version__,
         design=design.spec.name,
+        design_file=design.document.file,
         design_sha256=design.document.sha256,
         catalog=_read(catalog),
         model=request.model.id,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from ffplan.inputs.design_files import shipped_designs
 from ffplan.report.first.screen import LINES
-from tests.support import ffplan
+from tests.support import ROOT, ffplan
 
 POD, FF2, DGX = "superpod-h100-4su", "fire-flyer-2", "dgx-a100-10k"
 RUN = ("--model", "llama2-70b", "--tokens", "2T", "--batch", "1024")
@@ -139,3 +140,31 @@ def test_the_catalogue_fits_by_kind() -> None:
     assert lines[-1].startswith(f"{len(parts)} parts. More: ffplan catalog list KIND")
     full = ffplan("catalog list --full").out
     assert all(part["id"] in full for part in parts)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "design {design}",
+        "cost {design} --draws 0",
+        "train {design} --model {model} --batch 64 --gpus 8 --tp 8",
+        "compare {design} superpod-b200-4su --model {model} --batch 64 --gpus 8",
+        "operate storage {design}",
+    ],
+)
+def test_the_command_that_a_first_screen_proposes_runs(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a design and a model in files of the user's own, whose names no catalogue has."""
+    monkeypatch.chdir(tmp_path)
+    design, model = Path("mine.yaml"), Path("own.yaml")
+    design.write_text((ROOT / "designs" / "superpod-h100-4su.yaml").read_text().replace("name: superpod", "name: my"))
+    shipped = (ROOT / "catalogs" / "models" / "meta" / "llama3-8b.yaml").read_text()
+    model.write_text(shipped.replace("id: llama3-8b", "id: own"))
+    shown = ffplan(*command.format(design=design, model=model).split()).out
+    (proposed,) = re.findall(r"^  Next +((?:.+\n)(?: {8,}.+\n)*)", shown, re.MULTILINE)
+    asked = {"T": "1T", "ID": str(model), "OTHER": "superpod-b200-4su", "OFFER": "market-h100-3-year"}
+    again = [asked.get(word, word) for word in proposed.partition(";")[0].split()]
+    assert again[0] == "ffplan"
+    done = ffplan(*again[1:], *(("--draws", "0") if again[1] in ("cost", "compare") else ()))
+    assert done.code == 0, done.err
