@@ -27,6 +27,18 @@ FABRICS = (
     '{"lldp": {"interface": [{"swp1": {"chassis": {"leaf-2": {"id": {"type": "mac", "value": "x"}}}, "port": {"id": '
     '{"type": "ifname", "value": "swp9"}}}}]}}',
     '{"lldpNeighbors": [{"port": "Ethernet1/1", "neighborDevice": "spine-1", "neighborPort": "Ethernet9/1"}]}',
+    "from_device,from_port,to_device,to_port,cable,label\nn1,nic0,leaf-1,1,hdr-dac,C0001\nleaf-1,2/1,spine-1,9,x,C0002\n",
+    "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name\nleaf-1,dcim.interface,swp1,n1,"
+    "dcim.interface,eth0\n",
+    "id,device__name,name\na1,leaf-1,swp1\n",
+    "termination_a_id,termination_b_id,label\na1,a2,C1\n",
+    'name: lab\ntopology:\n  links:\n    - endpoints: ["leaf-1:eth1", "n1:eth1"]\n    - endpoints: [\'leaf-1:eth2\', '
+    "spine-1:eth9]\n",
+    '{"count": 1, "next": null, "results": [{"id": 1, "a_terminations": [{"object_type": "dcim.interface", "object": '
+    '{"name": "swp1", "device": {"name": "leaf-1"}}}], "b_terminations": [{"object": {"name": "eth0", "device": '
+    '{"display": "n1"}}}]}]}',
+    '[{"id": "u", "termination_a": {"name": "swp1", "device": {"name": "leaf-1"}}, "termination_b": {"name": "eth0", '
+    '"device": {"name": "n1"}}}]',
     '{"DEVICE_METADATA": {"localhost": {"hostname": "leaf-1"}}, "DEVICE_NEIGHBOR": {"Ethernet0": {"name": "n1", '
     '"port": '
     '"eth0"}}, "PORT": {"Ethernet0": {"lanes": "0,1", "speed": "400000", "alias": "etp1"}}}',
@@ -52,6 +64,7 @@ LOGS = (
     "</max_link_gen></pcie_gen><link_widths><current_link_width>16x</current_link_width></link_width"
     "s></pci_gpu_link_info>"
     "</pci></gpu></nvidia_smi_log>",
+    "check,host,size_bytes,gpus,target,measured\nallreduce,,1073741824,16,100,97.5\nhost_to_device,n1,,,50,49\n",
     FABRICS[0],
     FABRICS[1],
 )
@@ -66,10 +79,40 @@ SLURM = (
     "$ scontrol show topology\nSwitchName=l1 Level=0 LinkSpeed=1 Nodes=n[1-2],\n",
 )
 """Topologies of Slurm."""
+REQUESTS = (
+    "prompt,output,time\n1024,128,0\n2048,64,0.5\n",
+    '{"timestamp": 0, "input_length": 1024, "output_length": 128}\n{"timestamp": 500, "input_length": 8, '
+    '"output_length": 1}\n',
+    "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:16:50.9,396,109\n",
+)
+"""Requests to a served model."""
 JOBS = "arrival_s,gpus,run_s\n0,8,3600\n10.5,16,1e4\n20,1,7\n"
 MAP = "found,designed\nnode01 mlx5_0,compute-001/nic0\n~rack([0-9]+)-leaf,leaf-\\1\n# done\n"
 NUMBERS = ("0", "-1", "1e999", "9" * 30, "9" * 5000, "²", "١", "1_0", "nan", "inf", "FFFFFFFF", "0x", "1e308")
 """What stands in place of a number."""
+
+
+_IN_FRONT = (
+    *("0: ", "  12: ", "head01: ", "> ", "[1,0]<stdout>:", "2026-11-02T10:00:00.123Z ", "[pod/a-0/main] ", "7:"),
+    *("     3\t", "\x1b[32m", "worker-0  | ", "INFO: ", "    "),
+)
+"""What programs and people put in front of every line."""
+
+
+def pasted(text: str, chance: Random) -> str:
+    """Return a text behind prefixes, in a block of Markdown, with mixed line ends, cut, or twice; half as it is."""
+    if chance.random() < 0.5:
+        return text
+    for _ in range(chance.choice((0, 1, 1, 2))):
+        front = chance.choice(_IN_FRONT)
+        text = "".join(front + line for line in text.splitlines(keepends=True))
+    if chance.random() < 0.3:
+        text = f"here it is:\n{chance.choice(('```', '~~~', '```yaml'))}\n{text}```\n"
+    if chance.random() < 0.3:
+        text = "".join(line + chance.choice(("\n", "\r\n", "\r", "\n\n")) for line in text.splitlines())
+    if chance.random() < 0.3:
+        text = text[chance.choice((0, chance.randrange(len(text) + 1))) : chance.randrange(len(text) + 1)]
+    return text + text if chance.random() < 0.2 else text
 
 
 def damaged(text: str, chance: Random) -> str:
