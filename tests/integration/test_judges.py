@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import shutil
 import subprocess
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.integration.test_programs import need
 from tests.support import SMALL, ffplan, read_yaml
 
 if TYPE_CHECKING:
@@ -23,8 +23,7 @@ _HEIGHT = {"leaf": 0, "spine": 1, "core": 2}
 
 def drawn(dot: str) -> tuple[dict[str, list[float]], list[tuple[float, float]]]:
     """Return centre, width and height of every box, and the places of the labels of edges, as Graphviz draws them."""
-    if shutil.which("dot") is None:
-        pytest.skip("dot is not installed")
+    need("dot")
     run = subprocess.run(["dot", "-Tplain"], input=dot, capture_output=True, text=True, check=True)
     assert run.stderr == ""
     lines = [shlex.split(line) for line in run.stdout.splitlines()]
