@@ -36,6 +36,7 @@ class Target(StrEnum):
     LABELS = "labels"
     PORTS = "ports"
     RACKS = "racks"
+    STEPS = "steps"
     NCCL = "nccl"
     SLURM_BLOCK = "slurm-block"
     SLURM_YAML = "slurm-yaml"
@@ -129,6 +130,14 @@ def _racks(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[
     return elevations(_every_network(wired), floor_places(wired))
 
 
+def _steps(wired: WiredDesign, plane: int | None, zone: int | None) -> Iterator[str]:
+    from ffplan.interop.delivery import installation
+    from ffplan.studies.fabric.cabling import cabling, floor_places
+
+    _whole(plane, zone, "steps are of every network")
+    return installation(_every_network(wired), floor_places(wired), cabling(wired).cables)
+
+
 def _nccl(wired: WiredDesign, plane: int | None, zone: int | None) -> str:
     from ffplan.catalog.parts import Server
     from ffplan.interop.topology.writing import Inside, topology_xml
@@ -176,6 +185,7 @@ _OTHERS: dict[Target, Callable[[WiredDesign, int | None, int | None], str | Iter
     Target.LABELS: _labels,
     Target.PORTS: _ports,
     Target.RACKS: _racks,
+    Target.STEPS: _steps,
     Target.NCCL: _nccl,
 }
 
@@ -241,12 +251,13 @@ def export(
 ) -> None:
     """Export the wired fabric to another program.
 
-    ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm, slurm-
-    block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks. svg:
-    drawing. cables: list from port to port of every network, with lengths where the design has a floor. labels: what to
-    print on both ends of every cable. ports: a page to print for every switch. racks: what stands in which units. nccl:
-    topology XML of the compute server. kubernetes: labels of nodes. netbox, nautobot: CSV of every network, by --table.
-    containerlab, ptm: labs and link checks. astra-sim, simai, infragraph: simulators. docs/interop.md has a table.
+    ibsim: netlist in the format of ibnetdiscover. opensm-qos, opensm-conf: lanes for job and storage. slurm,
+    slurm-block, slurm-yaml: its topology files. graphml, dot: graphs. hosts: compute hosts in the order of ranks.
+    svg: drawing. cables: list from port to port of every network, with lengths where the design has a floor.
+    labels: what to print on both ends of every cable. ports: a page to print for every switch. racks: what stands
+    in which units. steps: order of installation. nccl: topology XML of the compute server. kubernetes: labels of
+    nodes. netbox, nautobot: CSV of every network, by --table. containerlab, ptm: labs and link checks. astra-sim,
+    simai, infragraph: simulators. docs/interop.md has a table.
     """
     if share is not None and target is not Target.OPENSM_CONF:
         raise UsageError(f"ffplan fabric export: --share goes with --to {Target.OPENSM_CONF.value}")

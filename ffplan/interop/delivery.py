@@ -1,4 +1,4 @@
-"""Lists for those who build: labels of cables, a map of the ports of every switch to print, and what stands where."""
+"""Lists for those who build: labels of cables, ports of switches to print, what stands where, and in which order."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from io import StringIO
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ffplan.base.control_characters import plain_cell
+from ffplan.base.hostlist import fold
+from ffplan.base.record import record
 from ffplan.fabric.wiring.network import ROLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from ffplan.catalog.evidence import Figure
     from ffplan.fabric.wiring.floor import Positions
     from ffplan.interop.exported import Exported
     from ffplan.results.fabric import CableRow, PlainCable
@@ -134,6 +135,46 @@ def _ranges(numbers: Sequence[int]) -> str:
     return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
+@record
+class _Placed:
+    """A device of the compute fabric in its rack."""
+
+    name: str
+    role: str
+    model: str
+    rack: tuple[int, int]
+    """Row and rack, counted from 1."""
+    unit: int
+    """Lowest unit."""
+    units: int
+    rated_w: float | None
+
+
+def _placed(wired: Exported, place: Positions) -> list[_Placed]:
+    """Return the devices by row and rack, in each from the top down."""
+    floor, groups, network = wired.design.spec.floor, wired.design.groups, wired.fabric.network
+    assert floor is not None
+    devices: list[_Placed] = []
+
+    def add(index: int, name: str, role: str, model: str, units: int, rated: Figure | None) -> None:
+        rack = (int(place.row[index]) + 1, int(place.rack[index]) + 1)
+        watts = rated.value if rated else None
+        devices.append(
+            _Placed(
+                name=name, role=role, model=model, rack=rack, unit=int(place.unit[index]), units=units, rated_w=watts
+            )
+        )
+
+    for number, (name, role) in enumerate(zip(wired.names.switches(), network.switches.role.tolist(), strict=True)):
+        switch = wired.design.parts.switch_of(ROLES[role])
+        add(number, name, ROLES[role], switch.name, floor.switch_units, switch.power_max or switch.power)
+    for name, ports in wired.names.hosts().items():
+        group = groups[int(network.endpoints.group[ports[0]])]
+        units, server = group.group.rack_units or 1, group.server
+        add(len(network.switches) + int(ports[0]), name, group.group.role, server.name, units, server.power.maximum)
+    return sorted(devices, key=lambda device: (device.rack, -device.unit))
+
+
 def elevations(wired: Exported, place: Positions) -> Iterator[str]:
     """Yield CSV with what stands in which units of every rack, from the top down, with its rated power [W].
 
@@ -141,34 +182,54 @@ def elevations(wired: Exported, place: Positions) -> Iterator[str]:
         wired: a design with a floor.
         place: where the floor plan puts the devices of the compute fabric.
     """
-    floor, groups, network = wired.design.spec.floor, wired.design.groups, wired.fabric.network
-    assert floor is not None
-    devices: list[tuple[int, str, str, str, int, float | None]] = []
-    for number, (name, role) in enumerate(zip(wired.names.switches(), network.switches.role.tolist(), strict=True)):
-        model = wired.design.parts.switch_of(ROLES[role])
-        rated = model.power_max or model.power
-        devices.append((number, name, ROLES[role], model.name, floor.switch_units, rated.value if rated else None))
-    for name, ports in wired.names.hosts().items():
-        group = groups[int(network.endpoints.group[ports[0]])]
-        rated = group.server.power.maximum
-        watts, units = rated.value if rated else None, group.group.rack_units or 1
-        first = len(network.switches) + int(ports[0])
-        devices.append((first, name, group.group.role, group.server.name, units, watts))
-    listed = np.array([device[0] for device in devices])
-    order = np.lexsort((-place.unit[listed], place.rack[listed], place.row[listed])).tolist()
     head = ("row", "rack", "top_unit", "bottom_unit", "device", "role", "model", "rated_w")
-    ranked = (devices[position] for position in order)
     return _lines(
         head,
         (
             (
-                int(place.row[index]) + 1,
-                int(place.rack[index]) + 1,
-                int(place.unit[index]) + units - 1,
-                int(place.unit[index]),
-                *(name, role, model_name),
-                "" if watts is None else f"{watts:g}",
+                *(*device.rack, device.unit + device.units - 1, device.unit, device.name, device.role, device.model),
+                "" if device.rated_w is None else f"{device.rated_w:g}",
             )
-            for index, name, role, model_name, units, watts in ranked
+            for device in _placed(wired, place)
         ),
     )
+
+
+def installation(wired: Exported, place: Positions, rows: Iterable[CableRow]) -> Iterator[str]:
+    """Yield CSV with the steps of an installation: racks of switches, the cables between them, then rack after rack of
+    nodes, each with its cables; cables to what the floor plan does not place come last.
+
+    Args:
+        wired: a design with a floor.
+        place: where the floor plan puts the devices of the compute fabric.
+        rows: cables of every network.
+    """
+    racks: dict[tuple[bool, tuple[int, int]], list[str]] = {}
+    for device in _placed(wired, place):
+        racks.setdefault((device.role not in ROLES, device.rack), []).append(device.name)
+    switches = {name for network in wired.networks for name in network.names.switches()}
+    runs: dict[tuple[bool, tuple[int, ...], tuple[int, ...]], dict[str, float]] = {}
+    for row in rows:
+        ends = (_rack_of(row.from_place), _rack_of(row.to_place))
+        runs.setdefault((row.from_device not in switches, *ends), {})[row.label] = row.length_m or 0.0
+    steps: list[tuple[tuple[object, ...], tuple[object, ...]]] = []
+    for (nodes, rack), names in racks.items():
+        what = "mount nodes" if nodes else "mount switches"
+        steps.append(((2 * nodes, rack, 0, ()), (what, _rack_words(rack), "", len(names), "", fold(names))))
+    for (nodes, near, far), cables in runs.items():
+        rank = (4, near, 1, far) if not near or not far else (2, near, 1, far) if nodes else (1, near, 1, far)
+        what, metres = "plug cables of nodes" if nodes else "pull cables between switches", f"{sum(cables.values()):g}"
+        words = (what, _rack_words(near), _rack_words(far), len(cables), metres, fold(list(cables)))
+        steps.append((rank, words))
+    steps.sort(key=lambda step: step[0])
+    head = ("step", "task", "rack", "to_rack", "count", "length_m", "items")
+    return _lines(head, ((number, *words) for number, (_, words) in enumerate(steps, 1)))
+
+
+def _rack_of(place: str | None) -> tuple[int, ...]:
+    """Return row and rack of a place such as `row 1 rack 5 U47`; empty for none."""
+    return tuple(int(word) for word in (place or "").split()[1:4:2])
+
+
+def _rack_words(rack: tuple[int, ...]) -> str:
+    return f"row {rack[0]} rack {rack[1]}" if rack else "not placed"

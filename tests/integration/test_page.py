@@ -324,7 +324,7 @@ def test_html_validate_finds_nothing(name: str, made: Callable[[str], Path]) -> 
 
 def test_a_map_of_ports_prints_a_switch_a_page(browser: Browser, tmp_path: Path) -> None:
     target, small = tmp_path / "ports.html", str(SMALL / "pods.yaml")
-    run = ffplan("fabric export", small, "--to", "ports", "--catalog", str(SMALL / "parts"), "-o", str(target))
+    run = ffplan(f"fabric export {small} --to ports --catalog {SMALL / 'parts'} -o {target}")
     assert run.code == 0, run.err
     assert_valid(target)
     browser.open(target)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ffplan.base.hostlist import unfold
 from tests.support import ffplan, vary_design
 
 if TYPE_CHECKING:
@@ -109,3 +110,27 @@ def test_racks_need_a_floor() -> None:
     run = ffplan("fabric export fire-flyer-2 --to racks")
     assert run.code == 2
     assert "add `floor: {}`" in run.err
+
+
+def test_steps_mount_and_cable_everything_once(tmp_path: Path) -> None:
+    """Switches and their cables first, then rack by rack; a cable comes behind the racks that it joins."""
+    path = vary_design(
+        tmp_path, "h100-1k-four-networks", ("site:", "floor: {rack_units: 48, switch_racks_per_row: 3}\nsite:")
+    )
+    steps, cables = rows(str(path), "steps"), rows(str(path), "cables")
+    assert [int(row["step"]) for row in steps] == list(range(1, len(steps) + 1))
+    mounted: set[str] = set()
+    plugged: list[str] = []
+    for row in steps:
+        names = unfold(row["items"])
+        assert len(names) == int(row["count"])
+        if row["task"].startswith("mount"):
+            mounted |= {row["rack"]}
+        else:
+            plugged += names
+            assert {row["rack"], row["to_rack"]} <= mounted | {"not placed"}
+    assert sorted(plugged) == sorted({row["label"] for row in cables})
+    devices = [name for row in steps if row["task"].startswith("mount") for name in unfold(row["items"])]
+    assert sorted(devices) == sorted(row["device"] for row in rows(str(path), "racks"))
+    metres = sum(float(row["length_m"] or 0) for row in steps)
+    assert metres == pytest.approx(sum(float(row["length_m"] or 0) for row in cables))
